@@ -1,4 +1,4 @@
-"""What an autoscaler needs in a cluster: made as it is wanted, and taken away."""
+"""The objects that an autoscaler needs in a cluster: created, updated and removed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ROLES = (
 
 
 async def apply(client: Client, options: Mapping[str, Any]) -> None:
-    """Make what the autoscaler needs in the cluster as it is wanted, and take away what it does not need any more.
+    """Create or update what the autoscaler needs in the cluster, and remove what it does not need any more.
 
-    Without an autoscaler, what one had goes: its nodes, all objects of its kinds and the kinds.
+    Everything of an autoscaler that is no longer asked for is removed: its nodes, all objects of its kinds, the kinds.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -50,13 +50,13 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
 async def put(
     client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], labels: Mapping[str, str] | None = None
 ) -> None:
-    """Make objects of an autoscaler's, and take away those of its kinds that it had and is not to have any more.
+    """Create or update objects of an autoscaler, and remove objects of its kinds that are no longer wanted.
 
     Args:
         client: of the cluster.
-        autoscaler: whose they are, which they carry as a label.
-        wanted: the objects, in the order in which to make them.
-        labels: which they carry besides.
+        autoscaler: their owner, which they carry as a label.
+        wanted: the objects, in the order in which to create them.
+        labels: further labels for them.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -86,7 +86,7 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
             await objects.replace(client, collection, await _with_offerings(client, f"{collection}/{name}", manifest))
             break
         except ApiError as error:
-            # Changed by the autoscaler, which writes the status of its pools, between the look and the write.
+            # Between our read and our write, the autoscaler may change its pools' status.
             if last or error.status != 409:
                 raise
     if manifest["kind"] == "CustomResourceDefinition":
@@ -98,7 +98,7 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
 
 
 async def _with_offerings(client: Client, path: str, manifest: dict[str, Any]) -> dict[str, Any]:
-    """A node class with what faults make of its offerings: that is theirs to change."""
+    """A node class with its annotation of faults in offerings, which only faults may change."""
     if not path.startswith(offerings.CLASSES):
         return manifest
     there = await objects.find(client, path)
@@ -120,7 +120,7 @@ async def _established(client: Client, path: str) -> bool:
 
 
 async def remove(client: Client, autoscaler: Autoscaler) -> None:
-    """Take away the nodes of an autoscaler that has ended, its objects and its kinds; those of another's stay.
+    """Remove the nodes, objects and kinds of an autoscaler that has ended, but nothing of anybody else's.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -140,7 +140,7 @@ async def remove(client: Client, autoscaler: Autoscaler) -> None:
 
 
 async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
-    """Delete objects whose finalizers nobody takes away any more."""
+    """Delete objects, with their finalizers, which nobody removes any more."""
     for name in names:
         path = f"{collection}/{name}"
         await objects.remove(client, path)
@@ -152,7 +152,7 @@ async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
 
 
 def path_of(manifest: Mapping[str, Any]) -> str:
-    """Where an object is for the API."""
+    """An object's path in the API."""
     return f"{_collection(manifest)}/{manifest['metadata']['name']}"
 
 

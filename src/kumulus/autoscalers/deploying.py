@@ -1,7 +1,7 @@
-"""An autoscaler as a Deployment of a cluster whose nodes run containers: looked at, made, and taken away.
+"""An autoscaler as a Deployment in a cluster whose nodes run containers: inspected, created, and removed.
 
 Each of its objects names its owner. Somebody else's autoscaler in the cluster is left alone, even if only one of its
-objects is there.
+objects exists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _EVERY = 0.5
 _PATIENCE = 180.0
-# How long machines may take to go by themselves: pods with a grace period are on them.
+# How long machines may take to be removed by the autoscaler: their pods may have a grace period.
 _EMPTYING = 60.0
 NAMESPACE = "kube-system"
 _DEPLOYMENT = "Deployment"
@@ -35,11 +35,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Seen:
-    """What of an autoscaler is in a cluster.
+    """The state of an autoscaler's objects in a cluster.
 
     Attributes:
-        missing: what is not there, as ``Kind name``.
-        altered: what is there otherwise than it is wanted, likewise.
+        missing: objects that do not exist, as ``Kind name``.
+        altered: objects that differ from what is wanted, likewise.
         wanted: how many objects there should be.
     """
 
@@ -49,22 +49,22 @@ class Seen:
 
     @property
     def there(self) -> bool:
-        """Whether anything is."""
+        """Whether any of the objects exists."""
         return len(self.missing) < self.wanted
 
 
 async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> Seen:
-    """Compare what is there with what is wanted.
+    """Compare what exists with what is wanted.
 
     Args:
         client: of the cluster.
         autoscaler: which.
         wanted: its objects.
-        owner: the stack whose it is.
+        owner: the stack that owns it.
 
     Raises:
         NotOurs: one of the objects is somebody else's.
-        ApiError, Unreachable: the server could not be asked.
+        ApiError, Unreachable: a request to the server failed.
     """
     missing, altered, count = [], [], 0
     for manifest in wanted:
@@ -85,19 +85,19 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
 async def deploy(
     client: Client, autoscaler: Autoscaler, wanted: list[Manifest], owner: Owner, stop: asyncio.Event, say: Say
 ) -> None:
-    """Make it as it is wanted, and wait until it works.
+    """Create or update it, and wait until it works.
 
     Args:
         client: of the cluster.
         autoscaler: which.
         wanted: its objects.
-        owner: the stack whose it is.
-        stop: when set, it is waited no longer.
-        say: takes how far it has come.
+        owner: the stack that owns it.
+        stop: when set, the wait ends.
+        say: called with its progress.
 
     Raises:
         NotOurs: one of the objects is somebody else's; nothing was changed.
-        ProviderError: it does not work in time, with what its pod says.
+        ProviderError: it does not work in time; says why its pod does not.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     await look(client, autoscaler, wanted, owner)
@@ -105,7 +105,7 @@ async def deploy(
     path = applying.path_of(deployment)
     there = await objects.find(client, path)
     if there is not None and not _holds(deployment["spec"]["template"], there["spec"]["template"]):
-        # Another pod is begun: what the one that ends had on its way would be waited for in vain.
+        # A new pod would wait in vain for the machines that the old one was launching.
         say("its pod ends")
         await _end(client, there, path)
         if autoscaler.forget is not None:
@@ -115,17 +115,17 @@ async def deploy(
 
 
 async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asyncio.Event, say: Say) -> None:
-    """Take it away: its nodes, itself, its objects and its kinds.
+    """Remove it: its nodes, itself, its objects and its kinds.
 
-    While it still runs it takes its own nodes away, as their pools go; what it has not done after a minute is done for
-    it.
+    While it still runs it removes its own nodes, as their pools are deleted; the nodes that are left after a minute
+    are removed for it.
 
     Args:
         client: of the cluster.
         autoscaler: which.
-        owner: the stack whose it is.
-        stop: when set, it is waited no longer.
-        say: takes how far it has come.
+        owner: the stack that owns it.
+        stop: when set, the wait ends.
+        say: called with its progress.
 
     Raises:
         ProviderError: the server has not removed its kinds after a minute.
@@ -149,7 +149,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
         await asyncio.sleep(_EVERY)
     await _remove_deployment(client, ours)
     await applying.remove(client, autoscaler)
-    # The server takes a moment for what was of its kinds; until then they could not be made again.
+    # The server takes a moment to delete its kinds' objects; until then the kinds could not be created again.
     gives_up = time.monotonic() + _EMPTYING
     while await objects.names(client, applying.DEFINITIONS, ours):
         if time.monotonic() > gives_up:
@@ -170,7 +170,7 @@ async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Ev
             ended = "it was not waited for" if stop.is_set() else f"it does not work after {_PATIENCE:.0f} s"
             raise ProviderError(f"{metadata['namespace']}/{metadata['name']}: {ended}: {why}")
         if why != shown:
-            # Each is a line of its own where the output is no terminal.
+            # Only changes, as each is a separate line if the output is not a terminal.
             say(why)
             shown = why
         await asyncio.sleep(_EVERY)
@@ -187,7 +187,7 @@ async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str,
 
 
 async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None:
-    """Wait until a Deployment has no pod any more; one that does not go in time is as good as gone."""
+    """Scale a Deployment to 0 and wait until it has no pod, but not longer than a minute."""
     await client.merge_patch(path, {"spec": {"replicas": 0}})
     gives_up = time.monotonic() + _EMPTYING
     while await _pods(client, deployment):
@@ -197,12 +197,12 @@ async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None
 
 
 async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:
-    """The Deployment first, so that it creates nothing more, then what it reads and what KWOK does for it."""
+    """Remove the Deployment first, so that it creates nothing more, then what it reads, and its stages for KWOK."""
     for collection in _ITS_OWN:
         try:
             found = await objects.names(client, collection, ours)
         except ApiError as error:
-            # KWOK's kind may have gone with KWOK.
+            # KWOK's kind may have been removed with KWOK.
             if error.status == 404:
                 continue
             raise
@@ -222,10 +222,10 @@ _ITS_OWN = (
 
 
 def _holds(wanted: Any, there: Any) -> bool:
-    """Whether everything that is wanted is there; what a server or a controller adds is no difference."""
+    """Whether everything that is wanted is there, ignoring what a server or a controller has added."""
     if isinstance(wanted, Mapping):
         return isinstance(there, Mapping) and all(_holds(value, there.get(key)) for key, value in wanted.items())
     if isinstance(wanted, list):
         return isinstance(there, list) and len(wanted) == len(there) and all(map(_holds, wanted, there))
-    # An empty one is left out by the server.
+    # The server leaves out empty values.
     return bool(wanted == there or (not wanted and not there))

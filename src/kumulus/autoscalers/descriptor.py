@@ -1,4 +1,4 @@
-"""What there is to say of an autoscaler: :class:`Autoscaler`, one for each folder of this room."""
+"""The description of an autoscaler: :class:`Autoscaler`, one for each folder of this package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 Asked = Mapping[str, Any]
-"""What a stack asks of its autoscaler, as the option `autoscaler` of its cluster has it."""
+"""What a stack asks of its autoscaler: the option `autoscaler` of its cluster."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Place:
 
     Attributes:
         folder: its own, with the files that it reads.
-        kubeconfig: by which it reaches the API server, as its own user.
-        ports: those that its programs listen on, on 127.0.0.1: `health` of the first, `program/http` of a further one.
+        kubeconfig: with which it reaches the API server, as its own user.
+        ports: those that its programs listen on at 127.0.0.1: `health` of the first, `program/http` of a further one.
         administrator: the kubeconfig of the cluster's administrator.
         pki: the directory of the cluster's certificates.
     """
@@ -48,11 +48,11 @@ class Program:
 
     Attributes:
         name: of the process, and of its log.
-        executable: what is run.
-        ports: what the ports it listens on are called.
+        executable: the program to run.
+        ports: the names of the ports it listens on.
         arguments: its command line.
         environment: its variables.
-        after: those of the autoscaler's processes that are started before it.
+        after: the autoscaler's processes that start before it.
     """
 
     name: str
@@ -68,20 +68,20 @@ class Autoscaler:
     """One autoscaler that can run beside a control plane.
 
     Attributes:
-        name: as a stack file has it, and of its first process.
+        name: its name in stack files, and that of its first process.
         about: what it is, for docs/autoscalers.md.
-        tool: its program in pins.toml, with which the definitions of its kinds are kept; empty for the user's own.
-        user: whom it is for the API server; the roles among its objects are bound to that.
-        programs: its processes, itself the first.
-        files: what they read, by name, in its folder.
-        objects: what it needs in the cluster, in the order in which to make it.
-        stages: what KWOK is to do to its nodes besides what it does to all.
-        instances: the collections of its kinds whose objects have finalizers that it alone takes away.
-        nodes: selects the nodes that it has made, which go with it; empty where node groups have them.
-        deployment: all that it needs where it runs in the cluster, itself as a Deployment, in the order in which to
-            make it; None for one that runs beside the cluster only.
-        forget: deletes, while it does not run, machines that were on their way when it ended and that it would not
-            finish, and returns how many; None for one that keeps nothing of them.
+        tool: its program in pins.toml, which also brings the CRDs of its kinds; empty for the user's own.
+        user: its user name at the API server, to which the roles among its objects are bound.
+        programs: its processes, itself first.
+        files: the files that they read, by name, in its folder.
+        objects: what it needs in the cluster, in the order of creation.
+        stages: KWOK's stages for its nodes, besides those for all nodes.
+        instances: the collections of its kinds whose objects have finalizers that it alone removes.
+        nodes: selects the nodes that it has created, which are removed with it; empty if node groups own them.
+        deployment: all that it needs to run in the cluster, including its Deployment, in the order of creation; None
+            if it runs only beside the cluster.
+        forget: deletes, while it does not run, machines that were being launched when it ended and that it would not
+            finish, and returns how many; None for one that remembers nothing about them.
     """
 
     name: str

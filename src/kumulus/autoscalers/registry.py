@@ -1,7 +1,7 @@
-"""Which autoscalers there are: a folder of this room each, and a line here.
+"""The autoscalers: each has a folder of this package, and a line here.
 
 A folder `NAME` has an :class:`~kumulus.autoscalers.descriptor.Autoscaler` called `AUTOSCALER` in its `__init__.py`. It
-is read when asked for, so that the names alone cost nothing.
+is imported when asked for, so that the names alone cost nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 NAMES: tuple[str, ...] = ("karpenter", "cluster-autoscaler")
 BUILT: tuple[str, ...] = ("karpenter",)
-"""Those whose program is among the tools; the others are a program of the user's own."""
+"""Those whose program is among our tools; the program of the others is the user's own."""
 
 
 def get(name: str) -> Autoscaler:
-    """The autoscaler of one of :data:`NAMES`."""
+    """The autoscaler with one of the :data:`NAMES`."""
     found: Autoscaler = import_module(f"kumulus.autoscalers.{name.replace('-', '_')}").AUTOSCALER
     return found
 

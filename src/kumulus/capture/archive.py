@@ -1,4 +1,4 @@
-"""A capture as one file: made to be sent, and therefore with words for names unless the user says otherwise."""
+"""A capture as one file, made for sending, and therefore with words for names unless the user says otherwise."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _SUFFIXES = (".tar.gz", ".tgz")
 
 
 def is_meant(to: Path) -> bool:
-    """Whether a place is to be an archive, by its name."""
+    """Whether a path names an archive."""
     return to.name.endswith(_SUFFIXES)
 
 
 def stem(to: Path) -> str:
-    """A place's name, an archive's without its suffix."""
+    """A path's name, without the suffix of an archive."""
     return next((to.name.removesuffix(suffix) for suffix in _SUFFIXES if to.name.endswith(suffix)), to.name)
 
 
 def beside(to: Path) -> Path:
-    """The directory in which an archive is built; an interrupted capture leaves it, and resumes from it."""
+    """The directory in which an archive is built; an interrupted capture leaves it behind, and resumes from it."""
     return to.with_name(f".{to.name}.parts")
 
 
 def pack(folder: Path, to: Path, private: bool) -> None:
-    """Make an archive of a capture's files, and remove them.
+    """Make an archive of a capture's files, and remove the files.
 
-    The same capture is the same bytes: it says neither who made it nor when.
+    The same capture gives the same bytes: the archive says neither who made it nor when.
 
     Args:
-        folder: where they are.
-        to: the archive, whose files are in a directory of its name.
-        private: whether other users of this machine may not read it.
+        folder: the directory of the files.
+        to: the archive; in it, the files are in a directory of the same name.
+        private: whether to keep other users of this machine from reading it.
 
     Raises:
-        OSError: it cannot be written; the files are there still.
+        OSError: it cannot be written; the files are still there.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:

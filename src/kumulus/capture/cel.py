@@ -1,8 +1,8 @@
-"""A DeviceClass's rule with its names exchanged, where it is sure which of its texts are names of what.
+"""Replaces the names in a DeviceClass's CEL expression, if it is certain which of its string literals are names.
 
-Rules compare a device's driver, attributes and capacities with constants; of such an expression every name is found by
-where it stands. One that looks into a text (`startsWith`, `matches`, an order of texts) would decide otherwise about
-words, and one with variables or escapes is not understood here: neither is renamed, and the capture says so.
+Expressions compare a device's driver, attributes and capacities with constants; every name in them is found by its
+position. An expression that looks into a string (`startsWith`, `matches`, an order of strings) would give other results
+with words, and one with variables or escapes is not understood here. Neither is renamed, and the capture reports that.
 
 Source: kubernetes.io/docs/reference/using-api/cel, and k8s.io/dynamic-resource-allocation/cel (what `device` has).
 """
@@ -34,7 +34,7 @@ class CannotRename(Exception):
 
 
 class Renaming(Protocol):
-    """How the texts of an expression are renamed."""
+    """How the string literals of an expression are renamed."""
 
     def driver(self, text: str) -> str:
         """A DRA driver's name, or an attribute's domain."""
@@ -43,7 +43,7 @@ class Renaming(Protocol):
         """An attribute's or a capacity's name."""
 
     def device_text(self, text: str) -> str:
-        """An attribute's text."""
+        """An attribute's string value."""
 
     def version(self, text: str) -> str:
         """An attribute's version."""
@@ -55,10 +55,10 @@ class _Token(NamedTuple):
 
 
 def renamed(expression: str, names: Renaming) -> str:
-    """An expression with every name in it exchanged; blanks as they were, texts in double quotes.
+    """An expression with every name in it replaced; spaces as they were, string literals in double quotes.
 
     Raises:
-        CannotRename: it is not sure what is a name.
+        CannotRename: it is not certain what is a name.
     """
     found, at = list[_Token](), 0
     while at < len(expression):
@@ -96,7 +96,7 @@ def _name(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
 def _text(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
     text, before, after = tokens[index].text[1:-1], _at(tokens, index - 1), _at(tokens, index + 1)
     if _kind(tokens, index - 1) in ("text", "name") or _kind(tokens, index + 1) == "text":
-        # A prefix, or three quotes.
+        # A prefix of a string literal, or triple quotes.
         raise CannotRename
     if before in _ORDER or after in _ORDER or after in (".", ".?", "["):
         raise CannotRename
@@ -117,7 +117,7 @@ def _text(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
 
 
 def _sought(tokens: Sequence[_Token], index: int, text: str, names: Renaming) -> str:
-    """A text that is looked for in what begins at an index: in `device.attributes`, or in a domain of these."""
+    """The left operand of `in`, whose right operand begins at an index: `device.attributes`, or one of its domains."""
     if [_at(tokens, index + each) for each in (0, 1)] != ["device", "."] or _at(tokens, index + 2) not in _DOMAINS:
         raise CannotRename
     if _at(tokens, index + 3) != "[":
@@ -129,7 +129,7 @@ def _sought(tokens: Sequence[_Token], index: int, text: str, names: Renaming) ->
 
 
 def _is_domain(tokens: Sequence[_Token], end: int) -> bool:
-    """Whether what ends at an index is `attributes[…]` or `capacity[…]`: the attributes of a domain."""
+    """Whether the tokens up to an index end with `attributes[…]` or `capacity[…]`: the attributes of a domain."""
     if _at(tokens, end) != "]":
         return False
     depth = 0
@@ -145,7 +145,7 @@ def _sign(token: _Token) -> str:
 
 
 def _at(tokens: Sequence[_Token], index: int) -> str:
-    """A token's text; of a quoted text nothing, so that none is taken for a sign or a name."""
+    """A token's text; empty for a string literal, so that none is mistaken for a sign or a name."""
     return tokens[index].text if 0 <= index < len(tokens) and tokens[index].kind != "text" else ""
 
 

@@ -1,7 +1,7 @@
-"""The kinds of Kueue's and Volcano's objects in a clone, so that it holds the captured queues without running either.
+"""Defines the kinds of Kueue and Volcano in a clone, so that it can store captured queues without running either.
 
-Their definitions are those of the pinned tools. Kueue's older versions are converted by a webhook of its controller,
-which does not run here: a capture asks for the version that is stored, which needs no conversion.
+The definitions are those of the pinned tools. Kueue's older versions are converted by a webhook of its controller,
+which does not run here: a capture asks for the stored version, which needs no conversion.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
 
 
 async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:
-    """Define what a capture has objects of, where the cluster does not know it.
+    """Define the kinds of a capture's objects that the cluster does not have.
 
     Args:
         client: of the clone.
-        kinds: those of the capture's objects.
+        kinds: the kinds of the capture's objects.
 
     Returns:
         Why kinds could not be defined, by kind: their tool is not built.
@@ -58,7 +58,7 @@ async def _define(client: Client, definition: dict[str, Any], tool: str) -> None
     try:
         await client.write("POST", _DEFINITIONS, {**definition, "metadata": marked, "spec": spec})
     except ApiError as error:
-        # One that is there is used as it is: the cluster's own, or that of a clone that is put together again.
+        # An existing definition is used as it is: the cluster's own, or one of a clone that is being restored.
         if error.status != 409:
             raise
     await established(client, f"{_DEFINITIONS}/{metadata['name']}")

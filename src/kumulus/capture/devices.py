@@ -1,4 +1,4 @@
-"""ResourceSlices and DeviceClasses of any version of their API as the newest has them, and what a clone needs for them.
+"""ResourceSlices and DeviceClasses of any API version, converted to the newest, and what a clone needs for them.
 
 Source: k8s.io/api/resource v1, v1beta2 and v1beta1; pkg/registry/resource/resourceslice and deviceclass (strategy.go:
 which fields an API server drops while a feature gate is off).
@@ -11,7 +11,7 @@ from typing import Any
 
 DEVICE_API = "resource.k8s.io/v1"
 DEVICE_KINDS = ("DeviceClass", "ResourceSlice")
-# Fields that an API server drops without a word while their gate is off, as it is by default in Kubernetes 1.35.
+# Fields that an API server drops silently while their gate is off, the default in Kubernetes 1.35.
 _OF_SLICE = {"sharedCounters": "DRAPartitionableDevices", "perDeviceNodeSelection": "DRAPartitionableDevices"}
 _OF_DEVICE = {
     "consumesCounters": "DRAPartitionableDevices",
@@ -24,7 +24,7 @@ _OF_DEVICE = {
 
 
 def as_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as v1 has it: v1beta1 has what is said of a device in `basic`. Others are as they are."""
+    """An object in the form of v1: v1beta1 has a device's fields in `basic`. Other versions are not changed."""
     spec = raw.get("spec")
     devices = spec.get("devices") if isinstance(spec, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(devices, list):
@@ -39,7 +39,7 @@ def as_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gates(objects: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
-    """The feature gates without which a cluster would not keep all that captured slices and classes say."""
+    """The feature gates without which a cluster would not keep all fields of captured slices and classes."""
     found: set[str] = set()
     for each in objects:
         spec = each.get("spec") or {}
@@ -54,11 +54,11 @@ def gates(objects: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def owned(manifest: dict[str, Any], uids: Mapping[str, str]) -> dict[str, Any]:
-    """A slice to post: one of a node goes when the node does, as a kubelet's plugin makes it.
+    """A slice to post; a node's slice is deleted with the node, like one that a kubelet's plugin publishes.
 
     Args:
         manifest: the slice.
-        uids: of the nodes that are there, by name.
+        uids: of the existing nodes, by name.
     """
     node = str((manifest.get("spec") or {}).get("nodeName") or "")
     if node not in uids:

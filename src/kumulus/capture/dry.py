@@ -1,6 +1,6 @@
-"""Dry pods and nodes in a clone: the real scheduler says where they go, and they are taken away again.
+"""Dry pods and nodes in a clone: the real scheduler decides where they go, and they are deleted again.
 
-They never preempt: what is asked is whether there is room, and the clone is to be afterwards what it was before.
+They never preempt: the question is whether there is room, and the clone must be the same afterwards as before.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ _HOSTNAME = "kubernetes.io/hostname"
 _LOOK_EVERY = 0.1
 _NOW = {"gracePeriodSeconds": 0}
 _SECOND_THOUGHT = 5.0
-# How the API server begins a refusal: with a name that only a dry pod has.
+# The beginning of a refusal by the API server, with the name of a dry pod.
 _NAMED = re.compile(r'^pods "[^"]*" is forbidden: ')
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
-# Beyond it, values of priority classes are the system's own.
+# The highest value of a priority class; higher ones are reserved for the system.
 _FIRST = 1_000_000_000
-# Dry pods never preempt, which the scheduler says each time.
+# The part of the scheduler's message about preemption, which dry pods never do.
 _PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
 
 class Undecided(Exception):
-    """The scheduler did not say of every pod within the time."""
+    """The scheduler did not decide about every pod in time."""
 
 
 @dataclass
 class Verdict:
-    """What became of dry pods.
+    """What happened to dry pods.
 
     Attributes:
-        wanted: how many there were to be.
+        wanted: how many pods were wanted.
         on: how many went to each node.
-        reason: what the scheduler, or the quota, says of the first that did not fit.
-        refused: how many the API server did not take.
+        reason: the message of the scheduler, or of the quota, about the first pod that did not fit.
+        refused: how many the API server rejected.
     """
 
     wanted: int
@@ -63,21 +63,21 @@ class Verdict:
 
     @property
     def fitted(self) -> int:
-        """How many have a node."""
+        """How many pods have a node."""
         return self.on.total()
 
     @property
     def all_fit(self) -> bool:
-        """Whether all have."""
+        """Whether all pods have a node."""
         return self.fitted == self.wanted
 
 
 class Dry:
-    """Dry objects in a cluster, as an asynchronous context manager: whatever was made is removed at its end.
+    """Dry objects in a cluster, as an asynchronous context manager, which removes all of them at its end.
 
     Args:
         client: of the clone.
-        within: seconds for the scheduler to decide of all pods.
+        within: seconds for the scheduler to decide about all pods.
     """
 
     def __init__(self, client: Client, within: float = 60.0) -> None:
@@ -96,13 +96,13 @@ class Dry:
         await asyncio.shield(self._exits.aclose())
 
     async def priority_class(self, probe: Probe) -> str:
-        """A class whose pods do not preempt, and which the scheduler looks at before all others.
+        """Create a class whose pods do not preempt, but which the scheduler tries before all others.
 
-        Pods are pending in the clone for want of room: whenever one is removed, hundreds of them are tried again, each
+        The clone has pending pods that lack room: whenever a pod is removed, hundreds of them are tried again, each
         on all nodes, and the dry pods would wait for them for minutes.
 
         Raises:
-            ApiError: there is no class such as the workload names, or it cannot be made.
+            ApiError: the class that the workload names does not exist, or the dry one cannot be created.
         """
         if named := probe.spec.get("priorityClassName"):
             await self._client.get(f"{_CLASSES}/{named}")
@@ -112,7 +112,7 @@ class Dry:
         return self._run
 
     async def namespace(self, name: str) -> None:
-        """Make sure that there is a namespace; one that is made is removed again."""
+        """Make sure that a namespace exists; if it is created here, it is removed again."""
         try:
             await self._client.write("POST", _NAMESPACES, {"metadata": {"name": name}})
             self._exits.push_async_callback(objects.remove, self._client, f"{_NAMESPACES}/{name}")
@@ -128,18 +128,18 @@ class Dry:
     async def pods(
         self, probe: Probe, count: int, priority_class: str, *, keep: bool = False, among: int = 0
     ) -> Verdict:
-        """Make pods and wait for what the scheduler says of each.
+        """Create pods and wait for the scheduler's decision about each.
 
         Args:
             probe: what they are like.
             count: how many.
-            priority_class: as `priority_class` has made it.
-            keep: leave them until the end, so that later ones meet them; else they are removed at once.
-            among: how many nodes the scheduler has to have looked at for its no to count.
+            priority_class: the class that `priority_class` created.
+            keep: leave them until the end, so that they occupy room for later ones; otherwise they are removed at once.
+            among: how many nodes the scheduler must have considered for its refusal to count.
 
         Raises:
-            Undecided: the scheduler did not say of all.
-            ApiError, Unreachable: the cluster refused something else than a pod.
+            Undecided: the scheduler did not decide about all.
+            ApiError, Unreachable: the cluster refused something other than a pod, or gave no answer.
         """
         self._tries += 1
         run, path = f"{self._run}-{self._tries}", f"{_NAMESPACES}/{probe.namespace}/pods"
@@ -166,7 +166,7 @@ class Dry:
         return verdict
 
     async def _post(self, path: str, body: Mapping[str, Any], priority_class: str) -> None:
-        """Post a pod; its class has just been made, and the API server's admission may learn of it a moment later."""
+        """Post a pod; its class was just created, and the API server's admission may see it only a moment later."""
         ends = time.monotonic() + self._within
         while True:
             try:
@@ -179,7 +179,7 @@ class Dry:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def nodes(self, like: Mapping[str, Any], count: int) -> list[str]:
-        """Make empty nodes like another one; they are removed at the end, or by `drop`."""
+        """Create empty nodes like another one; they are removed at the end, or by `drop`."""
         metadata, status = like["metadata"], like["status"]
         self._tries += 1
         names = [f"{self._run}-{self._tries}-{index}" for index in range(count)]
@@ -207,7 +207,7 @@ class Dry:
         return names
 
     async def drop(self, names: list[str]) -> None:
-        """Remove dry nodes; those that are gone already are none the less."""
+        """Remove dry nodes; it is no error if some are gone already."""
         outcome = await for_each(
             names,
             lambda name: objects.remove(self._client, f"{_NODES}/{name}"),
@@ -217,7 +217,7 @@ class Dry:
             raise outcome.failed[0][1]
 
     async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
-        """Raise a ResourceQuota; it gets its own amounts again at the end.
+        """Raise a ResourceQuota; its original amounts are restored at the end.
 
         Args:
             namespace: the quota's.
@@ -225,7 +225,7 @@ class Dry:
             hard: the new amounts.
 
         Raises:
-            Undecided: the quota's controller does not take notice.
+            Undecided: the quota's controller does not update the status.
             ApiError, Unreachable: the cluster refused.
         """
         path = f"{_NAMESPACES}/{namespace}/resourcequotas/{name}"
@@ -233,7 +233,7 @@ class Dry:
         again = {"spec": {"hard": {key: before[key] for key in hard}}}
         self._exits.push_async_callback(self._client.merge_patch, path, again)
         await self._client.merge_patch(path, {"spec": {"hard": dict(hard)}})
-        # Pods are admitted by the status, which the controller writes.
+        # Admission uses the status, which the controller writes.
         ends = time.monotonic() + self._within
         while True:
             status = (await self._client.get(path)).get("status") or {}
@@ -244,12 +244,12 @@ class Dry:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def until_used(self, namespace: str, name: str, most: Mapping[str, str]) -> None:
-        """Wait until pods that are gone no longer count in a quota, or until a quota counts other pods too.
+        """Wait until deleted pods no longer count in a quota, but at most half of `within`.
 
         Args:
             namespace: the quota's.
             name: the quota's.
-            most: what is used once they do not.
+            most: the most that is used once they do not count.
         """
         path = f"{_NAMESPACES}/{namespace}/resourcequotas/{name}"
         ends = time.monotonic() + self._within / 2
@@ -280,7 +280,7 @@ class Dry:
                         verdict.on[node] += 1
                     elif (said := _unschedulable(pod)) is None:
                         continue
-                    # A no from before the last nodes were seen is thought over by the scheduler by itself.
+                    # A refusal from before the scheduler saw the newest nodes is retried by the scheduler itself.
                     elif _looked_at(said) >= among or time.monotonic() > began + _SECOND_THOUGHT:
                         reasons.append(said)
             if verdict.fitted + len(reasons) >= made:
@@ -303,7 +303,7 @@ class Dry:
 
 
 def _unschedulable(pod: Mapping[str, Any]) -> str | None:
-    """What the scheduler says of a pod without a node; None when it has said nothing yet."""
+    """The scheduler's message about a pod without a node; None if there is none yet."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             message = str(condition.get("message") or condition.get("reason") or "")
@@ -312,12 +312,12 @@ def _unschedulable(pod: Mapping[str, Any]) -> str | None:
 
 
 def without_preemption(message: str) -> str:
-    """What the scheduler says of a pod, but for what it says of preempting others."""
+    """The scheduler's message about a pod, without the part about preemption."""
     return _PREEMPTION.sub("", message)
 
 
 def _looked_at(message: str) -> int:
-    """Of how many nodes the scheduler speaks; of one that says something else it is taken to be all."""
+    """How many nodes a message of the scheduler is about; any other message is taken to be about all nodes."""
     found = _NODES_LOOKED_AT.match(message)
     return int(found[1]) if found else sys.maxsize
 

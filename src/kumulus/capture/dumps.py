@@ -1,7 +1,7 @@
-"""Reading other people's files: YAML as `kubectl get -o yaml` and `kwokctl snapshot export` write it, and JSON.
+"""Reads untrusted files: YAML as `kubectl get -o yaml` and `kwokctl snapshot export` write it, and JSON.
 
-A file is not trusted: nothing in it is executed, no alias is followed, what is too deep or too large is refused, and
-its paths are not looked at. YAML comes as a stream of events, so that a list of 40,000 pods is never held whole.
+A file is not trusted: nothing in it is executed, no alias is followed, what is nested too deeply or too large is
+refused, and its paths are ignored. YAML is parsed as a stream of events, so a list of 40,000 pods is never in memory.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class Refused(Exception):
-    """A file that is not read, and why."""
+    """A file is refused; says why."""
 
 
 def files(paths: list[Path]) -> list[Path]:
-    """The files that paths stand for: a directory, as must-gather makes one, for those in it; links are not followed.
+    """The files of paths; a directory, such as must-gather's, stands for its files. Symlinks are not followed.
 
     Raises:
-        Refused: there is nothing.
+        Refused: there are none.
     """
     found: list[Path] = []
     for path in paths:
@@ -72,11 +72,11 @@ def objects(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def documents(stream: Any, name: str) -> Iterator[Any]:
-    """The documents of a YAML stream; of a list of objects each item as a document of its own.
+    """The documents of a YAML stream; each item of a list of objects is a separate document.
 
     Raises:
-        Refused: there is too much in it, or an alias.
-        yaml.YAMLError: it is no YAML.
+        Refused: it has too many values or levels, or an alias.
+        yaml.YAMLError: it is not YAML.
     """
     builder = _Builder(name)
     for event in yaml.parse(stream, Loader=FAST_LOADER):
@@ -93,7 +93,7 @@ def _flat(document: Any) -> Iterator[dict[str, Any]]:
     if not isinstance(document, dict):
         return
     if isinstance(items := document.get("items"), list):
-        # The items of a typed list, such as a PodList, say nothing of their kind.
+        # The items of a typed list, such as a PodList, do not name their kind.
         kind = str(document.get("kind") or "").removesuffix("List")
         for item in items:
             if isinstance(item, dict):
@@ -103,7 +103,7 @@ def _flat(document: Any) -> Iterator[dict[str, Any]]:
 
 
 class _Builder:
-    """Builds plain values from events; the items of a top-level `items` leave as soon as they are whole."""
+    """Builds plain values from events; yields the items of a top-level `items` as soon as they are complete."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -112,7 +112,7 @@ class _Builder:
         self._values = 0
 
     def take(self, event: Any) -> Iterator[Any]:
-        """The values that are whole with one more event."""
+        """The values that one more event completes."""
         if isinstance(event, yaml.AliasEvent):
             raise Refused(f"{self._name}: line {_line(event)} has an alias, which no such file needs")
         if isinstance(event, yaml.ScalarEvent):
@@ -157,7 +157,7 @@ def _line(event: Any) -> int:
 
 
 def _scalar(event: Any) -> Any:
-    """A scalar as Kubernetes reads it: what is quoted is a text, what is plain may be a number or a switch."""
+    """A scalar as Kubernetes reads it: a quoted one is a string, a plain one may be a number or a boolean."""
     if not event.implicit[0] or event.style:
         return event.value
     lowered = event.value.lower()

@@ -1,4 +1,4 @@
-"""An object as an API server stores it, and a page of them as it answers, as JSON would have both."""
+"""Decodes an object as an API server stores it, and a page of objects as it answers, into JSON values."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _OLDER = "resource.k8s.io/v1beta1"
 
 
 class Encrypted(Exception):
-    """It was encrypted before it was stored; says by which provider."""
+    """The object was encrypted before it was stored; says by which provider."""
 
 
 class Unreadable(Exception):
-    """It is none of the forms in which API servers store objects."""
+    """The bytes have none of the forms in which API servers store objects."""
 
 
 def as_json(kind: str, raw: bytes) -> dict[str, Any]:
     """An object from its stored bytes, with `apiVersion` and `kind`.
 
     Args:
-        kind: which it is to be; a custom resource's is not looked at.
+        kind: the expected kind; not checked for custom resources.
         raw: the bytes.
 
     Raises:
         Encrypted: only its API server can read it.
-        Unreadable: it is no such object.
+        Unreadable: the bytes are no such object.
     """
     if raw.startswith(_ENCRYPTED):
         provider = raw[len(_ENCRYPTED) : len(_ENCRYPTED) + 16].split(b":")[0]
@@ -45,15 +45,15 @@ def as_json(kind: str, raw: bytes) -> dict[str, Any]:
 
 
 def page(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:
-    """The objects of a page of a list, and where the next one begins; in protobuf or JSON, as the server has answered.
+    """The objects of a page of a list, and the token of the next page; from protobuf or JSON, as the server answered.
 
     Args:
         kind: of its objects.
-        version: the API version that was asked for.
+        version: the API version that was requested.
         raw: the answer.
 
     Raises:
-        Unreadable: it is no such list.
+        Unreadable: the answer is no such list.
     """
     try:
         if not raw.startswith(MAGIC):
@@ -86,7 +86,7 @@ def _of_protobuf(kind: str, raw: bytes) -> dict[str, Any]:
 
 
 def _name(kind: str, version: str) -> str:
-    """The message that a kind is in an API version."""
+    """The name of a kind's message in an API version."""
     return f"V1beta1{kind}" if version == _OLDER and f"V1beta1{kind}" in _classes() else kind
 
 

@@ -15,7 +15,7 @@ LABELS, RESOURCES = Leaf.LABELS, Leaf.RESOURCES
 
 _EXPRESSIONS: Form = [{"key": KEY, "operator": WORD, "values": [VALUE]}]
 SELECTOR: Form = Selecting({"matchLabels": LABELS, "matchExpressions": _EXPRESSIONS})
-# A field's value here is a node's name: matchFields knows metadata.name only.
+# The value of a field is a node's name here: matchFields supports only metadata.name.
 _TERM: Form = {
     "matchExpressions": _EXPRESSIONS,
     "matchFields": [{"key": WORD, "operator": WORD, "values": [NAME]}],
@@ -270,11 +270,11 @@ OBJECTS: dict[str, dict[str, Form]] = {
         },
     },
 }
-"""By kind, in the order in which a clone makes them: those that others name come first; quotas come last, because what
-they admitted before is to be admitted again."""
+"""By kind, in the order in which a clone creates them: referenced kinds come first; quotas come last, so that what they
+admitted before is admitted again."""
 
 LAST = ("PodDisruptionBudget", "LimitRange", "ResourceQuota")
-"""Made after the pods."""
+"""Kinds that are created after the pods."""
 
 UNSEEN = {
     "containers' images, commands, arguments and environment": "images are read for ImageLocality's score only",
@@ -290,4 +290,4 @@ UNSEEN = {
     "start times of pods": "read only to choose among equal victims of a preemption",
     "nominated nodes": "a scheduler makes them again",
 }
-"""What of the kinds that are read is not kept, and why."""
+"""The parts of the captured kinds that are not kept, and why."""

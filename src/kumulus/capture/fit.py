@@ -1,7 +1,7 @@
-"""Will it fit? How many pods of a workload, where, what ends it, and the smallest change that would let all in.
+"""Whether a workload fits: how many pods, where, what limits them, and the smallest change that would make all fit.
 
-The scheduler of the clone answers, with pods that are made for it and taken away again; nothing is computed here that
-it decides.
+The clone's scheduler answers, with pods that are created for this and deleted again; its decisions are not computed
+here.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _SHAPES = 4
-"""Of how many kinds of nodes more are tried: those that most nodes are of."""
+"""How many kinds of nodes are tried as additions: the most frequent ones."""
 _MOST_NODES = 1000
 
 
 @dataclass
 class Change:
-    """Something that would let all in, tried out.
+    """A change that makes all pods fit, as was tried.
 
     Attributes:
-        what: as a sentence's end.
-        cost: by which the smallest comes first: nodes added, 1 for a quota, or 0 for a constraint dropped.
+        what: the change, as the end of a sentence.
+        cost: for sorting, the smallest first: nodes added, 1 for a quota, or 0 for a dropped constraint.
     """
 
     what: str
@@ -41,13 +41,13 @@ class Change:
 
 @dataclass
 class Answer:
-    """What is said of a workload.
+    """The answer about a workload.
 
     Attributes:
-        verdict: how many fit, on which nodes, and what ends it.
+        verdict: how many pods fit, on which nodes, and what limits them.
         groups: how many pods went to each group of nodes.
-        changes: what would let all in, the smallest first.
-        tried: what was tried and does not.
+        changes: the changes that would make all fit, the smallest first.
+        tried: the changes that were tried and do not suffice.
     """
 
     verdict: Verdict
@@ -61,11 +61,11 @@ async def fit(client: Client, probe: Probe, *, changes: bool = True) -> Answer:
 
     Args:
         client: of the clone.
-        probe: what is to fit.
-        changes: whether to look for what would let all in.
+        probe: the pods that should fit.
+        changes: whether to look for changes that would make all fit.
 
     Raises:
-        Undecided: the scheduler did not say.
+        Undecided: the scheduler did not decide.
         ApiError, Unreachable: the clone could not be asked.
     """
     nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
@@ -74,7 +74,7 @@ async def fit(client: Client, probe: Probe, *, changes: bool = True) -> Answer:
         await dry.namespace(probe.namespace)
         priority = await dry.priority_class(probe)
         answer = Answer(await dry.pods(probe, probe.count, priority, keep=True))
-        # Those that wait would take what the next ones are tried on.
+        # Waiting pods would take the room on which the next ones are tried.
         await dry.drop_waiting()
         for node, number in answer.verdict.on.items():
             answer.groups[groups.get(node, node)] += number
@@ -98,7 +98,7 @@ async def _changes(
         answer.tried.append(f"with {raised.what} {raised.fitted:,} of {probe.count:,} fit")
         fitted, first = raised.fitted, f"{raised.what} and "
     await _nodes(dry, probe, priority, fitted, nodes, answer, first)
-    # Of two pods apart, each keeps the other away: a constraint is dropped of all of them or of none.
+    # With anti-affinity, each of two pods repels the other: a constraint is dropped for all pods or for none.
     await dry.drop_kept()
     await _constraints(dry, probe, priority, answer, first)
 
@@ -144,7 +144,7 @@ def _group(node: Mapping[str, Any]) -> str:
 
 
 def _shapes(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """A sound node of each of the groups with the most nodes; groups of the same capacity and taints count as one."""
+    """A healthy node of each of the largest groups; groups with the same capacity and taints count as one."""
     seen: dict[str, tuple[str, dict[str, Any]]] = {}
     counts: Counter[str] = Counter()
     for node in nodes:

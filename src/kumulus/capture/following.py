@@ -1,6 +1,6 @@
-"""A clone kept as its source is: what has changed between two captures, and the same done to the clone.
+"""Keeps a clone up to date with its source: finds the changes between two captures, and applies them to the clone.
 
-What the source no longer has is removed; what a user has made in the clone besides stays.
+Objects that the source no longer has are removed; other objects that a user has created in the clone stay.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _NOW = {"gracePeriodSeconds": 0}
 
 @dataclass
 class Contents:
-    """What a workload file has.
+    """The contents of a workload file.
 
     Attributes:
-        objects: all but pods, as a capture has them.
+        objects: all but pods, in the form of a capture.
         pods: as `reading.captured_pod` makes them.
     """
 
@@ -42,13 +42,13 @@ class Contents:
 
 @dataclass(frozen=True)
 class Difference:
-    """What has happened between two captures.
+    """The changes between two captures.
 
     Attributes:
-        gone: pods that are no longer there, or are others now, and then objects, those that name others first.
-        objects: new ones, in the order in which they have to be created; without namespaces and pods: `follow` creates
+        gone: pods that no longer exist or have changed, and then objects, those that refer to others first.
+        objects: new ones, in the order in which they must be created; without namespaces and pods: `follow` creates
             those that are missing.
-        patches: what has changed of an object, as a JSON merge patch.
+        patches: changed objects, each with its changes as a JSON merge patch.
     """
 
     gone: list[dict[str, Any]]
@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has."""
+        """Whether nothing has changed."""
         return not (self.gone or self.objects or self.patches)
 
 
@@ -65,7 +65,7 @@ def contents(file: Path) -> Contents:
     """Read a workload file.
 
     Raises:
-        Refused: it is no such file.
+        Refused: it is not a workload file.
         OSError: it cannot be read.
     """
     found = Contents()
@@ -81,7 +81,7 @@ def contents(file: Path) -> Contents:
 
 
 def difference(before: Contents, now: Contents) -> Difference:
-    """What has to be done to a clone of one for it to be a clone of the other."""
+    """The changes that turn a clone of `before` into a clone of `now`."""
     gone = [manifest(pod) for key, pod in before.pods.items() if now.pods.get(key) != pod]
     order = {kind: place for place, kind in enumerate(OBJECTS)}
     lost = [found for key, found in before.objects.items() if key not in now.objects]
@@ -93,7 +93,7 @@ def difference(before: Contents, now: Contents) -> Difference:
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7386) that makes one of the other."""
+    """The JSON merge patch (RFC 7386) that turns `old` into `new`."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         was = old.get(key)
@@ -106,17 +106,17 @@ def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
 
 
 async def follow(client: Client, changes: Difference, now: Contents) -> Put:
-    """Do to a clone what has happened at its source, and make again what the clone has lost besides.
+    """Apply the changes of the source to its clone, and recreate what the clone has lost otherwise.
 
-    A pod is lost with its node, when that was made again, and where the clone's scheduler took its place for another.
+    A clone loses a pod when its node is recreated, or when the clone's scheduler preempts it for another.
 
     Args:
-        client: of the clone, whose nodes are those of the source already.
-        changes: what has happened.
-        now: what the source has.
+        client: of the clone, which has the source's current nodes already.
+        changes: the changes of the source.
+        now: the current contents of the source.
 
     Returns:
-        What was made, and what was refused.
+        What was created, and what was refused.
 
     Raises:
         ApiError, Unreachable: the clone could not be asked.
@@ -153,7 +153,7 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
 
 
 async def _lacking(client: Client, path: str, wanted: Mapping[Key, dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """What of a kind the clone does not have; new ones are among it, and those that have just been removed."""
+    """The wanted objects of a kind that the clone does not have, including new ones and those just removed."""
     there: set[Key] = set()
     async for page in client.pages(path, accept=METADATA_ONLY):
         for metadata in (each["metadata"] for each in page):

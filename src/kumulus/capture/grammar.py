@@ -1,7 +1,7 @@
 """What is kept of an object, and what each kept text is: one table from which reducing and renaming both follow.
 
-A field that the table does not name is left out. So nothing of an object gets into a capture, and no name gets past
-the anonymising, but by a line of `fields.py`.
+A field that the table does not name is left out. So only a line in `fields.py` can let a part of an object into a
+capture, or a name past the anonymization.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Selecting:
-    """The form of a mapping that says something even where it is empty: a selector that selects everything.
+    """The form of a mapping that has a meaning even when empty: a selector that selects everything.
 
     Args:
         fields: the forms of its fields.
@@ -61,7 +61,7 @@ Form = Leaf | Each | Selecting | Mapping[str, "Form"] | Sequence["Form"]
 """A leaf; the fields of a mapping; names with a value each; or, as a list of one form, a list of such values."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}%?")
-# The words that these fields can have; a text that is none of them is no word of the API's, whatever it says.
+# The API's own words that WORD fields can have; any other text in such a field is left out.
 _API_WORDS = """
     In NotIn Exists DoesNotExist Gt Lt Equal NoSchedule PreferNoSchedule NoExecute DoNotSchedule ScheduleAnyway Honor
     Ignore Never PreemptLowerPriority TCP UDP SCTP Always OnFailure metadata.name Immediate WaitForFirstConsumer Retain
@@ -92,7 +92,7 @@ class Renaming(cel.Renaming, Protocol):
 
 
 def reduced(form: Form, value: Any) -> Any:
-    """What is kept of a value; None for nothing. What is not of its form is left out, not carried on.
+    """What is kept of a value; None for nothing. Anything that does not have the form is left out.
 
     Args:
         form: what may be in it.
@@ -119,15 +119,15 @@ def reduced(form: Form, value: Any) -> Any:
 
 
 def renamed(form: Form, value: Any, names: Renaming) -> Any:
-    """A reduced value with every name in it exchanged; None for nothing.
+    """A reduced value with every name in it replaced; None for nothing.
 
     Args:
         form: what is in it.
-        value: what `reduced` made.
-        names: by what they are exchanged.
+        value: the result of `reduced`.
+        names: gives the replacements.
 
     Raises:
-        CannotRename: of an expression it is not sure what is a name.
+        CannotRename: it is not certain what is a name in an expression.
     """
     if isinstance(form, Leaf):
         return _renamed_leaf(form, value, names)
@@ -148,7 +148,7 @@ def renamed(form: Form, value: Any, names: Renaming) -> Any:
 
 
 def _with_key(form: Mapping[str, Form], value: Mapping[str, Any], names: Renaming) -> dict[str, Any]:
-    """The values of an expression or a toleration: the key beside them says what may stay."""
+    """The renamed values of an expression or a toleration: their key determines what may stay."""
     key = str(value.get("key", ""))
     found: dict[str, Any] = {}
     if key and form.get("value") is Leaf.VALUE and "value" in value:
@@ -162,7 +162,7 @@ def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
     if form in _RENAMED:
         return _RENAMED[form](names, value)
     if form is Leaf.LABELS:
-        # In the order in which a capture of the clone finds them.
+        # Sorted, since a capture of the clone has them in that order.
         return dict(sorted((names.key_of(key), names.value(key, each)) for key, each in value.items()))
     if form is Leaf.RESOURCES:
         return dict(sorted((names.key_of(key), each) for key, each in value.items()))
@@ -216,10 +216,10 @@ def _resources(value: Any) -> dict[str, str] | None:
 
 
 def _ours(key: str) -> bool:
-    """Whether it is Kumulus' own: of a cluster that is a clone already, the clone has its own again."""
+    """Whether a label is Kumulus' own: if the captured cluster is itself a clone, the new clone gets its own labels."""
     prefix, slash, _ = key.partition("/")
     if key.startswith(TOPOLOGY_PREFIX):
-        # Pods may be drawn to racks by these.
+        # Pods may have affinity to racks by these labels.
         return False
     return bool(slash) and (prefix == "kumulus.io" or prefix.endswith(".kumulus.io"))
 

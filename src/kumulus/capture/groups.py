@@ -1,6 +1,6 @@
-"""From nodes to the node groups of a stack file: alike together, each by its name; pure functions.
+"""From nodes to the node groups of a stack file: similar nodes together, each listed by name; pure functions.
 
-The result depends on the nodes alone, not on the order in which they came: a capture of the clone is the same file.
+The result depends only on the nodes, not on their order: a capture of the clone gives the same file.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ KEPT: dict[str, Form] = {
     "ill": [Leaf.WORD],
     "machine": {"architecture": Leaf.WORD, "operatingSystem": Leaf.WORD},
 }
-"""What `captured_node` makes."""
-# Taints that the node controller lays on a node for its conditions or its cordon, and would again.
+"""The form of the results of `captured_node`."""
+# Taints that the node controller adds for a node's conditions or its cordon, and would add again.
 _FOLLOWING = frozenset(
     f"node.kubernetes.io/{each}"
     for each in (
@@ -42,7 +42,7 @@ _FOLLOWING = frozenset(
         "network-unavailable",
     )
 )
-# What a node's group is called after, the first that it has.
+# A node's group is named after the first of these labels that the node has.
 _POOL_LABELS = (
     "cloud.google.com/gke-nodepool",
     "eks.amazonaws.com/nodegroup",
@@ -52,7 +52,7 @@ _POOL_LABELS = (
 )
 _PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _ARCHITECTURES = frozenset(("amd64", "arm64", "arm", "ppc64le", "s390x", "riscv64", "386"))
-# A label with fewer nodes for each of its values than this is a node's own: a rack, a host, an instance.
+# A label with fewer nodes per value than this is specific to nodes: a rack, a host, an instance.
 _SHARED_BY = 50
 _GROUP_NAME = 28
 
@@ -83,7 +83,7 @@ def _illness(conditions: Mapping[str, str]) -> list[str]:
 
 
 def _machine(info: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, str]:
-    """The node's own word where its labels say something else, or nothing."""
+    """The node's reported architecture and OS, if its labels differ or are missing."""
     found = {}
     for key, label, known in (
         ("architecture", ARCH_LABEL, _ARCHITECTURES),
@@ -98,7 +98,7 @@ def stack(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The cluster section of a stack file, for nodes as `captured_node` makes them.
 
     Args:
-        nodes: in any order; no two of one name.
+        nodes: in any order, with unique names.
     """
     listed = sorted(nodes, key=lambda node: str(node["metadata"]["name"]))
     own = _own_labels(listed)
@@ -110,7 +110,7 @@ def stack(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _own_labels(nodes: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Keys of labels that are nodes' own: of few nodes for each value, as seen over the whole cluster."""
+    """Keys of labels that are specific to nodes: with few nodes per value, over the whole cluster."""
     having: Counter[str] = Counter()
     values: dict[str, set[str]] = defaultdict(set)
     for node in nodes:
@@ -152,7 +152,7 @@ def _named(alike: Sequence[tuple[str, list[Mapping[str, Any]]]], own: frozenset[
 
 def _group(name: str, nodes: Sequence[Mapping[str, Any]], own: frozenset[str]) -> dict[str, Any]:
     labels = [node["metadata"].get("labels") or {} for node in nodes]
-    # Of the labels that could be a node's own, those that these nodes have in common.
+    # Includes labels that could be specific to nodes, if all nodes of this group have the same value.
     common = {
         key: value
         for key, value in labels[0].items()
@@ -186,12 +186,12 @@ def _entry(node: Mapping[str, Any], labels: Mapping[str, str], common: Mapping[s
 
 
 def node_name(name: str) -> str:
-    """What a node is called in a clone: as it is, or shortened where its host name's label would not take it."""
+    """A node's name in a clone: unchanged, or shortened if it is too long for the value of the hostname label."""
     return name if len(name) <= NODE_NAME_LENGTH else dns_safe(name, NODE_NAME_LENGTH, dots=True)
 
 
 def on_nodes(item: Mapping[str, Any]) -> dict[str, Any]:
-    """A ResourceSlice with its nodes as they are called in a clone."""
+    """A ResourceSlice with the names that its nodes have in a clone."""
     spec = dict(item["spec"])
     if "nodeName" in spec:
         spec["nodeName"] = node_name(spec["nodeName"])
@@ -211,7 +211,7 @@ def _canonical(written: str) -> str:
 
 
 def _at_least(capacity: Mapping[str, str], allocatable: Mapping[str, str]) -> dict[str, str]:
-    """A capacity that is not below what can be allocated of it."""
+    """The capacity, raised where it is below the allocatable amount."""
     return {
         key: allocatable[key] if key in allocatable and parse(allocatable[key]).nanos > parse(value).nanos else value
         for key, value in capacity.items()
@@ -223,7 +223,7 @@ def _different(capacity: Mapping[str, str], allocatable: Mapping[str, str]) -> d
 
 
 def _faults(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Nodes that are not well, as faults that the stack declares."""
+    """Unhealthy nodes, as faults for the stack file."""
     ill: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         for each in node.get("ill", ()):

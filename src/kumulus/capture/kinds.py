@@ -17,7 +17,7 @@ class Kind:
         name: as in `kind`.
         plural: as in the path.
         group: the API group; empty for the core.
-        versions: those that are asked for, the first that is served counts.
+        versions: the versions to try; the first one that is served is used.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Kind:
         return f"{self.group}/{version}" if self.group else version
 
     def is_in(self, api_version: str) -> bool:
-        """Whether a file's `apiVersion` is one that objects of it can have; a list's items may lack the group."""
+        """Whether objects of this kind can have an `apiVersion` of a file; a list's items may lack the group."""
         group, _, version = api_version.rpartition("/")
         return group in ("", self.group) and _VERSION.fullmatch(version) is not None
 
@@ -68,7 +68,7 @@ KINDS = (
     Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
     Kind("LimitRange", "limitranges"),
     Kind("ResourceQuota", "resourcequotas"),
-    # The longest list last: what the others say is known when it is cut off.
+    # The longest list last: if it is interrupted, the others are complete.
     PODS,
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -1,6 +1,6 @@
-"""Keys of labels, taints and resources that mean the same in every cluster, and so say nothing of whose it is.
+"""Keys of labels, taints and resources that mean the same in every cluster, and so do not reveal whose it is.
 
-Whole keys, not domains: anybody may put a label of their own under kubernetes.io. Sources: the well-known labels,
+Whole keys, not domains: anybody may use a label of their own under kubernetes.io. Sources: the well-known labels,
 annotations and taints of kubernetes.io/docs/reference/labels-annotations-taints, the labels of GKE, EKS and AKS nodes,
 Karpenter's, NVIDIA's GPU Feature Discovery, Kueue's and Volcano's references.
 """
@@ -65,7 +65,7 @@ _PROVISIONERS = """
     disk.csi.azure.com file.csi.azure.com csi.vsphere.vmware.com kubernetes.io/no-provisioner kubernetes.io/gce-pd
     kubernetes.io/aws-ebs rancher.io/local-path
 """
-# Drivers of DRA under their authors' names, and what those and Kubernetes call a device's attributes and capacities:
+# Public names of DRA drivers, and the names that they and Kubernetes use for a device's attributes and capacities:
 # github.com/kubernetes-sigs/dra-driver-nvidia-gpu (deviceinfo.go), github.com/ROCm/k8s-gpu-dra-driver,
 # github.com/intel/intel-resource-drivers-for-kubernetes, k8s.io/dynamic-resource-allocation (deviceattribute).
 _DRIVERS = """
@@ -106,5 +106,5 @@ def is_known_key(key: str) -> bool:
 
 
 def is_known_device_text(text: str) -> bool:
-    """Whether an attribute's text says what a device is, in its vendor's words, and nothing of whose it is."""
+    """Whether an attribute's text is a vendor's description of a device, which does not reveal whose it is."""
     return _DEVICE_TEXT.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Reading a live cluster and changing nothing: lists page by page at the allowed rate, from where it was cut off."""
+"""Reads a live cluster without changing anything: lists page by page at the allowed rate, resuming if interrupted."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from kumulus.kube import Connection
 
 PAGE = 500
-# A server serves others too: for so many times as long as it was at a page it is left alone, and no longer than so many
-# seconds, as over a slow network most of that time is none of its.
+# A server serves others too: after each page, it is left alone for so many times as long as the page took, but no more
+# than so many seconds, as over a slow network most of that time is not the server's.
 _REST, _LONGEST_REST_S = 9, 0.5
 ACCEPT = f"{PROTOBUF},{JSON}"
-"""In protobuf, which costs an API server a fraction of JSON; custom resources come in JSON alone."""
+"""Protobuf first, which costs an API server a fraction of JSON; custom resources are only available in JSON."""
 Progress = Callable[[str, int], None]
-"""Told of a kind and of how many of its objects have been read."""
+"""Takes a kind and how many of its objects have been read."""
 
 
 class Expired(Exception):
-    """The server takes the credentials no longer, or never did."""
+    """The server does not, or no longer, accept the credentials."""
 
 
 class Reader:
@@ -38,7 +38,7 @@ class Reader:
 
     Args:
         client: the cluster's.
-        spool: what has been read, and is to be.
+        spool: has what was read already, and takes the rest.
         rate: the most requests a second.
         progress: called after each page.
     """
@@ -49,20 +49,20 @@ class Reader:
         self.requests = 0
 
     async def read(self) -> None:
-        """Read what is not there yet.
+        """Read what is not in the spool yet.
 
         Raises:
-            Expired: the credentials are not taken (401).
-            ApiError: the server refused something else than a kind.
+            Expired: the credentials are not accepted (401).
+            ApiError: the server refused a request for a reason that is not about a kind.
             Unreachable: it gave no answer.
-            OSError: a page could not be kept.
+            OSError: a page could not be saved.
         """
         for kind in KINDS:
             while not await self._kind(kind):
                 self._spool.restart(kind.name)
 
     async def _kind(self, kind: Kind) -> bool:
-        """Read the rest of a kind; False when the server has forgotten where the last page ended."""
+        """Read the rest of a kind; False if the server no longer accepts the last page's continue token."""
         token = self._spool.token(kind.name)
         count = sum(1 for _ in self._spool.items(kind.name))
         while token is not None:
@@ -81,7 +81,7 @@ class Reader:
         return True
 
     async def _page(self, kind: Kind, token: str) -> tuple[str, tuple[list[dict[str, Any]], str]]:
-        """The API version of a page, its objects, and where the next one begins."""
+        """The API version of a page, its objects, and the token of the next page."""
         query = {"limit": str(PAGE), **({"continue": token} if token else {})}
         for version in kind.versions:
             await self._turn()
@@ -96,16 +96,16 @@ class Reader:
         raise AssertionError("a kind has a version")
 
     def _refused(self, kind: Kind, error: ApiError) -> None:
-        """Note a kind that cannot be read; others can.
+        """Note a kind that cannot be read, and continue with the others.
 
         Raises:
-            Expired: the credentials are not taken.
-            ApiError: it is no matter of the kind.
+            Expired: the credentials are not accepted.
+            ApiError: the error is not about the kind.
         """
         if error.status == 401:
             raise Expired(error.message) from None
         if error.status == 404:
-            # The cluster does not have such.
+            # The cluster does not have this kind.
             self._spool.add(kind.name, [], "")
         elif error.status == 403:
             group = f" of {kind.group}" if kind.group else ""
@@ -114,13 +114,13 @@ class Reader:
             raise error
 
     def _decoded(self, kind: str, version: str, began: float, raw: bytes) -> tuple[list[dict[str, Any]], str]:
-        """The objects of a page, and when the next one may be asked for."""
+        """Decode a page, and set when the next one may be requested."""
         now = time.monotonic()
         self._next = max(self._next, now + min(_LONGEST_REST_S, _REST * (now - began)))
         return _decoded(kind, version, raw)
 
     async def _turn(self) -> None:
-        """Wait until the next request may go out."""
+        """Wait until the next request may be sent."""
         now = time.monotonic()
         if self._next > now:
             await asyncio.sleep(self._next - now)
@@ -133,9 +133,9 @@ async def read_cluster(connection: Connection, spool: Spool, rate: float, patien
 
     Args:
         connection: to the cluster.
-        spool: what has been read, and is to be.
+        spool: has what was read already, and takes the rest.
         rate: the most requests a second.
-        patience: seconds for which a server that gives no answer is asked again.
+        patience: seconds to keep retrying while the server gives no answer.
         progress: called after each page.
     """
     async with Client(connection, patience=patience, connections=1) as client:

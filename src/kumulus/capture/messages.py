@@ -1,8 +1,8 @@
-"""What a capture keeps of objects, as an API server stores them: the messages' fields with their numbers, as data.
+"""The fields, with their numbers, of the protobuf messages that API servers store and a capture keeps, as data.
 
 Sources: ``generated.proto`` and ``types.go`` of k8s.io/api v0.35 (core, scheduling, node, storage, policy, resource)
 and of k8s.io/apimachinery (meta, resource, intstr); Kubernetes never changes a number. v1beta1 of resource.k8s.io
-has what is said of a device in a message of its own; elsewhere the versions that can be stored are alike in these
+has a device's fields in a separate message; for all other kinds, the versions that can be stored are the same in these
 fields. A test compares the table with `fields.py`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from kumulus.kube.messages import Tables
 
 STORED: Tables = {
-    # Of every kind alike; an item is decoded when its page is.
+    # The same for every kind; the items are decoded separately.
     "List": {"metadata": (1, "ListMeta"), "items": (2, "*bytes")},
     "ListMeta": {"continue": (3, "string")},
     "ObjectMeta": {
@@ -295,10 +295,10 @@ STORED: Tables = {
     "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec"), "status": (3, "PodStatus")},
     "PodStatus": {"phase": (1, "string")},
 }
-"""By message, as `kumulus.kube.messages.Tables` has them."""
+"""By message, in the format of `kumulus.kube.messages.Tables`."""
 
 INLINE = frozenset(("PersistentVolumeSpec.persistentVolumeSource", "Volume.volumeSource"))
-"""Fields whose own fields stand in their place in JSON."""
+"""Fields that JSON replaces by their own fields."""
 
 _ALWAYS = """
     CELDeviceSelector.expression CSIDriverSpec.attachRequired CSIDriverSpec.storageCapacity CSINodeDriver.name
@@ -329,5 +329,5 @@ _ALWAYS = """
     VolumeNodeResources.count WeightedPodAffinityTerm.weight
 """
 ALWAYS = frozenset(_ALWAYS.split())
-"""Fields that JSON has also where they are zero or empty, by `omitempty` and pointers in ``types.go``; of the others
-what is zero is not there in JSON, though the stored message says it."""
+"""Fields that JSON includes even when they are zero or empty, by `omitempty` and pointers in ``types.go``. JSON omits
+the others when they are zero, though the stored message has them."""

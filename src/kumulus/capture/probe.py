@@ -1,4 +1,4 @@
-"""What is to fit: the pods of a workload's file, as its controller would make them. Pure functions."""
+"""The pods that should fit: those of a workload's file, as its controller would create them. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"
 _KINDS = ("Pod", *_TEMPLATES)
 _IMAGE = "captured"
 CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity", "topologySpreadConstraints")
-"""What can be taken off a pod so that it may fit."""
+"""The constraints that can be removed from a pod so that it may fit."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Pods that are alike.
+    """Identical pods.
 
     Args:
         name: of the workload.
-        namespace: whose quota and neighbours they would have.
-        labels: theirs.
-        spec: theirs.
+        namespace: the pods' namespace, whose quota applies.
+        labels: of the pods.
+        spec: of the pods.
         count: how many.
-        annotations: theirs.
+        annotations: of the pods.
     """
 
     name: str
@@ -57,14 +57,14 @@ class Probe:
         """One of the pods, marked as a dry one.
 
         Args:
-            run: by which all dry pods of one try are found again.
+            run: the label value that identifies all dry pods of one try.
             index: which pod.
-            priority_class: in place of its own; None for none.
+            priority_class: replaces its own; None for none.
         """
         spec = copy.deepcopy(dict(self.spec))
         for containers in ("containers", "initContainers"):
             for container in spec.get(containers) or ():
-                # Nothing of it is to run or to be mounted.
+                # Nothing in the container should run or be mounted.
                 for key in ("command", "args", "env", "envFrom", "volumeMounts", "volumeDevices"):
                     container.pop(key, None)
                 container.setdefault("image", _IMAGE)
@@ -90,7 +90,7 @@ def read(file: Path, count: int | None = None) -> Probe:
 
     Args:
         file: YAML with a Pod, Deployment, ReplicaSet, StatefulSet or Job.
-        count: how many pods; as many as the workload says unless given.
+        count: how many pods; the workload's own number unless given.
 
     Raises:
         Refused: there is no such workload in it, or it cannot be read.

@@ -1,4 +1,4 @@
-"""A workload file put into a cluster: what others name first, then the pods, each bound where it was."""
+"""Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Progress = Callable[[str, int], None]
 
 @dataclass
 class Put:
-    """What has been put into a cluster.
+    """The result of putting a workload file into a cluster.
 
     Attributes:
-        made: how many objects are there now, by kind.
-        refused: what the cluster refused, by kind, the first few with what it said.
+        made: how many objects exist now, by kind.
+        refused: what the cluster refused, by kind: names, with its messages.
         unserved: kinds that the cluster does not have, with how many objects of each.
-        undefined: why it could not be given some of these, by kind.
+        undefined: why some of these kinds could not be defined, by kind.
     """
 
     made: dict[str, int] = field(default_factory=dict)
@@ -45,10 +45,10 @@ class Put:
 
 
 def read(file: Path) -> Iterator[dict[str, Any]]:
-    """The documents of a workload file, nothing in them but what a capture writes.
+    """The documents of a workload file, reduced to what a capture writes.
 
     Raises:
-        Refused: it is not such a file.
+        Refused: it is not a workload file.
         OSError: it cannot be read.
     """
     with file.open("rb") as opened:
@@ -64,16 +64,16 @@ def read(file: Path) -> Iterator[dict[str, Any]]:
 
 
 async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Event | None = None) -> Put:
-    """Put the objects and pods of a workload file into a cluster; what is there already stays as it is.
+    """Create the objects and pods of a workload file in a cluster; existing ones are not changed.
 
     Args:
-        client: of the cluster, whose nodes are there.
+        client: of the cluster, which has its nodes already.
         file: the workload file.
-        progress: takes a kind and how many of its objects are there.
-        stop: when set, nothing new is begun.
+        progress: takes a kind and how many of its objects exist.
+        stop: when set, nothing new is started.
 
     Raises:
-        Refused: it is not such a file.
+        Refused: it is not a workload file.
         ApiError, Unreachable: the cluster could not be asked.
         OSError: the file cannot be read.
     """
@@ -95,7 +95,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
         await work.objects([owned(each, uids) for each in listed] if kind == "ResourceSlice" else listed)
         if kind == "Namespace":
             await accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
-    # What waits is put when every place that is taken is taken.
+    # Waiting pods are created only after all bound pods occupy their nodes.
     await work.pods(bound)
     await work.pods(waiting)
     await work.objects(last)
@@ -103,7 +103,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
 
 
 def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
-    """The pods of a shape, reduced again: a file from elsewhere puts no more into a cluster than a capture would."""
+    """The pods of a shape, reduced again: a foreign file must put no more into a cluster than a capture would."""
     try:
         for pod in pods(shape):
             kept = reduced(POD, pod)
@@ -117,13 +117,13 @@ def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Putting:
-    """Objects and pods posted into a cluster, and what became of them.
+    """Posts objects and pods into a cluster, and records the results.
 
     Attributes:
         client: of the cluster.
-        done: what has been made, or refused.
-        progress: takes a kind and how many of its objects are there.
-        stop: when set, nothing new is begun.
+        done: what has been created, or refused.
+        progress: takes a kind and how many of its objects exist.
+        stop: when set, nothing new is started.
     """
 
     client: Client
@@ -132,7 +132,7 @@ class Putting:
     stop: asyncio.Event | None
 
     async def objects(self, listed: list[dict[str, Any]]) -> None:
-        """Post objects of one kind or of several."""
+        """Post objects of one or several kinds."""
         for kind in dict.fromkeys(each["kind"] for each in listed):
             await self._post(kind, [posted(each) for each in listed if each["kind"] == kind])
 
@@ -172,10 +172,10 @@ class Putting:
 
 
 def path_of(kind: str, body: dict[str, Any]) -> str:
-    """The collection of an object of a capture.
+    """The path of the collection of a captured object.
 
     Raises:
-        Refused: it has a version that no capture has.
+        Refused: it has an API version that no capture has.
     """
     known = PODS if kind == "Pod" else BY_NAME[kind]
     version = str(body["apiVersion"]).rpartition("/")[2]
@@ -188,7 +188,7 @@ def path_of(kind: str, body: dict[str, Any]) -> str:
 
 
 def posted(kept: dict[str, Any]) -> dict[str, Any]:
-    """What is posted of a captured object: with what Kubernetes asks for besides, and no scheduler reads."""
+    """The manifest to post for a captured object, with fields that Kubernetes requires but no scheduler reads."""
     spec = kept.get("spec") or {}
     if kept["kind"] == "PersistentVolume":
         name = kept["metadata"]["name"]
@@ -206,7 +206,7 @@ async def _nodes(client: Client) -> dict[str, str]:
 
 
 async def accounts(client: Client, namespaces: set[str]) -> None:
-    """Wait until each namespace has the account that its pods run as: the admission refuses pods before.
+    """Wait until each namespace has its default service account: admission rejects pods before.
 
     Raises:
         ApiError, Unreachable: the cluster could not be asked.

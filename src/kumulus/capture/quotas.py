@@ -1,7 +1,7 @@
-"""ResourceQuotas that are in the way: what is said of them, by how much they would have to be raised, and who has it.
+"""ResourceQuotas that do not admit pods: by how much they would have to be raised, and which others have that to spare.
 
-Pure functions. The API server's own words are read (k8s.io/apiserver, admission/plugin/resourcequota/controller.go);
-it decides again once the quota is raised.
+Pure functions. They parse the API server's message (k8s.io/apiserver, admission/plugin/resourcequota/controller.go);
+the API server decides again once the quota is raised.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _EXCEEDED = re.compile(
 
 @dataclass(frozen=True)
 class Exceeded:
-    """What the API server says of a pod that a quota does not admit.
+    """The API server's message about a pod that a quota does not admit.
 
     Args:
         name: of the quota.
-        requested: by the pod, of what is short.
-        used: of these so far.
-        limited: what there is of them.
+        requested: the pod's requests of the resources that are exceeded.
+        used: what is used of these so far.
+        limited: the quota's limits of these.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Exceeded:
     limited: Mapping[str, str]
 
     def needed(self, pods: int) -> dict[str, str]:
-        """What the quota would have to be for so many pods more."""
+        """The amounts that the quota would need for so many more pods."""
         return {key: str(parse(self.used[key]) + parse(each) * pods) for key, each in self.requested.items()}
 
     def missing(self, pods: int) -> dict[str, str]:
-        """By how much it would have to be raised for them."""
+        """By how much the quota would have to be raised for them."""
         return {key: str(parse(each) - parse(self.limited[key])) for key, each in self.needed(pods).items()}
 
     def change(self, pods: int) -> str:
@@ -50,7 +50,7 @@ class Exceeded:
 
 
 def exceeded(message: str) -> Exceeded | None:
-    """What a refusal says of a quota; None where it says something else."""
+    """The exceeded quota in a refusal; None if the refusal is about something else."""
     found = _EXCEEDED.search(message)
     if found is None:
         return None
@@ -67,7 +67,7 @@ def exceeded(message: str) -> Exceeded | None:
 
 
 def lender(quotas: Iterable[Mapping[str, Any]], missing: Mapping[str, str]) -> str | None:
-    """A quota that has all of it to spare, the one with the most left over, as `the quota NAME of NAMESPACE`.
+    """A quota that can spare all missing amounts, the one with the most left, as `the quota NAME of NAMESPACE`.
 
     Args:
         quotas: v1 ResourceQuotas of other namespaces.
@@ -78,7 +78,7 @@ def lender(quotas: Iterable[Mapping[str, Any]], missing: Mapping[str, str]) -> s
         status = quota.get("status") or {}
         hard, used = status.get("hard") or {}, status.get("used") or {}
         if (quota.get("spec") or {}).get("scopes") or (quota.get("spec") or {}).get("scopeSelector"):
-            # It admits other pods than these.
+            # With scopes, it may not apply to these pods.
             continue
         try:
             spare = [

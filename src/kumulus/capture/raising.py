@@ -1,4 +1,4 @@
-"""Quotas raised in a clone until they let all pods in: by how much, and which other quota could give it."""
+"""Raises quotas in a clone until they admit all pods: by how much, and which other quota has that to spare."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 _AMPLE = 4
 _MOST = 8
-"""Quotas of one namespace, or resources that they give out one after the other."""
+"""Most raises: of several quotas of a namespace, or of resources that are exceeded one after another."""
 
 
 @dataclass(frozen=True)
 class Raised:
-    """What raised quotas let in.
+    """The effect of raised quotas.
 
     Args:
         what: which were raised, from what to what, as the end of a sentence.
-        fitted: how many of all pods have a node then.
+        fitted: how many of all pods then have a node.
     """
 
     what: str
@@ -32,23 +32,23 @@ class Raised:
 
 
 async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, verdict: Verdict) -> Raised | None:
-    """Raise what refuses pods, one quota after the other, until the API server takes all of them.
+    """Raise the quotas that refuse pods, one after the other, until the API server accepts all pods.
 
-    The pods that got a node stay, and the quotas stay raised, until the end of `dry`: what is tried next meets them.
+    The pods that got a node stay, and the quotas stay raised, until the end of `dry`: later tries run with them.
 
     Args:
         client: of the clone.
-        dry: in which the pods that fitted are kept.
-        probe: what is to fit.
-        priority: as `Dry.priority_class` has made it.
+        dry: keeps the pods that fitted.
+        probe: the pods that should fit.
+        priority: the class that `Dry.priority_class` created.
         verdict: with pods that were refused.
 
     Returns:
-        None where it is no quota's amount that refuses them.
+        None if the pods are not refused because of a quota's amounts.
 
     Raises:
-        Undecided: the scheduler, or the quota's controller, did not say.
-        ApiError, Unreachable: the cluster refused something else.
+        Undecided: the scheduler, or the quota's controller, did not decide.
+        ApiError, Unreachable: the cluster refused something else, or gave no answer.
     """
     fitted, what, ample = verdict.fitted, list[str](), dict[str, dict[str, str]]()
     for _ in range(_MOST):
@@ -63,7 +63,7 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
         await dry.drop_waiting()
         fitted += verdict.fitted
         if not verdict.refused:
-            # What is tried next is made before the last try's pods are no longer counted.
+            # The next try's pods are created while the quota still counts those of the last try.
             for name, hard in ample.items():
                 await dry.raise_quota(probe.namespace, name, hard)
             return Raised(" and ".join(what), fitted)
@@ -71,7 +71,7 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
 
 
 def _without_waiting(said: Exceeded, verdict: Verdict) -> dict[str, str]:
-    """What of a quota is used once the pods that wait for a node are gone."""
+    """What is used of a quota once the pods that wait for a node are gone."""
     waiting = verdict.wanted - verdict.refused - verdict.fitted
     return {key: str(parse(said.used[key]) - parse(each) * waiting) for key, each in said.requested.items()}
 

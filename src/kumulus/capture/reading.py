@@ -11,7 +11,7 @@ from kumulus.capture.grammar import Form, Leaf, reduced
 from kumulus.capture.groups import KEPT, captured_node
 
 OWNER_ANNOTATION = "kumulus.io/owner"
-"""Who made a pod at the source: an owner that is not there would have the pod collected as garbage."""
+"""The pod's owner at the source, as a note: a pod with a missing owner would be garbage collected."""
 
 POD: dict[str, Form] = {
     "namespace": Leaf.NAME,
@@ -23,7 +23,7 @@ POD: dict[str, Form] = {
     "ownerName": Leaf.NAME,
     "spec": POD_SPEC,
 }
-"""What `captured_pod` makes."""
+"""The form of the results of `captured_pod`."""
 
 _ENDED = ("Succeeded", "Failed")
 _KINDS = """
@@ -35,7 +35,7 @@ _SYSTEM_NAMESPACES = frozenset(("kube-node-lease", "kube-public", "kube-system",
 
 
 def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
-    """What is kept of an object; None where nothing is: a pod that has ended, a class of the system's own.
+    """What is kept of an object; None if nothing is: a pod that has ended, or the system's own class.
 
     Args:
         kind: its kind.
@@ -55,7 +55,7 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
 
 
 def form_of(kind: str) -> Form:
-    """The form of what `captured` makes of a kind."""
+    """The form of the results of `captured` for a kind."""
     if kind == "Node":
         return KEPT
     return POD if kind == "Pod" else OBJECTS[kind]
@@ -70,7 +70,7 @@ def captured_pod(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     for containers in ("containers", "initContainers"):
         for container in kept.get(containers, ()):
             _only_host_ports(container, bool(kept.get("hostNetwork")))
-    # Of volumes only those count that a claim stands behind.
+    # Only volumes with a claim matter.
     volumes = [volume for volume in kept.get("volumes", ()) if "persistentVolumeClaim" in volume]
     volumes += [
         _ephemeral(str(metadata["name"]), volume) for volume in spec.get("volumes") or () if _is_ephemeral(volume)
@@ -115,7 +115,7 @@ def _is_ephemeral(volume: Mapping[str, Any]) -> bool:
 
 
 def _ephemeral(pod: str, volume: Mapping[str, Any]) -> dict[str, Any]:
-    """A volume whose claim Kubernetes made for the pod, by the claim's name."""
+    """A volume that refers by name to the claim that Kubernetes created for the pod."""
     return {"name": str(volume.get("name")), "persistentVolumeClaim": {"claimName": f"{pod}-{volume.get('name')}"}}
 
 

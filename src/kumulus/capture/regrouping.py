@@ -1,7 +1,7 @@
-"""Node groups of two captures of one cluster: the same ones are called the same, and which nodes have changed theirs.
+"""Node groups of two captures of one cluster: keeps the names of groups, and finds nodes that have changed groups.
 
-A capture names groups by what their nodes are like, and counts where several would have the same name: one node that is
-another now may give all of them other names. Pure functions.
+A capture names groups by their nodes' labels, and adds numbers where several would have the same name. A single node
+that changes may thus rename all of them. Pure functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-# As `writing` lays them out: all of a large file takes seconds to parse.
+# In the layout of `writing`: parsing a large file as YAML takes seconds.
 _GROUP = re.compile(r'^      - name: "(?P<name>[^"]+)"$', re.MULTILINE)
 _LINE = re.compile(r'^      - name: "(?P<group>[^"]+)"$|^ +- \{"name": "(?P<node>[^"]+)"', re.MULTILINE)
 
@@ -32,8 +32,8 @@ def named_as_before(now: str, before: str) -> str:
     """A stack file in which each group has the name of the earlier one with which it shares most nodes.
 
     Args:
-        now: of the newer capture.
-        before: of the earlier one.
+        now: the stack file of the newer capture.
+        before: that of the earlier one.
     """
     earlier = nodes(before)
     shared = Counter((group, earlier[node]) for node, group in nodes(now).items() if node in earlier)

@@ -1,4 +1,4 @@
-"""What has been read so far, page by page on the disk: an interrupted capture resumes after its last complete page."""
+"""The pages that were read so far, on disk: an interrupted capture resumes after its last complete page."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _SOURCE = "source.json"
 
 
 class AnotherSource(Exception):
-    """What has been begun there was read from another cluster."""
+    """An unfinished capture in the directory was read from another cluster."""
 
 
 class Spool:
-    """The pages of each kind, a line of JSON each; a line that was not written whole is not there.
+    """The pages of each kind, one line of JSON per page; an incomplete line is ignored.
 
     Args:
-        directory: where the capture is to be; the pages are in a directory of their own in it, for its owner only.
+        directory: of the capture; the pages are in a subdirectory that only the owner can read.
         source: what is read, such as the server's address.
 
     Raises:
-        AnotherSource: a capture of another source was begun there.
+        AnotherSource: a capture of another source was started there.
         OSError: it cannot be written.
     """
 
@@ -45,20 +45,20 @@ class Spool:
         _write(file, json.dumps({"source": source}))
 
     def token(self, kind: str) -> str | None:
-        """Where the next page of a kind begins: "" for its start, None when all of it is there."""
+        """The token of the next page of a kind: "" for the first one, None when all pages are there."""
         last: str | None = ""
         for page in self._lines(kind):
             last = page["continue"] or None
         return last
 
     def add(self, kind: str, items: list[dict[str, Any]], token: str, note: str = "") -> None:
-        """Keep a page.
+        """Save a page.
 
         Args:
             kind: of its objects.
-            items: reduced.
-            token: where the next page begins; empty after the last.
-            note: what is to be said of the kind, such as a missing right.
+            items: the reduced objects.
+            token: of the next page; empty after the last.
+            note: a remark about the kind, such as a missing right.
 
         Raises:
             OSError: the disk is full.
@@ -67,14 +67,14 @@ class Spool:
         file = self._file(kind)
         end = self._whole(kind)
         with os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as opened:
-            # What a page that was cut off has left is written over.
+            # The rest of an incomplete page is overwritten.
             opened.truncate(end)
             opened.seek(end)
             opened.write(line.encode())
             opened.flush()
 
     def restart(self, kind: str) -> None:
-        """Forget a kind's pages: the server no longer knows where they ended."""
+        """Delete a kind's pages, as the server no longer accepts their continue token."""
         self._file(kind).unlink(missing_ok=True)
 
     def items(self, kind: str) -> Iterator[dict[str, Any]]:
@@ -83,11 +83,11 @@ class Spool:
             yield from page["items"]
 
     def note(self, kind: str) -> str:
-        """What is to be said of a kind."""
+        """The remark about a kind."""
         return next((str(page["note"]) for page in self._lines(kind) if page["note"]), "")
 
     def remove(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _file(self, kind: str) -> Path:
@@ -104,7 +104,7 @@ class Spool:
             return
 
     def _whole(self, kind: str) -> int:
-        """Up to which byte whole lines are."""
+        """The number of bytes in complete lines."""
         try:
             with self._file(kind).open("rb") as opened:
                 return sum(len(line) for line in opened if line.endswith(b"\n"))

@@ -1,4 +1,4 @@
-"""The words that names are exchanged for: plain English ones, easy to tell apart and to say."""
+"""The words that replace names: plain English, easy to distinguish and to pronounce."""
 
 _ADJECTIVES = """
     amber ample arctic autumn azure basic beige bold brave brief bright brisk bronze calm candid civic clear

@@ -1,7 +1,8 @@
-"""Names exchanged for words, by a key: the same name always for the same word, and no way back without the table.
+"""Replaces names by words, with a key: the same name always by the same word, and irreversibly without the table.
 
-What schedulers decide by stays: equality, order of numbers, keys that Kubernetes or a vendor gives a meaning, and
-their values where these say nothing of the user (an architecture, a GPU product of the catalog, a number).
+What schedulers use for decisions is preserved: equality, order of numbers, keys with a meaning from Kubernetes or a
+vendor, and their values if these reveal nothing about the user (an architecture, a GPU product of the catalog, a
+number).
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ _ENCODING = "utf-8"
 
 
 class WrongTable(Exception):
-    """A file is not a translation table, or it may be read by others."""
+    """A file is not a translation table, or others may read it."""
 
 
 @dataclass
 class Words:
-    """Which word stands for which name; more are made as names come.
+    """The word for each name; words for new names are added on demand.
 
     Args:
-        key: secret; with the same one, names get the same words again.
+        key: secret; with the same key, names get the same words again.
         by_name: words by name.
     """
 
@@ -59,11 +60,11 @@ class Words:
         self._taken = {word: name for name, word in self.by_name.items()}
 
     def name(self, text: str) -> str:
-        """An object's name, exchanged for a word; the system's own names stay."""
+        """The word for an object's name; the system's own names stay."""
         return text if text in _KNOWN_NAMES or not text else self.word(text)
 
     def key_of(self, text: str) -> str:
-        """A qualified name: one with a meaning that is the same everywhere stays."""
+        """The replacement of a qualified name; a name that has the same meaning everywhere stays."""
         if is_known_key(text):
             return text
         prefix, slash, last = text.rpartition("/")
@@ -75,7 +76,7 @@ class Words:
         return text if _is_harmless(key, text) else self.word(text)
 
     def driver(self, text: str) -> str:
-        """A DRA driver's name, or the domain of an attribute: a text as any other, since rules compare the two."""
+        """A DRA driver's name, or an attribute's domain: replaced like a device's text, since rules compare the two."""
         return self.device_text(text)
 
     def attribute(self, text: str) -> str:
@@ -90,7 +91,7 @@ class Words:
         return text if known or _HARMLESS_VALUE.fullmatch(text) else self.word(text)
 
     def version(self, text: str) -> str:
-        """A version; what it says besides its three numbers is a name."""
+        """A version; the part after its three numbers is treated as a name."""
         numbers = _NUMBERS.match(text)
         if numbers is None:
             return "0.0.0-" + self.word(text)
@@ -98,7 +99,7 @@ class Words:
         return f"{numbers[0]}{rest[0]}{self.word(rest[1:])}" if rest else numbers[0]
 
     def word(self, text: str) -> str:
-        """The word for a text, always the same, and of no other text."""
+        """The word for a text: always the same, and unique to it."""
         if (known := self.by_name.get(text)) is not None:
             return known
         digest = hmac.new(self.key, text.encode(_ENCODING, "surrogatepass"), hashlib.sha256).digest()
@@ -109,11 +110,11 @@ class Words:
         return made
 
     def back(self, text: str) -> str:
-        """A text with every word in it exchanged for its name again."""
+        """A text with every word in it replaced by its original name."""
         return _WORD.sub(lambda found: self._taken.get(found[0].replace("_", "-"), found[0]), text)
 
     def save(self, file: Path) -> None:
-        """Write the table, for its owner's eyes only; whole, or not at all.
+        """Write the table atomically, readable only by its owner.
 
         Raises:
             OSError: it cannot be written.
@@ -132,7 +133,7 @@ class Words:
         """The words of a table.
 
         Raises:
-            WrongTable: it is none, or others may read it.
+            WrongTable: it is not a table, or others may read it.
             OSError: it cannot be read.
         """
         with file.open(encoding=_ENCODING) as opened:

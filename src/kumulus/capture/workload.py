@@ -1,8 +1,8 @@
-"""From pods to the documents of a workload file, alike together, each by its name; and back to pods. Pure functions.
+"""From pods to the documents of a workload file, which groups similar pods; and back to pods. Pure functions.
 
-A document of the file is an object as Kubernetes has it, or pods of one owner that are alike: a `PodShape` with what
-they share and a line for each. What follows from a pod's name or node stands in what they share as `$(name)` and
-`$(node)`, texts that no name can be.
+A document of the file is a Kubernetes object, or similar pods of one owner: a `PodShape` with their common fields and a
+line for each pod. Values in the common fields that depend on a pod's name or node are written as `$(name)` and
+`$(node)`, which cannot be names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kumulus.capture.reading import OWNER_ANNOTATION
 
 SHAPE, API_VERSION = "PodShape", "kumulus.io/v1alpha1"
 _NAME, _NODE = "$(name)", "$(node)"
-# Labels that each pod of an owner has a value of its own of.
+# Labels that have a different value for each pod of an owner.
 _OWN_LABELS = (
     "statefulset.kubernetes.io/pod-name",
     "apps.kubernetes.io/pod-index",
@@ -25,11 +25,11 @@ _OWN_LABELS = (
     "leaderworkerset.sigs.k8s.io/worker-index",
 )
 IMAGE = "captured"
-"""What containers have in place of their images, which are not kept."""
+"""The image of all containers, as their own images are not kept."""
 
 
 def shapes(pods: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The shapes of pods, in an order that depends on the pods alone.
+    """The shapes of pods, in an order that depends only on the pods.
 
     Args:
         pods: as `reading.captured_pod` makes them, in any order.
@@ -62,10 +62,10 @@ def pods(shape: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def manifest(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """A v1 Pod to post for a captured one, bound where that is.
+    """A v1 Pod to post for a captured one, bound to the same node.
 
-    Its priority is left to the admission, which has the same classes; its owner is a note, since an owner that is not
-    there would have it collected as garbage.
+    Admission sets its priority from the same classes. Its owner is only an annotation, since a pod with a missing owner
+    would be garbage collected.
     """
     spec = copy.deepcopy(dict(pod["spec"]))
     for containers in ("containers", "initContainers"):
@@ -90,14 +90,14 @@ def manifest(pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _split(pod: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a pod shares with others of its kind, and what is its own."""
+    """The fields that a pod shares with similar ones, and its own."""
     name, node = str(pod["name"]), node_name(str(pod.get("node") or ""))
     labels = dict(pod.get("labels") or {})
     own_labels = {key: labels.pop(key) for key in _OWN_LABELS if key in labels}
     for key in [key for key, value in own_labels.items() if value == name]:
         del own_labels[key]
         labels[key] = _NAME
-    # Of what is exchanged in it alone: a copy of everything takes most of the time of writing a large capture.
+    # Copies only what is changed below: copying everything would take most of the time of writing a large capture.
     changed = {key: copy.deepcopy(pod["spec"][key]) for key in ("volumes", "affinity") if key in pod["spec"]}
     spec = {**pod["spec"], **changed}
     for volume in spec.get("volumes", ()):
@@ -122,7 +122,7 @@ def _split(pod: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _target(spec: dict[str, Any]) -> str:
-    """The one node that a DaemonSet's pod is for, exchanged in its affinity by what stands for it."""
+    """The single node that a DaemonSet's pod is for; replaced by `$(node)` in its affinity."""
     found = ""
     for values in _fields(spec):
         if len(values) == 1 and found in ("", values[0]):

@@ -1,4 +1,4 @@
-"""The files of a capture: stack.yaml, workload.yaml and left-out.md, each whole or as it was before."""
+"""Writes the files of a capture: stack.yaml, workload.yaml and left-out.md, each atomically."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _WIDTH = 120
 
 @dataclass
 class Written:
-    """What a capture has.
+    """The contents of a capture.
 
     Attributes:
-        counts: objects by kind.
-        groups: how many node groups the nodes are.
-        shapes: how many shapes the pods are.
-        missing: what could not be read, by kind.
-        unnamed: objects whose rules could not be renamed, as "kind name", under the name that they would have had.
+        counts: number of objects by kind.
+        groups: number of node groups.
+        shapes: number of pod shapes.
+        missing: why kinds could not be read, by kind.
+        unnamed: objects left out because their rules could not be renamed, as "kind name", with the renamed name.
         gates: feature gates that a clone needs.
     """
 
@@ -54,8 +54,8 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
 
     Args:
         spool: what has been read.
-        directory: where they are to be.
-        words: by which names are exchanged; None keeps them.
+        directory: the directory for the files.
+        words: replace the names; None keeps them.
 
     Raises:
         OSError: they cannot be written.
@@ -77,7 +77,7 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
 
 
 def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """A kind's objects, renamed; what cannot be is named in `unnamed`."""
+    """A kind's objects, renamed; those that cannot be renamed are listed in `unnamed`."""
     form = form_of(kind)
     for item in spool.items(kind):
         if words is None:
@@ -93,7 +93,7 @@ def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | No
 
 
 class _Replaced:
-    """A file that takes another's place when it is whole."""
+    """A temporary file that replaces another one when it is complete."""
 
     def __init__(self, path: Path, private: bool) -> None:
         self._path, self._beside = path, path.with_name(f".{path.name}.{os.getpid()}")
@@ -123,7 +123,7 @@ def _flow(value: object) -> str:
 
 
 def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
-    """Groups as blocks, each node a line."""
+    """Write the stack file: groups in block style, each node on one line."""
     file.write(
         "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml beside it.\n"
     )

@@ -1,7 +1,7 @@
-"""The page of recorded runs as one file that needs nothing but itself: no server, no network.
+"""The page of recorded runs as one self-contained file: no server, no network.
 
-Its modules become one script, in the order of their imports, each in a scope of its own; a content security policy
-names that script and the style by their hashes and allows nothing else. What was recorded is data in it, never markup.
+Its modules become one script, in the order of their imports, each in its own scope; a content security policy allows
+that script and the style by their hashes, and nothing else. Recorded values are data in it, never markup.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Reasons = Mapping[str, Sequence[str]]
 
 
 def page(histories: Sequence[History], reasons: Sequence[Reasons] = ()) -> str:
-    """The page.
+    """The HTML of the page.
 
     Args:
         histories: of one run, or of two to be shown side by side.
-        reasons: of each of them; none where they are not known.
+        reasons: for each of them; none if they are not known.
     """
     script, style = bundle(_ENTRY), _asset("style.css")
     title = " beside ".join(str(each.about.get("title", "a run"))[:200] for each in histories)
@@ -44,7 +44,7 @@ def page(histories: Sequence[History], reasons: Sequence[Reasons] = ()) -> str:
         ),
         "<!--script-->": f'<script type="module">{script}</script>',
     }
-    # One pass, so that nothing in a part is taken for the place of another.
+    # One pass, so that text in one part is never taken for another part's placeholder.
     return re.sub("|".join(map(re.escape, parts)), lambda match: parts[match[0]], _asset("run.html"))
 
 
@@ -64,12 +64,12 @@ def _data(history: History, reasons: Reasons) -> str:
     if reasons:
         plain["why"] = _each_once({pod: reasons[pod] for pod, *_ in history.pods if pod in reasons})
     text = json.dumps(plain, separators=(",", ":"))
-    # Nothing in it can end its element, nor begin a comment or another one.
+    # Without `<`, nothing in it can end its element, or start a comment or another element.
     return f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>'
 
 
 def _each_once(reasons: Reasons) -> dict[str, Any]:
-    """Lines that many pods share, each once."""
+    """The reasons, with each line that several pods share stored once."""
     numbers: dict[str, int] = {}
     pods = {pod: [numbers.setdefault(line, len(numbers)) for line in lines] for pod, lines in reasons.items()}
     return {"lines": list(numbers), "pods": pods}
@@ -85,7 +85,7 @@ def bundle(entry: str) -> str:
 
 
 def ordered(entry: str) -> dict[str, str]:
-    """A module and all that it imports, by name, each after those that it imports itself."""
+    """A module and all that it imports, by name, each after its own imports."""
     found: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -100,9 +100,9 @@ def ordered(entry: str) -> dict[str, str]:
 
 
 def _scoped(name: str, source: str) -> str:
-    """A module as a function that is called at once, and gives what the module exports."""
+    """A module as a function that is called immediately and returns the module's exports."""
     exported = _EXPORT.findall(source)
-    # `export const A = 0, B = 1;` names several.
+    # `export const A = 0, B = 1;` exports several names.
     for line in re.findall(r"^export const (.+);$", source, re.MULTILINE):
         exported += re.findall(r", ([A-Z_]+) =", line)
     body = _IMPORT.sub(lambda match: f"const {{ {match[1]} }} = {_scope(match[2])};\n", source)

@@ -1,7 +1,7 @@
-"""What the page may change of a cluster, where its user started it with leave: first it is said, then it is done.
+"""What the page may change in a cluster, if its user allowed changes: a change is shown first, then applied.
 
-A plan is made and shown; doing it needs the plan's ticket, which is drawn at random, taken once and old after a while.
-So what is done is what was shown.
+Applying a plan that was shown needs its ticket, which is random, valid once, and expires. So only what was shown is
+applied.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from kumulus.stackfile.fault_targets import resolve
 from kumulus.stackfile.faults import fault_from
 
 LASTS = 300.0
-"""Seconds for which a plan can be done."""
+"""Seconds for which a plan can be applied."""
 
 _MOST_PLANS = 50
 _NAMED = 5
 
 
 class Refused(Exception):
-    """It cannot be done; the message says why."""
+    """A change cannot be made; the message says why."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What would be done.
+    """A change that was planned.
 
     Attributes:
-        says: in words.
-        do: does it; gives what was done, in words.
-        until: when it is too old, on the monotonic clock.
+        says: what would be done, in words.
+        do: does it; returns what was done, in words.
+        until: when it expires, on the monotonic clock.
     """
 
     says: str
@@ -58,7 +58,7 @@ class Changes:
 
     Args:
         live: its fleet.
-        owner: the stack: faults are its own, and those of others are left alone.
+        owner: the stack: it owns the faults it injects, and those of others are left alone.
     """
 
     def __init__(self, live: Live, owner: Owner) -> None:
@@ -79,7 +79,7 @@ class Changes:
 
         Raises:
             Refused: it cannot be done.
-            ApiError, Unreachable: the cluster cannot be asked.
+            ApiError, Unreachable: a request to the cluster failed.
         """
         makers = {
             "cordon": self._cordon,
@@ -208,7 +208,7 @@ class Changes:
 
 
 def failed(error: Exception) -> str:
-    """What a user reads of a change that did not come about."""
+    """The message to the user about a change that failed."""
     return (
         f"the cluster refused, or gave no answer: {error}" if isinstance(error, ApiError | Unreachable) else str(error)
     )

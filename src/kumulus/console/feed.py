@@ -27,7 +27,7 @@ COLUMNS = (
     "podsTaken",
     "why",
 )
-"""What a node's row says, in this order; CPU in thousandths of a core, memory in bytes."""
+"""The fields of a node's row, in this order; CPU in thousandths of a core, memory in bytes."""
 
 
 def row(fleet: Fleet, name: str) -> list[Any]:
@@ -42,7 +42,7 @@ def row(fleet: Fleet, name: str) -> list[Any]:
 
 
 def whole(live: Live, stack: str) -> dict[str, Any]:
-    """Everything a page needs to begin with."""
+    """Everything that a page needs at its start."""
     return {
         "stack": stack,
         "columns": COLUMNS,
@@ -62,13 +62,13 @@ def changes(live: Live, names: Iterable[str]) -> dict[str, Any]:
 
 
 def state(live: Live) -> dict[str, Any]:
-    """The fleet's sums, and whether anything is heard of it."""
+    """The fleet's sums, and whether the connection to it is lost."""
     now = summary(live)
     return {"summary": now.to_plain(), "lost": {"why": now.lost, "seconds": round(now.lost_for)} if now.lost else None}
 
 
 def detail(fleet: Fleet, name: str) -> dict[str, Any] | None:
-    """A node with its pods; None when there is none of that name."""
+    """A node with its pods; None if there is no node of that name."""
     node = fleet.nodes.get(name)
     if node is None:
         return None

@@ -1,11 +1,11 @@
-"""Numbers as both the text and the terminal write them. Pure functions."""
+"""Formatting of numbers, for both the text and the terminal. Pure functions."""
 
 from __future__ import annotations
 
 from kumulus.cluster.live.amounts import Amounts
 
 RESOURCES = ("GPUs", "CPU", "memory", "pods")
-"""What allocation is shown of, in the order in which the terminal offers it."""
+"""The resources whose allocation is shown, in the order in which the terminal offers them."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -34,7 +34,7 @@ def written(resource: str, number: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A part of a whole: 64 %; never 0 % for something nor 100 % for less than all; – for a part of nothing."""
+    """A part of a whole: 64 %; never 0 % for more than nothing or 100 % for less than all; – if the whole is 0."""
     if not whole:
         return "–"
     found = round(100 * part / whole)
@@ -46,7 +46,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def bar(part: int, whole: int, width: int) -> str:
-    """A bar of so many characters, filled to an eighth of one."""
+    """A bar of the given width in characters, filled to an eighth of a character."""
     eighths = min(8 * width, round(8 * width * part / whole)) if whole else 0
     if part and whole and not eighths:
         eighths = 1

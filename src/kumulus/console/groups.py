@@ -1,4 +1,4 @@
-"""For which job a PodGroup speaks that names no owner: the one whose pods name the group."""
+"""The job that a PodGroup without an owner belongs to: the one whose pods name the group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Source = tuple[str, str]
 
 
 class Groups:
-    """Knows the groups of pods and what was said of each."""
+    """Tracks the groups that pods name, and what objects say of each."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobKey, JobKey] = {}
@@ -21,16 +21,16 @@ class Groups:
         """A pod of a job names a group.
 
         Returns:
-            What was said of the group, where it is of another job now.
+            What was said of the group, if it now belongs to another job.
         """
         known = self._jobs.get(group)
-        # Of a group of several jobs none is meant alone.
+        # A group that several jobs use belongs to none of them.
         found = job if known in (None, job) else group
         self._jobs[group] = found
         return self._said.get(group, {}) if found != known else {}
 
     def says(self, source: Source, said: Said | None) -> None:
-        """An object says something of a job, or is gone."""
+        """Record what an object says of a job, or that the object is gone."""
         if before := self._of.pop(source, None):
             left = self._said[before]
             del left[source]
@@ -43,5 +43,5 @@ class Groups:
             self._said.setdefault(group, {})[source] = said
 
     def job(self, named: JobKey) -> JobKey:
-        """The job that is meant by a name."""
+        """The job that a name refers to."""
         return self._jobs.get(named, named)

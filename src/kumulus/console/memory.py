@@ -1,4 +1,4 @@
-"""What the page remembers of a live cluster: an hour, within bounds, in the form in which runs are recorded."""
+"""What the page remembers of a live cluster: a bounded hour, in the format of recorded runs."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ SPAN = 3600.0
 """Seconds that are remembered."""
 
 MOST_EVENTS = 250_000
-"""Of more than so many events the older half is forgotten, whatever their age."""
+"""If there are more events than this, the older half is forgotten, whatever their age."""
 
 _SLACK = 600.0
 _PODS = "pods"
 
 
 class Cursor(NamedTuple):
-    """How much of a history a client has: which history, and how many rows of each table."""
+    """How much a client already has: of which history, and how many rows of each table."""
 
     history: int = -1
     known: tuple[int, ...] = ()
 
 
 class Memory:
-    """Remembers a fleet; the fleet's witness from now on.
+    """Remembers a fleet; registers itself as the fleet's witness.
 
     Args:
         stack: its name.
@@ -79,7 +79,7 @@ class Memory:
         live.fleet.witness = self
 
     def collections(self) -> dict[str, Take]:
-        """What to follow beside nodes and pods, and what takes it."""
+        """The collections to follow besides nodes and pods, and what handles each."""
         jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in owners.JOBS.items()}
         return collections.together(jobs, self._queues.collections())
 
@@ -153,7 +153,7 @@ class Memory:
     def _put(self, job: JobKey, source: str, facts: Facts | None) -> None:
         said = self._said.setdefault(job, {})
         if source == _PODS and facts is not None and source in said:
-            # Made when the first of its pods was.
+            # A job began when the first of its pods did.
             times = [each for each in (facts.since, said[source].since) if each is not None]
             facts = facts._replace(since=min(times, default=None))
         if facts is None:
@@ -165,7 +165,7 @@ class Memory:
         self._recorder.job(job, together(said), self._now())
 
     def cleared(self) -> None:
-        """It is another cluster now; nodes and pods are reported one by one."""
+        """Forget jobs and queues, as this is another cluster now; nodes and pods are reported one by one."""
         for source, job in list(self._sources.items()):
             self._put(job, "".join(source), None)
         self._sources.clear()
@@ -180,7 +180,7 @@ class Memory:
         return self._recorder.history
 
     def tick(self) -> None:
-        """Some time has passed: nodes that came or went are reported together, and what is old is forgotten."""
+        """Called at intervals: report nodes that came or went together, and forget what is old."""
         at, history = self._now(), self.history
         for count, word in ((self._more, "more"), (self._fewer, "fewer")):
             if count:
@@ -198,10 +198,10 @@ class Memory:
         self._age += 1
 
     def news(self, cursor: Cursor) -> tuple[dict[str, Any] | None, Cursor]:
-        """What a client does not have yet, and what it has then; None if there is nothing new.
+        """What a client does not have yet, or None if it has all, and its new cursor.
 
         Args:
-            cursor: what they know.
+            cursor: what the client has.
         """
         history = self.history
         tables = [name for name, value in vars(history).items() if name not in ("about", "begin", "end")]
@@ -215,16 +215,16 @@ class Memory:
         return news | circumstances, Cursor(self._age, there)
 
     def _now(self) -> int:
-        # What is there when the remembering begins is so from its very beginning.
+        # Whatever exists at the start is recorded at time 0.
         return round((self._clock() - self._began) * 1000) if self._primed else 0
 
     def _when(self, seconds: float) -> int | None:
-        """A time since 1970 on this clock, if it was before the beginning."""
+        """A Unix time on this clock, or None unless it is before the start."""
         return round((seconds - self._wall) * 1000) if 0 < seconds < self._wall else None
 
 
 def together(said: dict[str, Facts]) -> Facts | None:
-    """What several objects say of one job; None when there is none left."""
+    """The combined facts that several objects give of one job; None if no object is left."""
     if not said:
         return None
     all_of = list(said.values())

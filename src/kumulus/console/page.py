@@ -34,7 +34,7 @@ class Page:
     Args:
         stack: the stack's name.
         live: its fleet.
-        changes: what the page may change; None where it may nothing.
+        changes: what the page may change; None if it may change nothing.
     """
 
     def __init__(self, stack: str, live: Live, changes: Changes | None = None) -> None:
@@ -52,17 +52,17 @@ class Page:
         self._listeners: set[_Listener] = set()
 
     def follow(self) -> None:
-        """Have the fleet's cluster followed for what jobs and queues say of themselves, beside their pods."""
+        """Also follow the cluster's jobs and queues, not only their pods."""
         self._live.follow_also(self._memory.collections(), self._memory.cleared)
 
     @property
     def token(self) -> str:
-        """What its address holds."""
+        """The token in the page's address."""
         return self._server.token
 
     @asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[str]:
-        """Serve it; gives its address.
+        """Serve the page; yields its address.
 
         Args:
             port: where to listen; 0 for any port that is free.
@@ -98,7 +98,7 @@ class Page:
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
         """Plan a change, or do what was planned."""
-        # A browser names the origin of each request, and lets no page of another origin send JSON without permission.
+        # Browsers name each request's origin, and let no page of another origin send JSON without permission.
         if request.headers.get("Origin") not in self._server.origins or request.content_type != "application/json":
             raise web.HTTPForbidden(text="403: only this page itself may ask for changes\n")
         if self._changes is None:
@@ -130,7 +130,7 @@ class Page:
             while not listener.ended:
                 await listener.woken.wait()
                 listener.woken.clear()
-                # What changes while a slow reader is written to is sent all at once the next time.
+                # Changes that happen while we write to a slow reader are sent together the next time.
                 names, listener.names = listener.names, set()
                 if names:
                     await _send(response, "changes", feed.changes(self._live, names))
@@ -147,7 +147,7 @@ class Page:
         return response
 
     async def _spread(self) -> None:
-        """Tell every page that listens what changed, a few times a second."""
+        """Tell every open page what changed, a few times a second."""
         fleet, rounds = self._live.fleet, 0
         while True:
             await asyncio.sleep(INTERVAL)

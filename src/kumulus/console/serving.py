@@ -24,18 +24,18 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PortInUse(Exception):
-    """Somebody else listens on the port; the message names the remedy."""
+    """Another process listens on the port; the message says what to do."""
 
 
 class Guarded:
     """A server for holders of its token.
 
     Args:
-        command: what prints its address, for those who come without the token.
+        command: the command that prints its address, for the error if the token is missing.
         routes: handlers by method and path, as ``GET events``; the path comes after the token.
 
     Attributes:
-        origins: from which a browser may ask for changes: its own.
+        origins: the origins from which a browser may ask for changes: its own.
     """
 
     def __init__(self, command: str, routes: Mapping[str, Handler]) -> None:
@@ -47,7 +47,7 @@ class Guarded:
 
     @asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[str]:
-        """Serve it; gives its address.
+        """Serve; yields the address.
 
         Args:
             port: where to listen; 0 for any port that is free.
@@ -79,7 +79,7 @@ class Guarded:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        # Another site whose name was made to lead here would send that name as Host.
+        # Against DNS rebinding: another site whose name resolves to this address would send that name as Host.
         token = request.path.split("/")[1].encode()
         if request.host not in self._hosts or not hmac.compare_digest(token, self.token.encode()):
             return web.Response(status=403, text=self._refused, headers=HEADERS)

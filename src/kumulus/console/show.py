@@ -1,4 +1,4 @@
-"""A page of recorded runs, served; it is the very file that `kumulus experiment show --html` writes."""
+"""Serve a page of recorded runs, the same file that `kumulus experiment show --html` writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.console.serving import HEADERS, Guarded
 def shown(histories: Sequence[History], reasons: Sequence[bundle.Reasons] = ()) -> Guarded:
     """A server of the page of one run, or of two; see :func:`kumulus.console.bundle.page`."""
     text = bundle.page(histories, reasons)
-    # The page has its policy with it, by the hashes of what is in it; nothing may frame it is for headers only to say.
+    # The page contains its own policy, with the hashes of its parts; only a header can forbid framing.
     headers = {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"}
 
     async def answer(_: web.Request) -> web.Response:

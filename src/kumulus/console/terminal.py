@@ -18,20 +18,20 @@ from kumulus.console.figures import amount, bar, counted, percent, written
 from kumulus.console.text import headline, main_resource
 
 REFRESH = 1.0
-"""Seconds between two pictures; what happens in between is in the next one."""
+"""Seconds between two redraws."""
 
 _LONGEST_NAME = 24
 _SHORTEST_BAR = 6
 _MOST_REASONS = 6
 _STATUS_STYLES = {"ok": "green", "failing": "yellow", "down": "bold red"}
 _STATE_STYLES = {"ready": "green", "cordoned": "blue", "faulted": "yellow", "not ready": "red"}
-# As on the page.
+# The same marks as on the page.
 _STATE_MARKS = {"ready": "", "cordoned": "–", "faulted": "/", "not ready": "×"}
 _PHASE_STYLES = {"Pending": "yellow", "Running": "green", "Succeeded": "blue", "Failed": "red", "Unknown": "magenta"}
 
 
 class Panel(Static):
-    """A titled box that is drawn again only when its content changed."""
+    """A titled box that is redrawn only if its content has changed."""
 
     def __init__(self, name: str, title: str) -> None:
         super().__init__(id=name)
@@ -39,10 +39,10 @@ class Panel(Static):
         self._shown: Text | None = None
 
     def show(self, content: Text) -> None:
-        """Show something."""
+        """Show content."""
         if content == self._shown:
             return
-        # To measure all boxes again costs as much as to draw them; only another number of lines makes it necessary.
+        # Measuring all boxes costs as much as drawing them, and is needed only if the number of lines changes.
         same = self._shown is not None and self._shown.plain.count("\n") == content.plain.count("\n")
         self._shown = content
         self.update(content, layout=not same)
@@ -52,7 +52,7 @@ async def show(stack: str, live: Live) -> None:
     """Show a fleet until the user has seen enough.
 
     Raises:
-        ApiError, Unreachable: what ended the watching.
+        ApiError, Unreachable: the watch of the cluster failed.
     """
     app = Terminal(stack, live)
     shown, watched = asyncio.ensure_future(app.run_async()), asyncio.ensure_future(live.ended())
@@ -122,12 +122,12 @@ class Terminal(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin to show."""
+        """Start redrawing at intervals."""
         self.query_one("#rate").border_title = "pods bound per second, last minute"
         self.set_interval(REFRESH, self.draw)
 
     def on_resize(self) -> None:
-        """Fill the new size; the first one comes soon after the beginning."""
+        """Fill the new size; called for the first time soon after the start."""
         self.call_after_refresh(self.draw)
 
     def action_resource(self, name: str) -> None:
@@ -140,7 +140,7 @@ class Terminal(App[None]):
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def draw(self) -> None:
-        """Show the fleet as it is now; nothing once the screen is being taken down, as the last tick may come after."""
+        """Show the current fleet; does nothing once the screen is closing, as the last tick may come after that."""
         if not self.is_running:
             return
         now = summary(self._live)

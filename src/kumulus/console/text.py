@@ -1,4 +1,4 @@
-"""A summary as plain text, for pipes, CI and everything else that is no terminal. Pure functions."""
+"""A summary as plain text, for pipes, CI and everything else that is not a terminal. Pure functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def headline(total: Share) -> str:
 
 
 def phases(found: Summary) -> str:
-    """Pods by phase, those that there are: 96 Running, 4 Pending (4 unscheduled)."""
+    """Pods by phase, without empty phases: 96 Running, 4 Pending (4 unscheduled)."""
     parts = [
         f"{number:,} {phase}" + (f" ({found.waiting:,} unscheduled)" if phase == "Pending" else "")
         for phase, number in found.phases.items()
@@ -51,7 +51,7 @@ def phases(found: Summary) -> str:
 
 
 def main_resource(total: Share) -> str:
-    """What a fleet is about: GPUs, or CPU where it has none."""
+    """The main resource of a fleet: GPUs, or CPU if it has none."""
     return RESOURCES[0] if total.allocatable.gpus else RESOURCES[1]
 
 

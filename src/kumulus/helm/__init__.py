@@ -1,1 +1,1 @@
-"""What `helm.v3.Release` leaves undone: charts looked at beforehand, CRDs upgraded, leftovers repaired."""
+"""What `helm.v3.Release` does not do: check charts beforehand, upgrade CRDs, repair leftovers."""

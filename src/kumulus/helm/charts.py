@@ -1,4 +1,4 @@
-"""Charts as their repositories, registries and directories have them: version, CRDs, what they say of values."""
+"""Charts from repositories, registries and directories: their version, CRDs, and schema of values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SCHEMA = "values don't meet the specifications of the schema"
 
 
 class ChartError(Exception):
-    """A chart cannot be had, or does not take the values; the message says what to do.
+    """A chart cannot be fetched, or rejects the values; the message says what to do.
 
     Args:
-        path: the input that is to blame.
+        path: the input at fault.
         message: what is wrong, and what to do.
     """
 
@@ -39,14 +39,14 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a chart is from.
+    """Where a chart comes from.
 
     Args:
         chart: a name in a repository, an `oci://` reference or an absolute path.
         repository: the repository's URL; empty for the others.
         version: as asked for; empty means the newest.
-        access: what a private repository asks for: username, password, caFile, certFile, keyFile. Registries are
-            entered by `helm registry login`.
+        access: credentials of a private repository: username, password, caFile, certFile, keyFile. Registries need
+            `helm registry login` instead.
     """
 
     chart: str
@@ -56,12 +56,12 @@ class Source:
 
     @property
     def is_path(self) -> bool:
-        """Whether it is on this machine, where it may change without another version."""
+        """Whether it is on this machine, where it may change without a new version."""
         return not self.repository and not self.chart.startswith("oci://")
 
     @property
     def lasts(self) -> bool:
-        """Whether it is the same chart whenever it is fetched; what this machine serves may be another next time."""
+        """Whether every fetch gives the same chart; a server on this machine may serve another one next time."""
         place = urlsplit(self.repository or self.chart)
         local = place.hostname in ("127.0.0.1", "::1", "localhost")
         return place.scheme in ("https", "oci") and not local and _EXACT.fullmatch(self.version) is not None
@@ -82,15 +82,15 @@ class Chart:
     crds: Mapping[str, str]
 
     def digests(self) -> dict[str, str]:
-        """Of each CRD's manifest, enough of a hash to tell it from another."""
+        """For each CRD's manifest, enough of its hash to tell it from others."""
         return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in self.crds.items()}
 
 
 async def fetch(source: Source) -> Chart:
-    """A chart; one of an exact version is fetched once per machine.
+    """Fetch and read a chart; one of an exact version is fetched once per machine.
 
     Raises:
-        ChartError: it cannot be had.
+        ChartError: it cannot be fetched.
         ProviderError: helm is not there.
     """
     try:
@@ -106,7 +106,7 @@ async def have(source: Source) -> None:
     """Fetch a chart unless it is on this machine; :func:`fetch` reads it.
 
     Raises:
-        ChartError: it cannot be had.
+        ChartError: it cannot be fetched.
         ProviderError: helm is not there.
     """
     if source.is_path:
@@ -118,7 +118,7 @@ async def have(source: Source) -> None:
 
 
 async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
-    """Let the chart's schema look at values; whatever else may be wrong with a chart, installing it shows.
+    """Check values against the chart's schema; other mistakes in a chart show up when it is installed.
 
     Raises:
         ChartError: the schema rejects them.
@@ -132,14 +132,14 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
         head, found, problems = str(error).partition(_SCHEMA)
         del head
         if found:
-            # Chart by chart, each under a line with its name.
+            # Grouped by chart, each group under a line with the chart's name.
             lines = [line.strip(" -") for line in problems.splitlines()[1:] if line.strip() and line[-1] != ":"]
             said = "; ".join(_without(line, values) for line in lines)
             raise ChartError("values", f"the chart's schema rejects them: {said}; write what it asks for") from None
 
 
 async def _kept(source: Source) -> Path:
-    """The chart's archive, fetched unless it has been."""
+    """The chart's archive, fetched if necessary."""
     folder = cache.root().parent / "charts"
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
     place = folder / f"{key}.tgz"
@@ -155,7 +155,7 @@ async def _kept(source: Source) -> Path:
 async def _pulled(source: Source, scratch: Path) -> Path:
     reference, options = source.chart, [] if not source.repository else ["--repo", source.repository]
     if source.repository and source.access:
-        # Helm takes a password as an argument, which every user of this machine could read, or from a file.
+        # Helm takes a password from a file, or as an argument, which every user of this machine could read.
         reference, options = await _entered(source, scratch)
     if source.version:
         options += ["--version", source.version]
@@ -183,7 +183,7 @@ def _private(file: Path, content: object) -> str:
 
 
 def _by_name(text: str) -> dict[str, str]:
-    """The manifests of a text, each as it is written: another program's YAML is not to be read and written here."""
+    """The CRD manifests in a text, each unchanged: another program's YAML is not re-serialised here."""
     found: dict[str, str] = {}
     for part in _SEPARATOR.split(text):
         name = re.search(r"^  name: *[\"']?([a-z0-9.-]+)[\"']? *$", part, re.MULTILINE)
@@ -196,7 +196,7 @@ def _by_name(text: str) -> dict[str, str]:
 
 
 def _parsed(part: str) -> dict[str, str]:
-    """The manifest of a document that is indented otherwise, or written as JSON."""
+    """The manifest of a document that is indented differently, or written as JSON."""
     document = yaml.safe_load(part)
     if not isinstance(document, dict) or document.get("kind") != "CustomResourceDefinition":
         return {}

@@ -12,7 +12,7 @@ _PATIENCE = 120.0
 
 
 class HelmError(Exception):
-    """Helm failed; the message is what it said."""
+    """Helm failed; the message is its output."""
 
 
 async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> str:
@@ -39,7 +39,7 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
     except TimeoutError:
         raise HelmError(f"helm {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
     finally:
-        # Also when the engine is gone and this call is cancelled.
+        # Also if the engine is gone and this call is cancelled.
         if process.returncode is None:
             process.kill()
             await process.wait()
@@ -49,6 +49,6 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
 
 
 def _plain(lines: Sequence[str]) -> str:
-    """What helm said, without its warnings and in one line unless it is a list."""
+    """Helm's error output, without empty lines and warnings."""
     kept = [line for line in lines if line.strip() and not line.startswith(("WARNING:", "level=", "time="))]
     return "\n".join(kept).removeprefix("Error: ").strip() or "helm said nothing"

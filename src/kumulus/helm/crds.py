@@ -1,6 +1,6 @@
-"""A chart's CRDs in a cluster: applied by the server under a name of the add-on's own, and removed with care.
+"""A chart's CRDs in a cluster: applied server-side with a field manager for each add-on, and removed with care.
 
-One that others made is used where it is what the chart has, and otherwise left alone: what they rely on may be in it.
+A CRD that others made is used if it equals the chart's, and otherwise left alone: they may rely on it as it is.
 
 Removing a CRD removes every object of its kind. So a CRD is removed only if it was made here, nobody else applies it,
 and it has no objects left; see docs/decisions/helm-releases.md.
@@ -36,7 +36,7 @@ class Maker:
     Args:
         cluster: what the stack calls the cluster.
         addon: the add-on's name.
-        identities: of the stack: the one it has first, then any that its state recorded before.
+        identities: the stack's: its current one first, then any that its state recorded before.
     """
 
     cluster: str
@@ -45,17 +45,17 @@ class Maker:
 
     @property
     def name(self) -> str:
-        """The name under which it applies them."""
+        """The field manager with which it applies them."""
         return f"{self.stack}{self.addon}"[:128]
 
     @property
     def stack(self) -> str:
-        """What the names of all add-ons of the stack begin with."""
+        """The prefix of the names of all add-ons of the stack."""
         return f"{_MANAGERS}{self.cluster}-"
 
     @property
     def labels(self) -> dict[str, str]:
-        """The mark on a CRD. Names alone do not tell: another checkout's add-on can have the same."""
+        """The mark on a CRD. Names alone are not enough: another checkout's add-on can have the same."""
         return {STACK_ID: self.identities[0]} if self.identities and self.identities[0] else {}
 
     def is_anothers(self, crd: Mapping[str, Any]) -> bool:
@@ -69,7 +69,7 @@ class Seen:
     """A CRD in the cluster.
 
     Args:
-        digest: of the manifest that was applied last by any add-on; empty for one that none has applied.
+        digest: of the manifest that an add-on applied last; empty if none has.
         made_by: the add-on that made it; empty for one that was there before.
     """
 
@@ -78,10 +78,10 @@ class Seen:
 
 
 async def look(client: Client, names: list[str]) -> dict[str, Seen]:
-    """Those of some CRDs that are there.
+    """Those of some CRDs that exist.
 
     Raises:
-        ApiError, Unreachable: the server could not be asked.
+        ApiError, Unreachable: a request to the server failed.
     """
     found = await asyncio.gather(*(find(client, f"{_CRDS}/{name}") for name in names))
     notes = {name: crd["metadata"].get("annotations") or {} for name, crd in zip(names, found, strict=True) if crd}
@@ -89,13 +89,13 @@ async def look(client: Client, names: list[str]) -> dict[str, Seen]:
 
 
 async def obstacle(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> str:
-    """Why a CRD cannot be made or brought up to date, in words: others made it and it is another one; empty for none.
+    """Why a CRD cannot be created or updated: others made it, and it differs; empty if it can.
 
     Args:
         client: of the cluster; nothing is changed in it.
         name: the CRD's.
-        manifest: as the chart has it.
-        digest: of that.
+        manifest: the chart's.
+        digest: the manifest's.
         maker: the add-on.
 
     Raises:
@@ -116,15 +116,15 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
 
 
 async def apply(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> None:
-    """Make a CRD, or bring one of ours up to date; returns when its kind can be used.
+    """Create a CRD, or update one of ours; returns when its kind can be used.
 
-    One of others' is not touched: :func:`obstacle` is to be asked before.
+    A CRD of others is not touched: call :func:`obstacle` first.
 
     Args:
         client: of the cluster.
         name: the CRD's.
-        manifest: as the chart has it.
-        digest: of that.
+        manifest: the chart's.
+        digest: the manifest's.
         maker: the add-on.
 
     Raises:
@@ -137,7 +137,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     params = {"fieldManager": owner, "force": "true"}
     await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
     made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, owner) if there is not None else owner
-    # One that another add-on created is marked by that one, at its next update if a former version created it.
+    # The add-on that created a CRD marks it, at its next update if an earlier version created it.
     labels = maker.labels if made_by == owner else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
@@ -147,7 +147,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
 
 
 async def take_away(client: Client, name: str, maker: Maker) -> str:
-    """Remove a CRD if it is the add-on's alone; returns why it was kept, or nothing.
+    """Remove a CRD if only the add-on uses it; returns why it was kept, or an empty text.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -158,7 +158,7 @@ async def take_away(client: Client, name: str, maker: Maker) -> str:
         return ""
     others = [other for other in _appliers(crd) if other != owner]
     if others:
-        # That add-on's stack is not known here: its next update marks the CRD.
+        # That add-on's stack is not known here; its next update marks the CRD.
         change = {"metadata": {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}}}
         await client.write("PATCH", path, change, content_type=MERGE_PATCH)
         return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
@@ -169,22 +169,22 @@ async def take_away(client: Client, name: str, maker: Maker) -> str:
 
 
 def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
-    """Whether a CRD may be written: made by the same stack's add-ons, or by another's that has the very same."""
+    """Whether a CRD may be written: made by the same stack's add-ons, or by another stack's from the same manifest."""
     notes, owner = crd["metadata"].get("annotations") or {}, maker.name
     if maker.is_anothers(crd) and notes.get(MADE_BY) in ("", None, owner):
-        # Another checkout's add-on of the same name: as field managers the two could not be distinguished.
+        # Another checkout's add-on of the same name, whose field manager has the same name as ours.
         return False
     made_by = str(notes.get(MADE_BY) or "")
     if made_by == owner or (made_by and notes.get(DIGEST) == digest):
         return True
     if made_by:
         return made_by.startswith(maker.stack) and not maker.is_anothers(crd)
-    # Killed between the making of it and the note.
+    # We were killed after creating the CRD and before annotating it.
     return DIGEST not in notes and owner in _appliers(crd)
 
 
 async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, owner: str) -> bool:
-    """Whether applying a manifest would leave a CRD as it is: the server is asked, which alone knows its defaults."""
+    """Whether applying a manifest would leave a CRD as it is, by a dry run, as only the server knows its defaults."""
     path = f"{_CRDS}/{crd['metadata']['name']}"
     params = {"fieldManager": owner, "force": "true", "dryRun": "All"}
     then = await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
@@ -201,7 +201,7 @@ _VERSIONS = (
 
 
 def _whose(crd: Mapping[str, Any]) -> str:
-    """Who made a CRD and which version of it that is, as far as it says so itself."""
+    """Who made a CRD, and its version, as far as its metadata says."""
     metadata = crd["metadata"]
     said = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
     if MADE_BY in said:

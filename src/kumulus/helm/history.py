@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 RECORDED = "kumulus.io/recorded"
-"""A label of the revisions of a release that a Pulumi state has; Helm hands it on to later revisions."""
+"""A label on the revisions of a release that is in a Pulumi state; Helm copies it to later revisions."""
 _UNDER_WAY = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
 
 
@@ -35,7 +35,7 @@ class Revision:
         number: from 1.
         status: Helm's, such as `deployed`.
         recorded: whether a Pulumi state has the release.
-        owner: the stack that has it; None where that is not known.
+        owner: the stack that has it; None if that is not known.
     """
 
     secret: str
@@ -47,15 +47,15 @@ class Revision:
 
     @property
     def under_way(self) -> bool:
-        """Whether Helm was at work on it when it was last heard of."""
+        """Whether a Helm operation on it has not finished, by its status."""
         return self.status in _UNDER_WAY
 
 
 async def revisions(client: Client, namespace: str, name: str, patience: float) -> list[Revision]:
-    """A release's revisions, the first one first; none where there is no such release.
+    """A release's revisions, the oldest first; none if there is no such release.
 
     Raises:
-        ApiError, Unreachable: the server could not be asked.
+        ApiError, Unreachable: a request to the server failed.
     """
     selector = {"labelSelector": f"owner=helm,name={name}"}
     found = []
@@ -65,7 +65,7 @@ async def revisions(client: Client, namespace: str, name: str, patience: float) 
 
 
 def leftover(found: Sequence[Revision], foreign: str) -> str:
-    """What keeps Helm from installing or upgrading a release of the stack's; empty for nothing.
+    """What prevents Helm from installing or upgrading a release of the stack; empty if nothing does.
 
     Args:
         found: its revisions.
@@ -83,13 +83,13 @@ def leftover(found: Sequence[Revision], foreign: str) -> str:
 
 
 def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision | None:
-    """The last revision of a release, where it is not the stack's; None where it is, or where there is none.
+    """The last revision of a release that is not the stack's; None if it is, or if there is no release.
 
     Args:
-        found: its revisions. Helm hands labels on to later ones, and removes early ones: the last that has an owner
-            tells.
+        found: its revisions. Helm copies labels to later ones, and removes early ones, so the last one with an owner
+            decides.
         mine: the stack.
-        proven: whether it is the stack's that has on record what carries nobody's identity.
+        proven: whether the stack owns a release without an identity, because it has it on record.
     """
     owners = [revision.owner for revision in found if revision.owner is not None]
     ours = owners[-1].identity == mine.identity if owners else proven
@@ -97,7 +97,7 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
 
 
 async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:
-    """Let Helm take a revision for one that failed, which is what an interrupted one is.
+    """Mark an interrupted revision as failed for Helm.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -109,7 +109,7 @@ async def mark_failed(client: Client, namespace: str, revision: Revision) -> Non
 
 
 async def mark_recorded(client: Client, namespace: str, revision: Revision, owner: Owner) -> None:
-    """Note that a stack's state has the release.
+    """Label a revision to record that a stack's state has the release.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -119,7 +119,7 @@ async def mark_recorded(client: Client, namespace: str, revision: Revision, owne
 
 
 def decoded(data: str) -> dict[str, Any]:
-    """A release as Helm has put it into a Secret's data: JSON, zipped, and Base64 twice."""
+    """Decode a release from a Secret's data: JSON, compressed with gzip, and Base64 twice."""
     found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(data))))
     return found
 
@@ -131,7 +131,7 @@ def encoded(release: dict[str, Any]) -> str:
 
 
 def _stays(revision: Revision) -> bool:
-    """Whether Helm refuses to install over it: it does not over a failed one that it has to replace."""
+    """Whether Helm refuses to install over it; it replaces a failed one."""
     return revision.status in ("deployed", "superseded", "unknown")
 
 
@@ -150,9 +150,9 @@ def _revision(metadata: dict[str, Any]) -> Revision:
 async def _put(
     client: Client, namespace: str, revision: Revision, stored: dict[str, Any], labels: dict[str, str]
 ) -> None:
-    """Write a revision with further labels, unless somebody was quicker.
+    """Write a revision with further labels, unless somebody else has changed it since.
 
-    It is replaced and not patched: a user of Helm has the right to update Secrets, but not always to patch them.
+    It is replaced, not patched, as users of Helm may update Secrets, but not always patch them.
     """
     metadata = {**stored["metadata"], "labels": {**stored["metadata"]["labels"], **labels}}
     await client.write("PUT", _path(namespace, revision), {**stored, "metadata": metadata})

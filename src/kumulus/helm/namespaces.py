@@ -1,4 +1,4 @@
-"""A release's namespace: made when it is missing, and removed with the last add-on in it, which Helm does not do."""
+"""A release's namespace: created if missing, and removed with the last add-on in it, which Helm does not do."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 _GOING_PATIENCE = 60.0
 MADE_FOR = "kumulus.io/made-for"
 _NAMESPACES = "/api/v1/namespaces"
-# Whatever somebody may have put there; the rest belongs to one of these or weighs nothing.
+# What somebody may have put there; anything else belongs to one of these, or does not matter.
 _CORE = ("configmaps", "secrets", "services", "pods", "persistentvolumeclaims")
 _GROUPS = {"apps/v1": ("deployments", "statefulsets", "daemonsets"), "batch/v1": ("jobs", "cronjobs")}
 _EVERYWHERE = ("kube-root-ca.crt",)
 
 
 async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recorded: bool = False) -> None:
-    """Make a namespace unless it is there, noting for which cluster of a stack; one that is going is waited for.
+    """Create a namespace if it is missing, annotated with the stack's cluster; waits for one that is being deleted.
 
     Args:
         client: of the cluster.
         name: the namespace's.
         cluster: what the stack calls the cluster.
         owner: the stack.
-        recorded: whether the stack has an add-on in it on record: one that an earlier version made for it is marked.
+        recorded: whether the stack's state has an add-on in it; if an earlier version made it, it is then labelled.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
-        TimeoutError: it is still going.
+        TimeoutError: it is still being deleted.
     """
     async with asyncio.timeout(_GOING_PATIENCE):
         while _going(there := await find(client, f"{_NAMESPACES}/{name}")):  # noqa: ASYNC110 - it tells who asks
             await asyncio.sleep(0.2)
     if there:
         if recorded and owner.identity and Owner.of(there["metadata"]) is None and _made_for(there) == cluster:
-            # With the version that was read, so that a concurrent change is not overwritten.
+            # With the resourceVersion that was read, so that a concurrent change is not overwritten.
             marks = {"labels": owner.labels, "resourceVersion": there["metadata"]["resourceVersion"]}
             with suppress(ApiError):
                 await client.merge_patch(f"{_NAMESPACES}/{name}", {"metadata": marks})
@@ -54,19 +54,19 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
     try:
         await client.create(_NAMESPACES, body)
     except ApiError as error:
-        # Another add-on of the stack was quicker.
+        # Another add-on of the stack has created it in the meantime.
         if error.status != 409:
             raise
 
 
 async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> str:
-    """Remove a namespace that was made for this cluster when nothing is left in it; returns why it was kept.
+    """Remove a namespace that was made for this cluster if it is empty; returns why it was kept.
 
     Args:
         client: of the cluster.
         name: the namespace's.
         cluster: what the stack calls the cluster.
-        owner: the stack: one that another has marked is left to that one.
+        owner: the stack; a namespace that another stack has labelled is left to that one.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -74,7 +74,7 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
     namespace = await find(client, f"{_NAMESPACES}/{name}")
     if namespace is None or _made_for(namespace) != cluster:
         return ""
-    # An empty one that nobody has marked was made for such a cluster by an earlier version.
+    # An empty namespace without an owner was made for such a cluster by an earlier version.
     if not is_ours(namespace["metadata"], owner, proven=True):
         return ""
     left = await _left(client, name)
@@ -89,7 +89,7 @@ def _made_for(namespace: Mapping[str, Any]) -> Any:
 
 
 async def _left(client: Client, name: str) -> str:
-    """Something in a namespace that is neither everywhere nor part of something else, by kind and name."""
+    """The kind and name of an object in a namespace that neither every namespace has nor another object owns."""
     collections = [f"/api/v1/namespaces/{name}/{kind}" for kind in _CORE]
     collections += [f"/apis/{group}/namespaces/{name}/{kind}" for group, kinds in _GROUPS.items() for kind in kinds]
     for collection in collections:
@@ -107,5 +107,5 @@ def _going(namespace: Mapping[str, Any] | None) -> bool:
 def _counts(metadata: Mapping[str, Any]) -> bool:
     if metadata["name"] in _EVERYWHERE or metadata.get("ownerReferences") or metadata.get("deletionTimestamp"):
         return False
-    # What Helm's hooks make outlives their release.
+    # Objects that Helm's hooks create outlive their release.
     return "helm.sh/hook" not in (metadata.get("annotations") or {})

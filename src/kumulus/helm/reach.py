@@ -1,4 +1,4 @@
-"""``kumulus:index:findCharts``: which of some charts cannot be had, asked by a program before it declares anything."""
+"""``kumulus:index:findCharts``: which charts cannot be fetched; a program asks before it declares anything."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kumulus.helm.charts import ChartError, Source
 
 FIND_CHARTS = "kumulus:index:findCharts"
 
-# Each is a process that unpacks an archive.
+# Each fetch is a process that unpacks an archive.
 _AT_ONCE = 4
 
 
 async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Have all charts on this machine.
+    """Fetch all charts that are not on this machine yet.
 
     Args:
-        arguments: ``charts``: of each its ``chart``, ``repository``, ``version`` and ``access``.
+        arguments: ``charts``: for each, its ``chart``, ``repository``, ``version`` and ``access``.
 
     Returns:
-        ``problems``: what is wrong, by the chart's place in the list; empty when all can be had.
+        ``problems``: what is wrong, by the chart's index in the list; empty if all were fetched.
     """
     turns = asyncio.Semaphore(_AT_ONCE)
 

@@ -1,6 +1,6 @@
-"""Whether what a release has in a cluster is ready, and what keeps its pods from it.
+"""Whether a release's objects in a cluster are ready, and why its pods are not.
 
-Helm's own waiting knows nothing of what an operator makes of a release's objects, and ends without a word about pods.
+Helm's own wait ignores what an operator creates for a release's objects, and says nothing about pods when it fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _RELEASE = "meta.helm.sh/release-name"
 _WORKLOADS = ("deployments", "statefulsets", "daemonsets")
-# prometheus-operator makes StatefulSets of these, and copies their annotations to them.
+# prometheus-operator creates StatefulSets for these, and copies their annotations to them.
 _OPERATED = ("prometheuses", "alertmanagers", "thanosrulers")
 _NEEDED = ("Available", "Reconciled")
 
@@ -27,9 +27,9 @@ class Readiness:
     """How far a release has come.
 
     Attributes:
-        ready: how many of its workloads are.
+        ready: how many of its workloads are ready.
         waiting: the others, as ``deployment/name``.
-        reasons: why, of each pod that says so, with its name.
+        reasons: for each pod that is waiting, its name and why.
     """
 
     ready: int
@@ -38,7 +38,7 @@ class Readiness:
 
     @property
     def counted(self) -> str:
-        """It in a few words."""
+        """A short summary."""
         return f"{self.ready} of {self.ready + len(self.waiting)} ready"
 
 
@@ -46,7 +46,7 @@ async def look(client: Client, namespace: str, release: str) -> Readiness:
     """Look at a release.
 
     Raises:
-        ApiError, Unreachable: the server could not be asked.
+        ApiError, Unreachable: a request to the server failed.
     """
     states: dict[str, bool] = {}
     for kind in _WORKLOADS:
@@ -89,7 +89,7 @@ def _is_of(item: Mapping[str, Any], release: str) -> bool:
 
 def _pod_is_of(pod: Mapping[str, Any], release: str) -> bool:
     labels = pod["metadata"].get("labels") or {}
-    # An operator's pods have the name of what they were made for, which begins like the release's.
+    # An operator's pods are named after the object they were made for, whose name starts with the release's.
     return release == labels.get("release") or str(labels.get("app.kubernetes.io/instance")).startswith(release)
 
 
@@ -97,10 +97,10 @@ async def _items(client: Client, path: str) -> Iterable[dict[str, Any]]:
     try:
         answer = await client.get(path)
     except ApiError as error:
-        # A kind that the cluster does not have.
+        # The cluster does not have this kind.
         if error.status == 404:
             return []
         raise
-    # In a list the items do not say their kind.
+    # Items of a list do not include their kind.
     kind = str(answer["kind"]).removesuffix("List")
     return [{"kind": kind, **item} for item in answer["items"]]

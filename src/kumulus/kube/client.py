@@ -22,10 +22,10 @@ from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF
 from kumulus.kube.patience import Attempts
 
 T = TypeVar("T")
-# For answers that nobody reads: the least that a server can give, in the words of client-go's metadata client.
+# For answers that nobody reads: the least that a server can give, as client-go's metadata client asks for it.
 _UNREAD = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
 _CONNECTIONS, _LOCAL_CONNECTIONS = 64, 192
-# A watch with bookmarks hears something each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
+# A watch with bookmarks receives one each minute (k8s.io/apiserver, storage/cacher: defaultBookmarkFrequency).
 _LONGEST_SILENCE = 150.0
 
 
@@ -132,7 +132,7 @@ class Client:
 
         Raises:
             ApiError: the server refused, or kept answering with a transient error past ``patience``.
-            CredentialsError: a command was to give credentials, and failed.
+            CredentialsError: the command that gives credentials failed.
             Unreachable: no answer within ``patience`` seconds, or within a minute more from a server that is at work.
         """
         data = body if body is None or isinstance(body, bytes) else encoded(body)
@@ -151,7 +151,7 @@ class Client:
                     return await self._once(verb, path, query, headers, data, attempts.within, decode or content)
             except ApiError as error:
                 if error.status == 401 and self.connection.credentials is not None and not renewed:
-                    # They were taken back before they expired; the next attempt has new ones.
+                    # The credentials were revoked before they expired; the next attempt has new ones.
                     renewed = True
                     continue
                 pause = attempts.pause(error.retry_after) if error.transient else None
@@ -160,7 +160,7 @@ class Client:
             except OSError as error:
                 if isinstance(error, TimeoutError) and self._answered > begun:
                     attempts.busy()
-                # A certificate does not become a trusted one by asking again.
+                # Asking again does not make a certificate a trusted one.
                 pause = None if isinstance(error, ssl.SSLCertVerificationError) else attempts.pause()
                 if pause is None:
                     raise Unreachable(self.connection.server, reason(error)) from error
@@ -208,7 +208,7 @@ class Client:
         Args:
             path: the collection, such as ``/api/v1/nodes``.
             params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
-            limit: items a page.
+            limit: items per page.
             patience: as for :meth:`request`, for each page.
             accept: another representation, such as ``PartialObjectMetadataList``.
         """
@@ -223,7 +223,7 @@ class Client:
         limit: int = 500,
         patience: float | None = None,
     ) -> AsyncIterator[list[T]]:
-        """As :meth:`pages`, in another representation.
+        """Like :meth:`pages`, in another representation.
 
         Args:
             path: the collection.
@@ -246,10 +246,10 @@ class Client:
     async def stream(
         self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON, timeout: float = 300.0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """GET a long-lived stream, such as a watch; it is begun once, and not tried again.
+        """GET a long-lived stream, such as a watch; it is not retried.
 
-        Gives the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
-        server was silent for so long that it may be gone without a word.
+        Yields the chunks of the answer as they arrive. They end with the answer, after ``timeout`` seconds, or when the
+        server was silent for so long that it may be gone.
 
         Args:
             path: what to get.

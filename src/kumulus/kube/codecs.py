@@ -29,7 +29,7 @@ class Listed(Generic[T]):
 
 
 class Codec(Protocol[T]):
-    """What a watch has to know of a representation of objects.
+    """What a watch has to know about a representation of objects.
 
     Attributes:
         list_type: the media type to ask for when listing.
@@ -43,13 +43,13 @@ class Codec(Protocol[T]):
         """Decode a page of a list."""
 
     def frames(self, buffer: bytearray) -> Iterator[bytes]:
-        """Take the whole events out of what has been received so far; the beginning of another one stays."""
+        """Remove the complete events from what has been received so far; an incomplete one stays."""
 
     def event(self, frame: bytes) -> tuple[str, Any]:
-        """An event's type and its object; of an ERROR the object is a ``Status`` as a mapping."""
+        """An event's type and its object; for an ERROR the object is a ``Status`` as a mapping."""
 
     def key(self, item: T) -> str:
-        """``namespace/name`` of an object, or its name where it has no namespace."""
+        """``namespace/name`` of an object, or its name if it has no namespace."""
 
     def version(self, item: T) -> str:
         """The resourceVersion of an object."""
@@ -74,7 +74,7 @@ class JsonCodec:
         return Listed(page.get("items") or [], metadata.get("resourceVersion", ""), metadata.get("continue", ""))
 
     def frames(self, buffer: bytearray) -> Iterator[bytes]:
-        """See :meth:`Codec.frames`: one a line."""
+        """See :meth:`Codec.frames`: one per line."""
         end = buffer.rfind(b"\n") + 1
         if end:
             lines = bytes(buffer[:end])

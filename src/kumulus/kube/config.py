@@ -34,8 +34,8 @@ class Connection:
         context: name of the kubeconfig context that was used.
         headers: headers to send with every request (a bearer token, for one).
         tls: the TLS context, or None for a plain ``http`` server.
-        credentials: to be asked for at each request, of a command or a token's file; None when there is neither.
-        server_name: the name in the server's certificate, where it is not that of its address; empty otherwise.
+        credentials: asked at each request: a command or a token's file; None when there is neither.
+        server_name: the name in the server's certificate, if it is not that of its address; empty otherwise.
     """
 
     server: str
@@ -69,7 +69,7 @@ def read_kubeconfig(path: Path) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            # One more than may be, which the limits then report.
+            # One byte more than allowed, which the limits then report.
             text = file.read(MOST_BYTES + 1).decode()
     except FileNotFoundError:
         raise KubeconfigError(f"kubeconfig {path} does not exist; check its path") from None
@@ -108,7 +108,7 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
 
     Args:
         document: the kubeconfig.
-        path: where it is from: what relative paths in it start at, and what to call it in errors.
+        path: its file, whose directory relative paths in it start from, and which errors name.
         context: name of the context; the document's ``current-context`` when None.
 
     Raises:
@@ -138,7 +138,7 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
 
 @dataclass(frozen=True)
 class Entries:
-    """What one context of a kubeconfig is made of.
+    """The entries of one context of a kubeconfig.
 
     Attributes:
         context: its name.
@@ -154,7 +154,7 @@ class Entries:
 
 
 def entries(document: dict[str, Any], path: Path, context: str | None = None) -> Entries:
-    """What a context is made of; arguments and errors as for :func:`connection`."""
+    """The entries of a context; arguments and errors as for :func:`connection`."""
     name = context or str(document.get("current-context") or "")
     if not name:
         known = ", ".join(contexts(document)) or "none"
@@ -210,7 +210,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLCo
         with _using(f"certificate-authority {authority}", path):
             context = ResumingContext.for_client(cafile=str(authority))
     else:
-        # The system's authorities, a hundred of them: read only where they are wanted.
+        # The system's authorities, a hundred of them, are read only if they are needed.
         context = ResumingContext.for_client()
     if certificate := _material(user, "client-certificate", path):
         with _using("client-certificate and client-key", path):
@@ -219,7 +219,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> ssl.SSLCo
 
 
 def _material(user: dict[str, Any], name: str, path: Path) -> bytes:
-    """A certificate or key from the kubeconfig itself or, where it is not there, from the file it names."""
+    """A certificate or key from the kubeconfig itself or, if it is not there, from the file it names."""
     if user.get(f"{name}-data"):
         with _using(f"{name}-data", path):
             return _decode(user[f"{name}-data"])
@@ -238,7 +238,7 @@ def _tls_with(cluster: dict[str, Any], path: Path, certificate: str, key: str) -
 
 
 def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    # The standard library loads a client key from files only; they are private and gone at once.
+    # The standard library loads a client key only from files; this one is private and deleted at once.
     with tempfile.NamedTemporaryFile() as pair:
         pair.write(certificate + b"\n" + key)
         pair.flush()
@@ -246,7 +246,7 @@ def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 
 def _decode(data: object) -> bytes:
-    # Strictly: of authorities that are no base64, nothing would be left, and nothing means the system's.
+    # Strictly: authorities that are not base64 would decode to nothing, and nothing means the system's.
     found = base64.b64decode("".join(str(data).split()), validate=True)
     if not found.strip():
         raise ValueError("it is empty")

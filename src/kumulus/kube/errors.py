@@ -1,4 +1,4 @@
-"""What can go wrong when talking to an API server, said for the person who reads it."""
+"""What can go wrong when talking to an API server, explained to the user."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Unreachable(Exception):
 
     Args:
         server: the server's address.
-        detail: what the last attempt met.
+        detail: what the last attempt ran into.
     """
 
     def __init__(self, server: str, detail: str) -> None:
@@ -61,12 +61,12 @@ class KubeconfigError(Exception):
     """A kubeconfig that cannot be used; the message names the file (or "the given kubeconfig") and the remedy."""
 
     def __init__(self, message: str) -> None:
-        # What it quotes of a path or a kubeconfig must not do anything to a terminal.
+        # Quoted parts of a path or a kubeconfig must not control a terminal.
         super().__init__("".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in message))
 
 
 class CredentialsError(Unreachable):
-    """No credentials to ask an API server with: the command that gives them failed.
+    """No credentials for an API server: the command that gives them failed.
 
     Args:
         server: the server's address.

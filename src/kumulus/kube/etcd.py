@@ -1,4 +1,4 @@
-"""etcd as an API server asks it: what is not there is created in one transaction. And room is made in it.
+"""Talk to etcd as an API server does: create missing keys in one transaction. And make room in it.
 
 Sources: etcd's api/etcdserverpb/rpc.proto (v3.6) for the messages; k8s.io/apiserver pkg/storage/etcd3/store.go, whose
 transaction this is; https://etcd.io/docs/v3.6/op-guide/maintenance/ for what makes room.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TXN = "/etcdserverpb.KV/Txn"
 # Longer than a write takes on a busy disk; after that, the API server is asked what became of it.
 _TIMEOUT_S = 10.0
-# A look takes milliseconds; rewriting the whole file takes longer.
+# Queries take milliseconds; rewriting the whole file takes longer.
 _LOOK_S, _REWRITE_S = 2.0, 60.0
 # AlarmRequest.AlarmAction and AlarmType.
 _GET, _DEACTIVATE, _NO_SPACE = 0, 2, 1
@@ -46,11 +46,11 @@ _MESSAGES: Tables = {
 
 
 class EtcdError(Exception):
-    """etcd refused, or gave no answer: whether it has written is not known."""
+    """etcd refused, or gave no answer: it is not known whether it has written."""
 
 
 class Etcd:
-    """A connection to an etcd that asks for certificates.
+    """A connection to an etcd that requires certificates.
 
     Args:
         address: host and port.
@@ -60,7 +60,7 @@ class Etcd:
     """
 
     def __init__(self, address: str, authority: bytes, certificate: bytes, key: bytes) -> None:
-        # Imported here: a plugin that only compares properties asks nobody.
+        # Imported here: a plugin that only compares properties does not need it.
         import grpc
 
         self._failed: type[Exception] = grpc.aio.AioRpcError
@@ -69,18 +69,18 @@ class Etcd:
         self._txn: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(_TXN)
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:
-        """Write keys that are not there, all or none; False when one of them is, and nothing was written.
+        """Write keys that do not exist, all or none; False if one of them does, and nothing was written.
 
         An API server writes each object at a revision of its own: the revision becomes the object's resourceVersion,
         and a client that watches resumes from the last version that it has seen. If several objects of one kind had one
         version, a watch that is cut off between them would never see the rest (docs/decisions/through-the-storage.md).
-        So there may be only one object of each kind here: no watch is of several kinds.
+        So there may be only one object of each kind here, as no watch covers several kinds.
 
         Args:
-            objects: a key and its value, of each.
+            objects: the key and the value of each.
 
         Raises:
-            EtcdError: whether they were written is not known.
+            EtcdError: it is not known whether they were written.
         """
         try:
             answer = await self._txn(_creation(objects), timeout=_TIMEOUT_S)
@@ -92,14 +92,14 @@ class Etcd:
         """The members that have raised the alarm that their data have reached the quota.
 
         Raises:
-            EtcdError: it does not say.
+            EtcdError: it gave no answer.
         """
         asked = {"action": _GET, "alarm": _NO_SPACE}
         answer = await self._ask("Maintenance/Alarm", "AlarmRequest", asked, "AlarmResponse")
         return [member.memberID for member in answer.alarms]
 
     async def make_room(self) -> tuple[int, int]:
-        """Give up what was deleted or overwritten, write the file again, and take the alarm back.
+        """Discard what was deleted or overwritten, rewrite the file, and disarm the alarm.
 
         Returns:
             the bytes that it took before, and takes now.
@@ -108,7 +108,7 @@ class Etcd:
             EtcdError: it could not all be done.
         """
         members, before = await self.full(), await self._status()
-        # Somebody else may just have done it: then it is refused, and there is nothing left to do.
+        # Another client may just have done it: then etcd refuses, and there is nothing left to compact.
         with suppress(EtcdError):
             asked = {"revision": before.header.revision, "physical": True}
             await self._ask("KV/Compact", "CompactionRequest", asked, None, _REWRITE_S)

@@ -22,7 +22,7 @@ API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io
 _EXTENSION = "client.authentication.k8s.io/exec"
 _CLUSTER_KEYS = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 _PATIENCE = 60.0
-# A token that ends while a request is on its way would be refused.
+# A token that expires while a request is on its way would be refused.
 _MARGIN = timedelta(seconds=10)
 
 
@@ -35,7 +35,7 @@ class ExecPlugin:
         arguments: for it.
         environment: variables added to ours.
         information: what KUBERNETES_EXEC_INFO says.
-        hint: what the kubeconfig says to do when the command is not there.
+        hint: what the kubeconfig says to do when the command is missing.
         kubeconfig: the kubeconfig's path, for messages.
     """
 
@@ -48,18 +48,18 @@ class ExecPlugin:
 
     @property
     def api_version(self) -> str:
-        """The version of the API that the command is to speak."""
+        """The version of the API that the command should speak."""
         return str(json.loads(self.information)["apiVersion"])
 
 
 @dataclass(frozen=True)
 class Credential:
-    """What a command gave.
+    """What a command returned.
 
     Attributes:
-        token: a bearer token; empty without one.
-        certificate, key: a client certificate and its key, PEM; empty without one.
-        expires: when it is of no more use; None when the command does not say.
+        token: a bearer token; empty if none.
+        certificate, key: a client certificate and its key, PEM; empty if none.
+        expires: when it expires; None when the command does not say.
     """
 
     token: str = field(default="", repr=False)
@@ -149,7 +149,7 @@ class ExecCredentials:
         self._lock = asyncio.Lock()
 
     async def current(self) -> tuple[Credential, ssl.SSLContext | None]:
-        """Return credentials that are good now, and the TLS context with their certificate if they have one.
+        """Return credentials that are valid now, and the TLS context with their certificate if they have one.
 
         Raises:
             CredentialsError: the command is missing, fails, or does not print credentials.
@@ -163,7 +163,7 @@ class ExecCredentials:
             return self._known, self._context
 
     def refused(self, credential: Credential) -> None:
-        """Forget credentials that the server did not take, unless others have replaced them already."""
+        """Forget credentials that the server did not accept, unless others have replaced them already."""
         if self._known is credential:
             self._known = None
 

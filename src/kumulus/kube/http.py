@@ -1,7 +1,7 @@
-"""HTTP/1.1 as API servers are asked by it: many small requests, over connections that stay open.
+"""HTTP/1.1 for API servers: many small requests, over connections that stay open.
 
-Which connections there are and which of them a request takes; one of them is ``http_connection``. Why that is not
-left to a whole client library: docs/decisions/http-client.md.
+This keeps the connections and chooses one for each request; ``http_connection`` is a single one. For why this is not
+left to a whole client library, see docs/decisions/http-client.md.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from urllib.parse import quote, urlencode, urlsplit
 from kumulus.kube.http_connection import Answer, Broken, HttpConnection
 from kumulus.kube.media import USER_AGENT
 
-# Servers close what was silent for long (Go's own after 90 s, load balancers after 60): it is not tried.
+# Servers close what was idle for long (Go's own after 90 s, load balancers after 60), so it is not used.
 _LONGEST_IDLE = 30.0
-# RFC 8305: when an address does not answer, the next one is tried beside it.
+# RFC 8305: when an address does not answer, the next one is tried in parallel.
 _NEXT_ADDRESS_S = 0.25
 _IN_PATHS = "/:@!$&'()*+,;=~%"
 _NO_BREAKS = str.maketrans("", "", "\r\n")
 
 Headers = Mapping[str, str | tuple[str, ...]]
-"""What is sent once under each name, or several times."""
+"""By name, one value, or several that are each sent as a header of that name."""
 
 
 class Http:
@@ -42,7 +42,7 @@ class Http:
         headers: sent with every request.
         tls: the TLS context of an ``https`` server.
         compressed: let the server compress its answers.
-        server_name: the name in the server's certificate, where it is not that of its address; empty otherwise.
+        server_name: the name in the server's certificate, if it is not that of its address; empty otherwise.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Http:
         common = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": USER_AGENT, **headers}
         self._common = _lines(common)
         self._coding = _lines({"Accept-Encoding": "gzip" if compressed else "identity"})
-        # By the TLS context they were made with, the latest used last.
+        # By the TLS context they were made with, the most recently used last.
         self._idle: dict[ssl.SSLContext | None, list[HttpConnection]] = {}
         self._busy: set[HttpConnection] = set()
         self._closed = False
 
     def close(self) -> None:
-        """End every connection; one that is made later is not kept."""
+        """Close every connection; one that is opened later is not kept."""
         self._closed = True
         for connection in [*self._busy, *(each for idle in self._idle.values() for each in idle)]:
             connection.abort()
@@ -142,18 +142,18 @@ class Http:
     ) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
         """GET something and read it as it arrives, on a connection of its own.
 
-        Gives the answer without its body, and the chunks of the body, which end with it.
+        Yields the answer without its body, and the chunks of the body, which end with it.
 
         Args:
             path: as for :meth:`request`, like ``query``, ``headers`` and ``tls``.
             query: the parameters.
             headers: besides those of every request.
             within: seconds until the answer has to begin.
-            silence: seconds without a word after which the chunks end by a TimeoutError.
+            silence: seconds of silence after which the chunks raise a TimeoutError.
             tls: another TLS context than the server's own.
 
         Raises:
-            OSError: as for :meth:`request`; also by the chunks.
+            OSError: as for :meth:`request`; the chunks raise it, too.
         """
         head = self._head("GET", path, query, headers, None, _lines({"Accept-Encoding": "identity"}))
         async with asyncio.timeout(within):
@@ -190,7 +190,7 @@ class Http:
         return head if data is None else head + data
 
     def _kept(self, tls: ssl.SSLContext | None) -> HttpConnection | None:
-        """The connection that was used last, if it is still good; those that were idle for too long go."""
+        """The most recently used connection that is still good; those that were idle for too long are closed."""
         idle = self._idle.get(tls or self._tls)
         while idle:
             connection = idle.pop()
@@ -213,7 +213,7 @@ class Http:
 
 
 def reason(error: OSError) -> str:
-    """Why no answer came, in words for the person who reads it."""
+    """Why no answer came, in words for the user."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -230,7 +230,7 @@ def reason(error: OSError) -> str:
 
 
 def _whole(answer: Answer) -> Answer:
-    """The answer with its body as it was before it was compressed."""
+    """The answer with its body decompressed."""
     if answer.headers.get("content-encoding", "").lower() == "gzip":
         try:
             answer.body = gzip.decompress(answer.body)
@@ -239,14 +239,14 @@ def _whole(answer: Answer) -> Answer:
     return answer
 
 
-# Thousands of requests differ in nothing but their bodies: what they have in common is made once.
+# Thousands of requests differ only in their bodies, so what they share is built once.
 @lru_cache(maxsize=64)
 def _query(query: tuple[tuple[str, str], ...]) -> str:
     return f"?{urlencode(query, quote_via=quote)}" if query else ""
 
 
 def _lines(headers: Headers) -> str:
-    # A token with a line break in it must not become a header of its own; the server refuses what is left of it.
+    # A line break in a token must not start another header; the server refuses what is left of the token.
     return "".join(
         [
             f"{name}: {value.translate(_NO_BREAKS)}\r\n"

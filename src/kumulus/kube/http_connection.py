@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import httptools
 
-# A stream whose reader is slower than the server holds this much, and lets the server wait.
+# A stream whose reader is slower than the server buffers this much, and then makes the server wait.
 _MOST_UNREAD = 2**20
 
 
 class Broken(ConnectionError):
-    """The connection ended before the answer did, or what came is no HTTP."""
+    """The connection ended before the answer did, or what came is not HTTP."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Answer:
     Attributes:
         status: the HTTP status.
         headers: by their names in lower case.
-        body: all of it; of a stream nothing.
+        body: all of it; empty for a stream.
     """
 
     status: int
@@ -38,7 +38,7 @@ class HttpConnection(asyncio.Protocol):
 
     Attributes:
         tls: the context it was made with.
-        heard: whether something of an answer to the latest request came.
+        heard: whether any part of an answer to the latest request has arrived.
         reusable: whether another request may follow.
         lost: whether it has ended.
         idle_since: when its latest answer was complete (``time.monotonic``).
@@ -56,14 +56,14 @@ class HttpConnection(asyncio.Protocol):
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._unread = 0
-        # Its headers are there, and its end is not.
+        # The answer's headers have arrived, and its end has not.
         self._begun = False
         self._ended = False
         self._error: OSError | None = None
         self._news: asyncio.Future[None] | None = None
 
     def ask(self, request: bytes, *, whole: bool = True) -> asyncio.Future[Answer]:
-        """Send a request; its answer comes when it is complete, or, if not ``whole``, when its headers are there."""
+        """Send a request; the answer comes when it is complete or, if not ``whole``, when its headers have arrived."""
         self._asked = self._loop.create_future()
         self._whole, self._ended, self.heard, self.reusable = whole, False, False, False
         self._headers, self._body = {}, []
@@ -74,7 +74,7 @@ class HttpConnection(asyncio.Protocol):
         return self._asked
 
     async def chunks(self, silence: float) -> AsyncGenerator[bytes, None]:
-        """The body as it comes, all that there is at once."""
+        """The body as it arrives, all that has arrived at once."""
         while True:
             if self._body:
                 chunk = b"".join(self._body)
@@ -93,7 +93,7 @@ class HttpConnection(asyncio.Protocol):
                     await self._news
 
     def abort(self) -> None:
-        """End it at once."""
+        """Close it at once."""
         self.lost = True
         if self._transport is not None:
             self._transport.abort()
@@ -132,7 +132,7 @@ class HttpConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """See :class:`httptools.HttpResponseParser`."""
         if self._asked is None:
-            # A server that ends a connection may say why; nothing that follows is an answer to us.
+            # A server that closes a connection may say why; nothing that follows answers a request of ours.
             self.abort()
 
     def on_header(self, name: bytes, value: bytes) -> None:

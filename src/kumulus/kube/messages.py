@@ -1,8 +1,8 @@
 """Kubernetes' protobuf: messages with just the fields that observers look at, decoded by protobuf's C library.
 
 An API server keeps the protobuf form of an event for all who watch in it (the scheduler, the controllers), so one more
-such watcher costs it next to nothing, and the decoding here takes a fraction of JSON's. Fields that the tables do not
-name are passed over. Sources of the numbers, which Kubernetes never changes: ``generated.proto`` of k8s.io/api/core/v1,
+such watcher costs it next to nothing, and the decoding here takes a fraction of JSON's. Fields that are not in the
+tables are skipped. Sources of the numbers, which Kubernetes never changes: ``generated.proto`` of k8s.io/api/core/v1,
 k8s.io/api/resource/v1 and of k8s.io/apimachinery's pkg/apis/meta/v1, pkg/runtime and pkg/api/resource.
 """
 
@@ -21,7 +21,7 @@ from kumulus.kube.errors import ApiError
 from kumulus.kube.media import PROTOBUF
 
 MAGIC = b"k8s\x00"
-"""What every protobuf body of an API server begins with, and what it stores: see :func:`opened`."""
+"""The prefix of every protobuf body of an API server, and of what it stores: see :func:`opened`."""
 
 Tables = Mapping[str, Mapping[str, tuple[int, str]]]
 """By message, its fields: number and type; ``*`` repeats, ``{}`` is a map from strings."""
@@ -183,11 +183,11 @@ def message_classes() -> Mapping[str, Any]:
 def opened(raw: bytes) -> Any:
     """The envelope in which an API server answers and stores objects: `typeMeta`, the object's bytes as `raw`.
 
-    Source: k8s.io/apimachinery pkg/runtime/serializer/protobuf (``Unknown``). What else is in it is kept for
+    Source: k8s.io/apimachinery pkg/runtime/serializer/protobuf (``Unknown``). Its other fields are kept for
     :func:`sealed`.
 
     Raises:
-        DecodeError: it is no such envelope.
+        DecodeError: it is not such an envelope.
     """
     if not raw.startswith(MAGIC):
         raise DecodeError
@@ -290,7 +290,7 @@ class MessageCodec:
 
 
 def decoded(kind: Any, raw: bytes) -> Any:
-    """A message of a class from its bytes; raises ApiError where they are none."""
+    """A message of a class from its bytes; raises ApiError if they are not one."""
     try:
         return kind.FromString(raw)
     except DecodeError:
@@ -298,7 +298,7 @@ def decoded(kind: Any, raw: bytes) -> Any:
 
 
 def answered(kind: Any, raw: bytes) -> Any:
-    """A message of a class from an answer, in its envelope; raises ApiError where it is none."""
+    """A message of a class from an answer, in its envelope; raises ApiError if it is not one."""
     try:
         return kind.FromString(opened(raw).raw)
     except DecodeError:
@@ -306,6 +306,6 @@ def answered(kind: Any, raw: bytes) -> Any:
 
 
 def no_answer(path: str) -> ApiError:
-    """The error for what no API server answers."""
+    """The error for an answer that no API server gives."""
     message = "this is no answer of an API server; is something else between it and us?"
     return ApiError(502, "BadGateway", message, "GET", path)

@@ -1,4 +1,4 @@
-"""Verbs on single objects for which it is as good as done when the object is there already, or gone already."""
+"""Verbs on single objects that succeed as well when the object exists already, or is gone already."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TRIES = 8
 
 
 def is_established(definition: Mapping[str, Any]) -> bool:
-    """Whether the API server has taken a CustomResourceDefinition, by its conditions."""
+    """Whether the API server has accepted a CustomResourceDefinition, by its conditions."""
     conditions = (definition.get("status") or {}).get("conditions") or []
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
 async def find(client: Client, path: str) -> dict[str, Any] | None:
-    """An object; None where there is none.
+    """An object; None if it does not exist.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
@@ -40,7 +40,7 @@ async def find(client: Client, path: str) -> dict[str, Any] | None:
 async def names(
     client: Client, collection: str, params: Mapping[str, str] | None = None, patience: float | None = None
 ) -> list[str]:
-    """The names of a collection's objects; nothing else of them is transferred.
+    """The names of a collection's objects; nothing else about them is transferred.
 
     Args:
         client: of the cluster.
@@ -56,7 +56,7 @@ async def names(
 
 
 async def remove(client: Client, path: str, options: Mapping[str, Any] | None = None) -> bool:
-    """Delete an object; returns whether it was there.
+    """Delete an object; returns whether it existed.
 
     Args:
         client: of the cluster.
@@ -76,7 +76,7 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
 
 
 async def replace(client: Client, collection: str, body: dict[str, Any]) -> None:
-    """Make an object; one of that name is replaced whole: a merge would keep what the new one no longer has.
+    """Create an object, or replace one of that name entirely: a merge would keep what the new one no longer has.
 
     If others change it at the same time, as controllers do with new objects, it is read again.
 
@@ -96,7 +96,7 @@ async def replace(client: Client, collection: str, body: dict[str, Any]) -> None
 
 
 async def create_or_merge(client: Client, collection: str, body: dict[str, Any]) -> None:
-    """Make an object, or merge it into the one of that name; for one that is probably not there.
+    """Create an object, or merge it into the one of that name; for one that probably does not exist.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -107,13 +107,13 @@ async def create_or_merge(client: Client, collection: str, body: dict[str, Any])
 
 
 async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], fresh: dict[str, Any]) -> None:
-    """Merge a change into an object, or make the object; for one that is probably there.
+    """Merge a change into an object, or create the object; for one that probably exists.
 
     Args:
         client: of the cluster.
         path: the object's.
         change: a JSON merge patch (RFC 7386).
-        fresh: the object to make where there is none.
+        fresh: the object to create if there is none.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -127,7 +127,7 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
 
 
 async def release_instances(client: Client, definition: Mapping[str, Any]) -> None:
-    """Take the finalizers from all objects of a kind: who would act on them has ended.
+    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended.
 
     Args:
         client: of the cluster.
@@ -161,7 +161,7 @@ async def _release(client: Client, address: str) -> None:
 
 
 async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) -> None:
-    """Try again a change that others get in the way of: each attempt looks again and changes what it finds.
+    """Retry a change that others interfere with: each attempt reads the object again and changes what it finds.
 
     Args:
         attempt: returns whether it is done; a conflict (409) means that it is not.
@@ -169,7 +169,7 @@ async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) 
         what: its kind and name, for the error.
 
     Raises:
-        ApiError: somebody changes the object all the time, or the server refused.
+        ApiError: others keep changing the object, or the server refused.
         Unreachable: the server gave no answer.
     """
     for _ in range(_TRIES):

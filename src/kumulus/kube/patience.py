@@ -6,7 +6,7 @@ import random
 import time
 
 _LONGEST_PAUSE = 5.0
-# After which an API server ends a request itself (kube-apiserver --request-timeout).
+# Seconds after which an API server ends a request itself (kube-apiserver --request-timeout).
 _ITS_OWN_TIMEOUT_S = 60.0
 
 
@@ -23,7 +23,7 @@ class Attempts:
 
     def __init__(self, patience: float, request_timeout: float) -> None:
         self._ends = time.monotonic() + patience
-        # Who is not patient must not wait for one silent attempt longer than that either.
+        # A single silent attempt must not take longer than the patience either.
         self.within = min(request_timeout, max(patience, 1.0))
         self._may_be_busy = self.within >= request_timeout
         self._made = 0
@@ -39,13 +39,13 @@ class Attempts:
         return pause if time.monotonic() + pause <= self._ends else None
 
     def busy(self) -> None:
-        """Wait once more, for as long as a server works on a request, if it answered others in the meantime."""
+        """Wait once more, for as long as a server may work on a request, as it has answered others in the meantime."""
         if self._may_be_busy:
             self._may_be_busy, self.within = False, _ITS_OWN_TIMEOUT_S
             self._ends = time.monotonic() + _LONGEST_PAUSE + self.within
 
 
 def backoff(attempt: int) -> float:
-    """Seconds to wait before the next attempt: exponential from 50 ms, with full jitter so that many do not march."""
+    """Seconds to wait before the next attempt: exponential from 50 ms, with jitter so that many are not in step."""
     ceiling: float = min(_LONGEST_PAUSE, 0.05 * 2 ** min(attempt, 10))
     return ceiling * (0.5 + random.random() / 2)

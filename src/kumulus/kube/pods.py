@@ -1,4 +1,4 @@
-"""Pods by the nodes they are bound to, of few nodes or of thousands."""
+"""Find pods by the nodes they are bound to, of few nodes or of thousands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def each_bound(
         client: of the cluster.
         nodes: their names.
         look: called with a pod.
-        unfinished: only with those that have not ended.
+        unfinished: call it only with those that have not ended.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from kumulus.kube.messages import OBSERVED, Tables, classes_of, enveloped, message_classes, opened
 
-# What nobody looks at, and so is in no table for reading.
+# With the fields that nobody reads, which are therefore in no table for reading.
 _POSTED: Tables = {
     **OBSERVED,
     "Condition": {**OBSERVED["Condition"], "lastHeartbeatTime": (3, "Time")},
@@ -32,7 +32,7 @@ _POSTED: Tables = {
 
 
 class NoEncoding(ValueError):
-    """A field that the tables here do not know; what would be lost silently is refused instead."""
+    """A field that the tables here do not know; it is refused, because it would be lost silently."""
 
 
 def encode_node(node: Mapping[str, Any]) -> bytes:
@@ -48,16 +48,16 @@ def encode_object(node: Mapping[str, Any]) -> bytes:
     """Encode a v1 Node as its Go type does (``Marshal``), without the envelope that names the kind.
 
     Raises:
-        NoEncoding: as :func:`encode_node`.
+        NoEncoding: as for :func:`encode_node`.
     """
     return _encoded(_without_type(node))
 
 
 class NodeBatch:
-    """Encodes nodes that have most of their fields in common; these are encoded once.
+    """Encodes nodes that share most of their fields; these are encoded once.
 
-    It rests on protobuf's rule that one message followed by another of its type is their merger: what the second one
-    says wins, and maps and lists are joined (https://protobuf.dev/programming-guides/encoding/#last-one-wins).
+    It relies on protobuf's rule that two concatenated messages of a type are their merger: the second one's fields
+    win, and maps and lists are joined (https://protobuf.dev/programming-guides/encoding/#last-one-wins).
 
     Args:
         one: a node of the batch.
@@ -120,7 +120,7 @@ def _classes() -> Mapping[str, Any]:
 
 
 def _fields(message: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a message as its class takes them, from what they are in JSON."""
+    """The fields of a message as its class takes them, from their JSON form."""
     table, found = _POSTED[message], {}
     for name, content in value.items():
         if content is None:

@@ -1,8 +1,8 @@
 """Nodes as an API server stores them in etcd: the keys, and the bytes.
 
-What an API server stores of a node is what it answers when it is asked to create one: the object with its defaults,
-identity and managed fields, in protobuf, in an envelope. So nothing of this is made up here: the server itself is asked
-for one node, without keeping it (``dryRun=All``), and the others are that one under their own names.
+An API server stores a node as it answers the request to create it: the object with its defaults, identity and managed
+fields, in protobuf, in an envelope. So nothing is made up here: the server itself is asked to create one node in a dry
+run (``dryRun=All``), and the others are copies of that one under their own names.
 
 Sources: k8s.io/apiserver pkg/registry/generic/registry/store.go (Create) and pkg/storage/etcd3/store.go (Create), the
 key in k8s.io/kubernetes pkg/kubeapiserver/default_storage_factory_builder.go (``minions``); the field numbers as in
@@ -23,8 +23,8 @@ from kumulus.kube.messages import OBSERVED, Tables, classes_of, decoded, no_answ
 _KEYS = b"/registry/minions/"
 
 METADATA: Tables = {
-    # Of a map, which an API server writes in the order of its keys; that of protobuf's C library is another one where
-    # one key begins with another.
+    # Of a map, which an API server writes in the order of its keys; protobuf's C library orders keys differently
+    # where one begins with another.
     "Entry": {"key": (1, "string"), "value": (2, "string")},
     "Time": {"seconds": (1, "int64"), "nanos": (2, "int32")},
     "ManagedFieldsEntry": {
@@ -78,7 +78,7 @@ _STORED: Tables = {
     "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "bytes"), "status": (3, "NodeStatus")},
 }
 _NAMED = {"name", "labels", "annotations"}
-# What is a node's own of its status: everything else has to be as with the one that the server was asked for.
+# The parts of the status that are a node's own; all others have to equal those of the node asked for.
 _OWN_STATUS = ("addresses", "nodeInfo")
 
 
@@ -87,12 +87,12 @@ class NotAlike(ValueError):
 
 
 def node_key(name: str) -> bytes:
-    """Where an API server keeps the node of that name."""
+    """The key under which an API server keeps the node of that name."""
     return _KEYS + name.encode()
 
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two nodes to be posted differ in no more than one node of a pool from another: names and numbers."""
+    """Whether two nodes to be posted differ only as two nodes of a pool do: in names and numbers."""
     ours, theirs = one["metadata"], other["metadata"]
     status, others = one["status"], other["status"]
     return (
@@ -112,11 +112,11 @@ class StoredNodes:
     """Nodes like one that an API server was asked for, as it would store them.
 
     Args:
-        answer: what it answered in protobuf, when it was asked to create the node without keeping it.
+        answer: its answer in protobuf to the dry run of creating the node.
         manifest: that node as it was posted, a plain v1 Node.
 
     Raises:
-        ApiError: that is no answer of an API server.
+        ApiError: that is not an answer of an API server.
     """
 
     def __init__(self, answer: bytes, manifest: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ class StoredNodes:
         Args:
             manifest: the node as it would be posted.
             uid: its UID.
-            now: when it is made, in seconds since 1970.
+            now: when it is created, in seconds since 1970.
 
         Raises:
             NotAlike: it has to be posted.
@@ -157,20 +157,20 @@ class StoredNodes:
 def _set(entries: Any, wanted: Mapping[str, str], there: Mapping[str, str]) -> None:
     for entry in entries:
         key = entry.key
-        # What is not of the node that was posted is the server's.
+        # Entries that the posted node does not have are the server's.
         if key in wanted and wanted[key] != there[key]:
             entry.value = wanted[key]
 
 
 def same(one: bytes, other: bytes) -> bool:
-    """Whether two nodes are the same to an API server, but for their UIDs and times.
+    """Whether two nodes are the same to an API server, except for their UIDs and times.
 
     Args:
         one: a node as it is stored or answered.
         other: another one.
 
     Raises:
-        ApiError: one of them is no answer of an API server.
+        ApiError: one of them is not an answer of an API server.
     """
     return _timeless(one) == _timeless(other)
 
@@ -197,7 +197,7 @@ def closed(envelope: Any, message: Any) -> bytes:
     """An object as it is stored.
 
     Args:
-        envelope: that of an answer about one like it.
+        envelope: that of an answer about a similar object.
         message: the object.
     """
     found = type(envelope)()

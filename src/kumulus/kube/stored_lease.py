@@ -30,18 +30,18 @@ _STORED: Tables = {
 
 
 def lease_key(node: str) -> bytes:
-    """Where an API server keeps the lease of a node."""
+    """The key under which an API server keeps the lease of a node."""
     return _KEYS + node.encode()
 
 
 class StoredLeases:
-    """Leases like one that is there, as its holder would have made them for other nodes.
+    """Leases like an existing one, as its holder would have made them for other nodes.
 
     Args:
         answer: that lease as the API server gives it, in protobuf.
 
     Raises:
-        ApiError: that is no answer of an API server.
+        ApiError: that is not an answer of an API server.
     """
 
     def __init__(self, answer: bytes) -> None:
@@ -50,17 +50,17 @@ class StoredLeases:
             self._lease = decoded(_classes()["Lease"], self._envelope.raw)
         except DecodeError:
             raise no_answer("(protobuf)") from None
-        # What is stored has none: it is the revision that it is stored at.
+        # A stored object has none: it is the revision at which the object is stored.
         self._lease.metadata.resourceVersion = ""
 
     @property
     def holder(self) -> str:
-        """Who holds them; empty for nobody."""
+        """Their holder; empty for none."""
         return str(self._lease.spec.holderIdentity)
 
     @property
     def is_new(self) -> bool:
-        """Whether the lease is as it was made, and owned by its node: others like it are as they would be made."""
+        """Whether the lease is as it was created, and owned by its node: others like it are as new ones would be."""
         owners = self._lease.metadata.ownerReferences
         return len(owners) == 1 and bool(owners[0].uid) and len(self._lease.metadata.managedFields) == 1
 
@@ -71,7 +71,7 @@ class StoredLeases:
             node: the node's name.
             node_uid: its UID, by which the lease is deleted with the node.
             uid: the lease's own.
-            now: when it is made and renewed, in seconds since 1970.
+            now: when it is created and renewed, in seconds since 1970.
         """
         lease = _classes()["Lease"]()
         lease.CopyFrom(self._lease)
@@ -79,7 +79,7 @@ class StoredLeases:
         metadata.name, metadata.uid = node, uid
         metadata.creationTimestamp.seconds = seconds
         (owner,) = metadata.ownerReferences
-        # The fields that its maker manages name the owner by its UID, which is always as long.
+        # The managed fields name the owner by its UID, and all UIDs have the same length.
         before, after = owner.uid.encode(), node_uid.encode()
         owner.name, owner.uid = node, node_uid
         for entry in metadata.managedFields:

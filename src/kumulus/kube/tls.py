@@ -1,4 +1,4 @@
-"""A client's TLS context, with what makes many connections to one server cheap."""
+"""A client's TLS context that makes many connections to one server cheap."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import ssl
 class ResumingContext(ssl.SSLContext):
     """A TLS context whose connections, after the first, resume its session (RFC 8446, section 2.2).
 
-    A full handshake costs the server and the client a signature each, and each the verification of the other's
-    certificate: with hundreds of connections to an API server that is a noticeable part of all that is done
-    (docs/performance.md). A ticket that the server does not take leads to a full handshake.
+    A full handshake costs the server and the client each a signature and the verification of the other's certificate:
+    with hundreds of connections to an API server that is a noticeable part of all work (docs/performance.md). If the
+    server rejects a ticket, a full handshake follows.
     """
 
     _newest: ssl.SSLObject | None = None
@@ -18,7 +18,7 @@ class ResumingContext(ssl.SSLContext):
 
     @classmethod
     def for_client(cls, cafile: str | None = None, cadata: str | None = None) -> ResumingContext:
-        """As :func:`ssl.create_default_context`: the server's certificate is verified, and its host name.
+        """Like :func:`ssl.create_default_context`: the server's certificate and its host name are verified.
 
         Args:
             cafile: PEM file of the certificate authorities to trust; the system's when neither is given.
@@ -42,9 +42,9 @@ class ResumingContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """As of :class:`ssl.SSLContext`: asyncio calls it, and has no other way to name a session."""
+        """See :class:`ssl.SSLContext`; asyncio calls it, and has no other way to pass a session."""
         # A ticket comes after the handshake, with the first answer: it is looked for when the next connection is made.
-        # Before the end of the handshake there is no version either, and a session that cannot be had.
+        # Before the end of the handshake there is no version yet, and the session cannot be read.
         newest = self._newest
         latest = newest.session if newest is not None and newest.version() is not None else None
         if latest is not None and latest.has_ticket:

@@ -1,8 +1,9 @@
-"""Everything that happens in a collection, for as long as somebody listens: a list, then watches, come what may.
+"""Follow everything that happens in a collection while the caller listens: a list, then watches, despite failures.
 
-A list says how a collection is and at which resourceVersion; a watch tells what happens from there on, and ends after
-some minutes; the next one begins where it ended. When the server does not know that place any more (410 Gone), the list
-is read again. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+A list gives the state of a collection and its resourceVersion. A watch reports what happens from there on, and ends
+after some minutes; the next one begins where it ended. When the server does not know that version any more (410 Gone),
+the list is read again.
+Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Event(NamedTuple, Generic[T]):
         kind: ADDED, MODIFIED or DELETED. What a list names for the first time is ADDED; what a later list names again
             is MODIFIED, whether it differs or not.
         key: ``namespace/name``, or the name alone where there is no namespace.
-        item: the object afterwards; of a deleted one its last state, or None when a new list just lacked it.
+        item: the object afterwards; for a deleted one its last state, or None if a new list just lacked it.
     """
 
     kind: Kind
@@ -49,7 +50,7 @@ class Events(Generic[T]):
 
     Attributes:
         events: what happened.
-        listed: they come from a list: that is how things are, and when they came to be so is not known.
+        listed: whether they come from a list: they give the present state, and it is not known since when it is so.
     """
 
     events: list[Event[T]]
@@ -71,7 +72,7 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Nothing can be heard at the moment; it is tried again.
+    """The connection is lost at the moment; the follower keeps trying.
 
     Attributes:
         error: why.
@@ -82,7 +83,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """After an interruption: events come again, from where they ended or by a new list. Nothing was missed."""
+    """After an interruption: events arrive again, from where they ended or by a new list. Nothing was missed."""
 
 
 News: TypeAlias = Events[T] | Synced | Interrupted | Resumed
@@ -98,10 +99,10 @@ async def watch(
 ) -> AsyncGenerator[list[tuple[str, T]], None]:
     """Send one watch and yield its events, as many as arrive at once, until the server ends it.
 
-    Yields an empty list first, as soon as the server has taken the watch.
+    Yields an empty list first, as soon as the server has accepted the watch.
 
     Args:
-        client: asks.
+        client: sends it.
         path: the collection, such as ``/api/v1/pods``.
         params: selectors, ``resourceVersion`` and ``allowWatchBookmarks``.
         timeout: seconds after which the server ends the watch.
@@ -134,16 +135,16 @@ def follow(
     page: int = 500,
     timeout: float = 300.0,
 ) -> AsyncGenerator[News[T], None]:
-    """Tell how a collection is and everything that happens in it, until the listener has heard enough.
+    """Yield the state of a collection and everything that happens in it, until the caller stops.
 
     Use it with ``contextlib.aclosing``, or cancel the task that listens.
 
     Args:
-        client: asks.
+        client: sends the requests.
         path: the collection, such as ``/api/v1/pods``.
         params: ``labelSelector`` and ``fieldSelector``.
         codec: the representation; JSON by default.
-        page: objects a page of a list.
+        page: objects per page of a list.
         timeout: seconds that one watch lasts; up to a quarter more, so that many do not end at once.
 
     Raises:
@@ -216,7 +217,7 @@ class _Follower(Generic[T]):
             events = [self._listed(item) for item in page.items]
             gone.difference_update(event.key for event in events)
             yield Events(events, listed=True)
-            # The whole list is as of the first page's version, whichever page says it.
+            # The whole list is as of the first page's version, which every page repeats.
             version = page.version
             if not page.token:
                 break
@@ -276,8 +277,8 @@ class _Follower(Generic[T]):
 
     def _advance(self, kind: str, item: T) -> None:
         version = self._codec.version(item)
-        # The versions of a collection only rise (https://kep.k8s.io/5504), unless its etcd was put back to an earlier
-        # state: then there is another past, and nothing we know of it holds.
+        # The versions of a collection only rise (https://kep.k8s.io/5504), unless its etcd was restored to an earlier
+        # state: then its history is a different one, and nothing that is known about it holds.
         if kind == "BOOKMARK" and version.isdigit() and self._version.isdigit() and int(version) < int(self._version):
             raise ApiError(_GONE, "Expired", "the server went back to an earlier state", "WATCH", self._path)
         self._version = version or self._version

@@ -1,7 +1,7 @@
-"""What a YAML text may ask of the reader: so deep, so large, and its aliases counted as what they stand for.
+"""Limit what a YAML text may cost to read: its depth and its size, with aliases counted as what they stand for.
 
 A few hundred bytes of aliases of aliases stand for billions of values, and libyaml's composer, which recurses in C,
-ends the process at a hundred thousand brackets. So the events are looked at first: they neither nest nor expand.
+ends the process at a hundred thousand brackets. So the events are counted first: they neither nest nor expand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST_VALUES = 100_000
 """Keys and values of one text. The largest stack of the project's own has 2,000."""
 MOST_LEVELS = 100
 MOST_TRIED_TWICE = 10_000
-"""Values after which a text that libyaml refuses is not tried by PyYAML's own parser, which takes 40 µs for each."""
+"""If libyaml refuses a text after more values than this, PyYAML's own parser, at 40 µs a value, does not try it."""
 
 FAST_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader, libyaml's where PyYAML was built with it."""
@@ -35,7 +35,7 @@ class TooMuch(ValueError):
 
 
 def too_large() -> TooMuch:
-    """What is said of a text with more than :data:`MOST_BYTES`."""
+    """The error for a text with more than :data:`MOST_BYTES`."""
     return TooMuch(f"is larger than {MOST_BYTES >> 20} MiB", "write less, or in several files")
 
 
@@ -44,18 +44,18 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
 
     Args:
         text: the text.
-        only_fast: where libyaml stumbles, leave the rest to a reader that counts by itself (:class:`Limits`).
+        only_fast: if libyaml fails, leave the rest to a reader that counts by itself (:class:`Limits`).
 
     Returns:
-        Whether libyaml takes it.
+        Whether libyaml accepts it.
 
     Raises:
         TooMuch: it is larger than 4 MiB, deeper than 100 levels, or stands for more than 100,000 values; or libyaml
-            refuses it after so many values that no other parser is to try.
+            refuses it after so many values that no other parser should try it.
     """
     if len(text) > MOST_BYTES:
         raise too_large()
-    # The slower one as well where libyaml stumbles: what it refuses, PyYAML's own parser may take.
+    # The slower one as well if libyaml fails: PyYAML's own parser may accept what libyaml refuses.
     for loader in (FAST_LOADER, *([] if only_fast else [yaml.SafeLoader])):
         limits = Limits()
         try:
@@ -81,7 +81,7 @@ class Limits:
 
     @property
     def values(self) -> int:
-        """How many there have been."""
+        """How many there have been so far."""
         return self._values
 
     def count(self, event: Any) -> None:

@@ -16,7 +16,7 @@ Queue = Callable[[str, str, Mapping[str, str]], list[Manifest]]
 
 @dataclass(frozen=True)
 class Scheduler:
-    """One scheduler that can run besides the cluster's own.
+    """One scheduler that can run alongside the cluster's own.
 
     Attributes:
         name: as in an experiment or on the command line.

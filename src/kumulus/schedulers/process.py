@@ -29,7 +29,7 @@ async def start(
     mark: Mark | None = None,
     switches: Switches = PLAIN,
 ) -> Running:
-    """Start a scheduler besides the cluster's own and wait until it works.
+    """Start a scheduler alongside the cluster's own and wait until it works.
 
         running = await start("volcano", kubeconfig, directory)
         …

@@ -46,7 +46,7 @@ class AutoscalerPool(Section):
     spec: Spec = Field(
         default_factory=dict,
         description=(
-            "Its spec, as karpenter.sh/v1 has it; `template.spec.nodeClassRef` is filled in. By default it takes every "
+            "Its spec, as in karpenter.sh/v1; `template.spec.nodeClassRef` is filled in. By default it uses every "
             "machine that the autoscaler has."
         ),
         examples=["{disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}"],
@@ -82,53 +82,55 @@ ProgramOptions = Annotated[
 
 
 class Autoscaler(Section):
-    """What makes nodes for pods that find none, and takes them away again (docs/autoscalers.md)."""
+    """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "autoscalerRules"})
 
     name: Name = Field(description="Which autoscaler.", examples=["karpenter"])
     binary: str = Field(
         default="",
-        description="Of cluster-autoscaler: the program, whose path starts at the project's directory.",
+        description="For cluster-autoscaler: the program's path, relative to the project's directory.",
         examples=["bin/cluster-autoscaler"],
     )
     options: ProgramOptions = Field(
         default_factory=dict,
-        description="Of cluster-autoscaler: its command line's options, without dashes.",
+        description="For cluster-autoscaler: its command-line options, without dashes.",
         examples=["{expander: least-waste, scale-down-unneeded-time: 1m}"],
     )
     image: Annotated[str, Field(pattern=r"^\S*$")] = Field(
         default="",
         description=(
-            "Of Karpenter on a cluster whose nodes run containers (the runtimes kind and existing): its image; "
+            "For Karpenter on a cluster whose nodes run containers (the runtimes kind and existing): its image; "
             "`kumulus image karpenter` makes an archive of one."
         ),
         examples=["kumulus/karpenter-kwok:1.14.0"],
     )
     zones: list[str] = Field(
         default_factory=list,
-        description="The zones that Karpenter may make nodes in; their names tell the region, and with it the prices.",
+        description="The zones that Karpenter may create nodes in; their names determine the region and the prices.",
         examples=["[us-central1-a, us-central1-b]"],
     )
     instanceTypes: list[InstanceTypeName] = Field(
         default_factory=list,
-        description="The instance types that Karpenter may choose from; by default all with a price there.",
+        description="The instance types that Karpenter may choose from; by default all with a price in that region.",
         examples=["[e2-standard-4, e2-standard-16]"],
     )
     capacityTypes: Annotated[list[CapacityType], Field(min_length=1)] = Field(
         default=["on-demand"],
-        description="How Karpenter may have them; a type without a spot price is not to be had as a spot machine.",
+        description=(
+            "Capacity types that Karpenter may use; an instance type without a spot price has no spot machines."
+        ),
         examples=["[on-demand, spot]"],
     )
     nodePools: list[AutoscalerPool] = Field(
         default_factory=lambda: [AutoscalerPool(name="default")],
-        description="Karpenter's NodePools; by default one of the name `default`.",
+        description="Karpenter's NodePools; by default one named `default`.",
         examples=["[{name: default, spec: {limits: {cpu: 1000}}}]"],
     )
     registrationDelay: DurationField | None = Field(
         default=None,
         description=(
-            "How long a machine takes until its node is there, always the same or drawn for each; by default no time."
+            "How long a machine takes until its node exists, fixed or drawn for each machine; by default no time."
         ),
         examples=["{lognormal: {median: 40s, sigma: 0.3}}"],
     )
@@ -138,10 +140,12 @@ class Autoscaler(Section):
         examples=["1s"],
     )
     batchMaxDuration: GoDuration | None = Field(
-        default=None, description="How long it waits for further pods at most; by default 10s.", examples=["10s"]
+        default=None, description="How long Karpenter waits for further pods at most; by default 10s.", examples=["10s"]
     )
     preferencePolicy: Literal["Respect", "Ignore"] | None = Field(
-        default=None, description="Whether it keeps to preferences of pods; by default Respect.", examples=["Ignore"]
+        default=None,
+        description="Whether Karpenter respects pods' preferences; by default Respect.",
+        examples=["Ignore"],
     )
     featureGates: dict[str, bool] = Field(
         default_factory=dict, description="Karpenter's feature gates.", examples=["{SpotToSpotConsolidation: true}"]

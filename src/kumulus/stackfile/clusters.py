@@ -35,12 +35,12 @@ class Member(Section):
     """What an entry of `clusters` says beside the cluster itself."""
 
     name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
-        description="What the cluster is called in this stack; its own name is the stack's and this one.",
+        description="The cluster's name in this stack; its full name is the stack's followed by this one.",
         examples=["worker"],
     )
     count: Annotated[int, whole(1, MOST)] | None = Field(
         default=None,
-        description="So many that are alike, `worker-0`, `worker-1` and on; one, without a number, unless given.",
+        description="How many such clusters: `worker-0`, `worker-1` and so on; by default one, without a number.",
         examples=["5"],
     )
 

@@ -45,7 +45,7 @@ Conditions = Annotated[dict[str, dict[str, str]], checked(condition_problems, di
 
 
 class Target(Section):
-    """Which nodes a fault affects: those that match everything that is given; all nodes if nothing is."""
+    """Which nodes a fault affects: those that match every field that is given; all nodes if none is."""
 
     nodeGroup: GroupName | None = Field(default=None, description="The nodes of this node group.", examples=["a100"])
     zone: LabelValue | None = Field(default=None, description="The nodes of this availability zone.", examples=["use1"])
@@ -89,18 +89,20 @@ class Target(Section):
     )
     labels: Labels = Field(
         default_factory=dict,
-        description="Labels that a node has to have, with these values; those of the topology count.",
+        description="Labels that a node must have, with these values; those of the topology count, too.",
         examples=["{example.com/power: a}"],
     )
     names: Annotated[tuple[str, ...], checked(node_names_problems, tuple, form="nodeNames")] = Field(
         default=(),
-        description="Names of nodes, with ranges as `a100-use1-[0-99,105]`.",
+        description="Names of nodes, with ranges such as `a100-use1-[0-99,105]`.",
         examples=["[a100-use1-0, 'a100-use1-[4-7]']"],
     )
     count: Annotated[int, whole(1, 100_000)] | None = Field(
-        default=None, description="Only so many of the nodes.", examples=["3"]
+        default=None, description="Only this many of the nodes.", examples=["3"]
     )
-    percent: Share | None = Field(default=None, description="Only so much of the nodes, in per cent.", examples=["10"])
+    percent: Share | None = Field(
+        default=None, description="Only this share of the nodes, in per cent.", examples=["10"]
+    )
     seed: str = Field(
         default="",
         description="Another seed chooses other nodes for `count` and `percent`; by default the fault's name.",
@@ -114,7 +116,7 @@ class Target(Section):
 
 
 class Fault(Section):
-    """A fault that is active while the stack file declares it."""
+    """A fault: which nodes, pods or offerings it affects, and how."""
 
     name: Annotated[str, short_label(FAULT_NAME_LENGTH)] = Field(
         description="The fault's name, unique in the stack.", examples=["xid79-rack3"]
@@ -176,16 +178,18 @@ class Fault(Section):
         default="", description="The message in the container's or pod's status.", examples=['"NCCL timeout"']
     )
     delay: Duration | None = Field(default=None, description="From the pod's start to its fault.", examples=["30s"])
-    jitter: Duration | None = Field(default=None, description="Up to this much later, evenly spread.", examples=["10s"])
+    jitter: Duration | None = Field(
+        default=None, description="Up to this much more delay, evenly spread.", examples=["10s"]
+    )
     repeat: bool | None = Field(
         default=None,
-        description="Off, it hits the pods that are there when the fault begins, each once.",
+        description="If false, the fault hits only pods that exist when it begins, each once.",
         examples=["false"],
     )
     share: Share | None = Field(default=None, description="How many of the pods are hit, in per cent.", examples=["10"])
     offers: Offers | None = Field(
         default=None,
-        description="For a fault of what an autoscaler is offered, which of its offerings; by default all.",
+        description="For a fault of an autoscaler's offerings, which of them it affects; by default all.",
         examples=["{zones: [us-central1-a], instanceTypes: [e2-standard-16]}"],
     )
     priceFactor: Annotated[float, Field(gt=0)] | None = Field(
@@ -193,7 +197,7 @@ class Fault(Section):
     )
     limits: Limits = Field(
         default_factory=dict,
-        description=("For a quota, how much there may be of what `offers` selects, by resource; `nodes` for machines."),
+        description="For a quota, the most of each resource in all that `offers` selects; `nodes` counts machines.",
         examples=['{cpu: "64", nodes: "10"}'],
     )
     notice: Duration | None = Field(

@@ -42,27 +42,27 @@ _Names = Annotated[tuple[str, ...], checked(_names_problems, tuple, form="texts"
 
 
 class Federation(Section):
-    """Clusters of this stack as one: Jobs are queued on the hub, and run on one of its workers."""
+    """Clusters of this stack that work as one: Jobs queue on the hub and run on one of its workers."""
 
     kind: Literal["multikueue"] = Field(
-        description="By what they are one: Kueue's MultiKueue.", examples=["multikueue"]
+        description="What joins the clusters: Kueue's MultiKueue.", examples=["multikueue"]
     )
     hub: str | None = Field(
         default=None,
-        description="The cluster on which Jobs are queued; the stack's `hub` when left out.",
+        description="The cluster on which Jobs are queued; by default the stack's `hub`.",
         examples=["hub"],
     )
     workers: _Names | None = Field(
         default=None,
         description=(
-            "The clusters that run them; a name with a `count` stands for all of its clusters. All but the hub when "
-            "left out."
+            "The clusters that run Jobs; a name with a `count` stands for all of its clusters. By default all but the "
+            "hub."
         ),
         examples=["[worker]"],
     )
     queue: Annotated[str, _LABEL] = Field(
         default="default",
-        description="What the LocalQueue, and the ClusterQueue behind it, are called on each of them.",
+        description="The name of the LocalQueue, and of the ClusterQueue behind it, on each cluster.",
         examples=["research"],
     )
     namespaces: _Names = Field(
@@ -73,26 +73,26 @@ class Federation(Section):
     workerLostTimeout: Annotated[str, checked(duration_problems, lambda raw: written(of(raw)), form="duration")] = (
         Field(
             default=LOST_AFTER,
-            description="How long a worker may be silent until its Jobs are queued again, for others to run.",
+            description="How long a worker may be silent before its Jobs are queued again for others to run.",
             examples=["1m"],
         )
     )
     dispatcher: Literal["allAtOnce", "incremental"] = Field(
         default=ALL_AT_ONCE,
         description=(
-            "Which workers a Job is offered to: all at once, of which the first with room takes it; or some, in the "
-            "order of `workers`, and more after five minutes."
+            "Which workers a Job is offered to: all at once, and the first with room takes it; or some, in the order "
+            "of `workers`, and more after five minutes."
         ),
         examples=["incremental"],
     )
     stepSize: Annotated[int, whole(1, 1000)] | None = Field(
         default=None,
-        description="How many workers `incremental` offers a Job to at a time; Kueue's own 3 when left out.",
+        description="How many workers `incremental` offers a Job to at a time; by default Kueue's own 3.",
         examples=["1"],
     )
     kueueNamespace: Annotated[str, _LABEL] = Field(
         default=NAMESPACE,
-        description="Where Kueue is, in clusters that do not run on this machine.",
+        description="Kueue's namespace in clusters of the runtimes kind and existing.",
         examples=["kueue-system"],
     )
 

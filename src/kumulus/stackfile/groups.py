@@ -52,8 +52,8 @@ class Metadata(Section):
     defaults: bool = Field(
         default=True,
         description=(
-            "Whether nodes have labels beside those given here: architecture, operating system, role, instance type, "
-            "zone, region and type. Without, they have these labels only, as a captured cluster's nodes do."
+            "Whether nodes also have the usual labels: architecture, operating system, role, instance type, zone, "
+            "region and type. If not, they have only the labels given here, as a captured cluster's nodes do."
         ),
         examples=["false"],
     )
@@ -102,8 +102,8 @@ class Placement(Section):
     nodes: NamedNodes = Field(
         default=(),
         description=(
-            "The nodes by name, as many as there are replicas, where they are not to be called by group, zone and "
-            "number; each with labels of its own, which win over the group's."
+            "The nodes by name, one for each replica, if their names should not be made of group, zone and number; a "
+            "node's own labels override the group's."
         ),
         examples=["[{name: ip-10-0-3-17, labels: {example.com/rack: r3}}, {name: ip-10-0-3-18}]"],
     )
@@ -166,8 +166,8 @@ class NodeGroup(Section):
     maxReplicas: Replicas | None = Field(
         default=None,
         description=(
-            "The most nodes that cluster-autoscaler makes in each zone (docs/autoscalers.md). With it, the number of "
-            "nodes is the autoscaler's, and `replicas` what there is at first."
+            "The most nodes that cluster-autoscaler creates in each zone (docs/autoscalers.md). If given, the "
+            "autoscaler sets the number of nodes, and `replicas` is the initial one."
         ),
         examples=["20"],
     )

@@ -57,7 +57,7 @@ Image = Annotated[str, text(_image_fault, form="loadedImage")]
 
 
 class HostCommand(Section):
-    """A command of the user's own on the user's machine: pulumi-command's `local.Command`, run by /bin/sh.
+    """A command that runs on the user's machine: pulumi-command's `local.Command`, run by /bin/sh.
 
     It finds `KUBECONFIG` and `KUMULUS_CLUSTER` in its environment, and runs again for another cluster.
     """
@@ -78,13 +78,15 @@ class HostCommand(Section):
     )
     triggers: list[Any] = Field(
         default_factory=list,
-        description="Any values; a change of one runs `delete` and `create`.",
+        description="Any values; if one changes, `delete` and `create` run.",
         examples=["[v1]"],
     )
     environment: Annotated[dict[str, str], checked(_environment_problems, form="environment")] = Field(
         default_factory=dict, description="Further environment variables.", examples=["{TAG: dev}"]
     )
-    dir: Command = Field(default=".", description="The directory to run in, from the project's.", examples=["./app"])
+    dir: Command = Field(
+        default=".", description="The directory to run in, relative to the project's.", examples=["./app"]
+    )
     when: When = Field(
         default="beforeAddons",
         description="Before add-ons and images, before the emulated nodes, or after everything.",

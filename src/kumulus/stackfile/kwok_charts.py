@@ -51,8 +51,8 @@ class KwokCharts(Section):
     install: bool | None = Field(
         default=None,
         description=(
-            "Whether KWOK is installed. Unless given, it is where it is not there already; one that is there is "
-            "used and left as it is."
+            "Whether to install KWOK; by default only if the cluster has none. An existing KWOK is used and left as it "
+            "is."
         ),
         examples=["false"],
     )
@@ -64,8 +64,8 @@ class KwokCharts(Section):
     chart: str = Field(
         default="kwok",
         description=(
-            "The chart kwok: its name in the repository, an `oci://` reference, or a path, for where no "
-            "repository is reached."
+            "The chart kwok: its name in the repository, an `oci://` reference, or a path, if no repository can be "
+            "reached."
         ),
         examples=["./charts/kwok"],
     )
@@ -94,21 +94,22 @@ class KwokCharts(Section):
     )
     parallelism: Annotated[int, whole(1, 1000)] = Field(
         default=32,
-        description="How many stages of nodes, of pods, and leases each kwok-controller processes at once.",
+        description="How many node stages, pod stages and leases each kwok-controller processes at once.",
         examples=["32"],
     )
     leaseDurationSeconds: Annotated[int, whole(10, 600)] | None = Field(
         default=None,
         description=(
-            "How long a node's lease lasts; it is renewed at each quarter. By default 40, or 100 from 2,500 nodes on."
+            "How long a node's lease lasts; it is renewed every quarter of that. By default 40, or 100 from 2,500 "
+            "nodes on."
         ),
         examples=["40"],
     )
     podCIDR: Annotated[str, checked(_network_problems, str, form="network")] = Field(
         default="198.18.0.0/15",
         description=(
-            "Where emulated pods have their addresses, shared out among the shards. The default is kept for benchmarks "
-            "(RFC 2544), so that no traffic for a real pod gets lost there."
+            "The address range of emulated pods, divided among the shards. The default is reserved for benchmarks (RFC "
+            "2544), so that no traffic for a real pod is lost."
         ),
         examples=["10.128.0.0/9"],
     )

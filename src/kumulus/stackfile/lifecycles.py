@@ -39,13 +39,13 @@ class Failure(Section):
         description="The reason as a kubelet reports it, such as Error or OOMKilled.",
         examples=["Error"],
     )
-    message: str = Field(default="", description="What the container's status says of it.", examples=["out of memory"])
+    message: str = Field(default="", description="The message in the container's status.", examples=["out of memory"])
     container: str = Field(
         default="", description="The container that fails; by default the pod's first.", examples=["main"]
     )
     after: DurationField | None = Field(
         default=None,
-        description="How long it runs until then; by default as long as it would have run.",
+        description="How long it runs before it fails; by default as long as it would have run.",
         examples=["{exponential: {mean: 1h}}"],
     )
 
@@ -81,12 +81,12 @@ class PodLifecycle(Section):
     )
     run: DurationField | None = Field(
         default=None,
-        description="How long the containers run from then on; by default without end.",
+        description="How long the containers run once ready; by default without end.",
         examples=["{lognormal: {median: 10m, sigma: 0.5}}"],
     )
     failures: list[Failure] = Field(
         default_factory=list,
-        description="How the containers fail instead; what the shares leave of 1 succeeds.",
+        description="How the containers fail instead; the share that is left of 1 succeeds.",
         examples=["[{share: 0.05, exitCode: 1}]"],
     )
 

@@ -64,8 +64,7 @@ class _Fleet(Section):
     runtime: Runtime = Field(
         default=registry.DEFAULT,
         description=(
-            "Where the control plane runs: as processes on this machine, in Docker by kind, or in a cluster "
-            "that is there already."
+            "Where the control plane runs: as processes on this machine, in Docker by kind, or in an existing cluster."
         ),
         examples=["kwok"],
     )
@@ -124,7 +123,7 @@ class _Fleet(Section):
     )
     autoscaler: Autoscaler | None = Field(
         default=None,
-        description="What makes nodes for pods that find none, and takes them away again (docs/autoscalers.md).",
+        description="Creates nodes for pods that find none, and removes them again (docs/autoscalers.md).",
         examples=["{name: karpenter, zones: [us-central1-a]}"],
     )
     tenants: list[Tenant] = Field(
@@ -171,7 +170,7 @@ class ClusterSpec(_WithSections):
     )
     prometheusStack: PrometheusStack = Field(
         default_factory=PrometheusStack,
-        description="How the chart that `observability` installs with the runtimes kind and existing is installed.",
+        description="Settings of the chart that `observability` installs with the runtimes kind and existing.",
         examples=["{chart: ./charts/kube-prometheus-stack}"],
     )
 

@@ -53,16 +53,16 @@ Limits = Annotated[dict[str, str], checked(_limits_problems, _limits, form="reso
 
 
 class Offers(Section):
-    """Which of an autoscaler's offerings a fault is about: those that fulfil everything that is given."""
+    """Which of an autoscaler's offerings a fault affects: those that match every field that is given."""
 
     zones: list[str] = Field(
         default_factory=list,
-        description="Those in these zones; `*` stands for any characters, so that `us-central1-*` is a region.",
+        description="Offerings in these zones; `*` stands for any characters, so `us-central1-*` is a region.",
         examples=["[us-central1-a]"],
     )
     instanceTypes: list[TypeNames] = Field(
         default_factory=list,
-        description="Those of these instance types; `e2-*` is a family.",
+        description="Offerings of these instance types; `e2-*` is a family.",
         examples=["[e2-standard-16]"],
     )
     capacityTypes: list[CapacityType] = Field(

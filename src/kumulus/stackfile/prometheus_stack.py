@@ -26,7 +26,7 @@ class PrometheusStack(Section):
     chart: Annotated[str, text(not_empty_fault, form="name")] = Field(
         default="kube-prometheus-stack",
         description=(
-            "The chart's name in the repository, an `oci://` reference, or a path, for where no repository is reached."
+            "The chart's name in the repository, an `oci://` reference, or a path, if no repository can be reached."
         ),
         examples=["./charts/kube-prometheus-stack"],
     )
@@ -38,9 +38,7 @@ class PrometheusStack(Section):
     )
     valuesObject: MappingOrYaml = Field(
         default_factory=dict,
-        description=(
-            "The chart's values, a mapping or a YAML text of one; they win over those that `observability` makes."
-        ),
+        description="The chart's values, as a mapping or YAML text; they override those that `observability` sets.",
         examples=["{grafana: {enabled: false}}"],
     )
     # Long enough to pull eight images on a machine that may have none of them.

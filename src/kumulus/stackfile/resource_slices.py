@@ -47,19 +47,17 @@ class ResourceSlices(Section):
     )
     count: DeviceCount | None = Field(
         default=None,
-        description=(
-            "Devices of a node; by default as many as the capacity's extended resource of the driver's vendor."
-        ),
+        description="Devices per node; by default as many as `capacity` has of the driver vendor's extended resource.",
         examples=["8"],
     )
     attributes: DeviceAttributes = Field(
         default_factory=dict,
-        description="More attributes of every device, or other values than those of its product in the catalog.",
+        description="More attributes of every device; they override those of its product in the catalog.",
         examples=["{example.com/tier: gold}"],
     )
     capacity: DeviceCapacity = Field(
         default_factory=dict,
-        description="More capacities of every device, or another memory than the product's.",
+        description="More capacities of every device; `memory` overrides the product's.",
         examples=['{multiprocessors: "132"}'],
     )
     pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
@@ -75,17 +73,16 @@ class ResourceSlices(Section):
     allowMultipleAllocations: bool = Field(
         default=False,
         description=(
-            "Whether several claims may share a device, each by its part of the capacity `milli`, 1000, and of others. "
-            "Before Kubernetes 1.36 it takes the feature gate DRAConsumableCapacity."
+            "Whether several claims may share a device, each taking part of its capacity `milli`, 1000, and of others. "
+            "Before Kubernetes 1.36 it needs the feature gate DRAConsumableCapacity."
         ),
         examples=["true"],
     )
     partitionable: bool = Field(
         default=False,
         description=(
-            "Whether each GPU can also be claimed in parts: as every MIG device that its product can be divided into, "
-            "of which those go together that have room on it. Before Kubernetes 1.36 it takes the feature gate "
-            "DRAPartitionableDevices."
+            "Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. "
+            "Before Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."
         ),
         examples=["true"],
     )

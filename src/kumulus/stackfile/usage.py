@@ -117,14 +117,14 @@ class PodUsage(Section):
     )
     selector: PodSelector = Field(
         default_factory=PodSelector,
-        description="Which pods use this much; the first usage that selects a pod applies.",
+        description="Which pods use this much; the first entry that selects a pod applies.",
         examples=["{labels: {app: training}}"],
     )
     cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(
         default=None,
         description=(
-            "CPU that each container uses: a share of its request, or a quantity; a range, or a curve "
-            "over the pod's age."
+            "CPU that each container uses: a share of its request or a quantity, or a range or a curve over the pod's "
+            "age."
         ),
         examples=["80%"],
     )
@@ -133,7 +133,7 @@ class PodUsage(Section):
     )
     gpu: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(
         default=None,
-        description="How busy each of a container's GPUs is: a share; a range, or a curve over the pod's age.",
+        description="How busy each of a container's GPUs is: a share, or a range or a curve over the pod's age.",
         examples=["90%"],
     )
     gpuMemory: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(

@@ -1,4 +1,4 @@
-"""cluster-autoscaler, the user's own program, and the cloud provider that it asks: node groups with bounds."""
+"""cluster-autoscaler, a program of the user's own, and the cloud provider that it calls: node groups with bounds."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""The node groups that cluster-autoscaler has the sizes of: the pools with bounds that the cluster has on record.
+"""The node groups whose sizes cluster-autoscaler decides: the pools with bounds that the cluster has on record.
 
-Only the nodes on their way are remembered: sizes are counted in the cluster, so that a provider that was killed resumes
-where it was, without the machines that had not arrived.
+Only nodes that are being created are remembered. Sizes are counted in the cluster, so a provider that was killed
+resumes where it was, without the machines that had not arrived.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 10.0
 
 
 class Refused(Exception):
-    """What is asked of a group that it may not do, in words for cluster-autoscaler's log."""
+    """A request that a group may not fulfil; the message is for cluster-autoscaler's log."""
 
 
 class Unknown(Refused):
@@ -40,12 +40,11 @@ class Unknown(Refused):
 
 
 class Groups:
-    """The pools with bounds of a cluster, as groups whose size is asked and changed.
+    """The pools with bounds of a cluster, as groups whose size can be read and changed.
 
     Args:
         client: of the cluster, as its administrator.
-        delays: seconds until a machine's node is there, one after the other, and again from the first; none for no
-            time.
+        delays: seconds until each new machine's node exists, used in turn and repeated; empty for no delay.
     """
 
     def __init__(self, client: Client, delays: Sequence[float] = ()) -> None:
@@ -62,17 +61,17 @@ class Groups:
         return self._pools
 
     def pool(self, name: str) -> Pool:
-        """One of them; raises :class:`Unknown`."""
+        """A group's pool; raises :class:`Unknown`."""
         try:
             return self._pools[name]
         except KeyError:
             raise Unknown(f"there is no node group {name}") from None
 
     async def refresh(self) -> None:
-        """Read which groups there are, and give their nodes the ID by which they are known.
+        """Read which groups there are, and set the provider ID of those of their nodes that have none.
 
         Raises:
-            ApiError, Unreachable: the server could not be asked.
+            ApiError, Unreachable: a request to the server failed.
         """
         known = await records.read(self._client, _LONGEST)
         self._pools = {name: pool for name, pool in sorted(known.pools.items()) if pool.bounds}
@@ -82,23 +81,23 @@ class Groups:
                     await self._name(pool, node)
 
     async def there(self, name: str) -> Mapping[int, LiveNode]:
-        """The nodes that there are of a group, by number."""
+        """The existing nodes of a group, by number."""
         return await numbered(self._client, self.pool(name), _LONGEST)
 
     def coming(self, name: str) -> list[int]:
-        """The numbers of its nodes that are on their way."""
+        """The numbers of a group's nodes that are being created."""
         return sorted(self._coming.get(name, {}))
 
     async def target(self, name: str) -> int:
-        """How many nodes a group has, those included that are on their way."""
+        """How many nodes a group has, including those that are being created."""
         return len({*await self.there(name), *self.coming(name)})
 
     async def increase(self, name: str, by: int) -> None:
-        """Let more machines come.
+        """Start creating more machines.
 
         Raises:
-            Refused: it would be more than the group may have.
-            ApiError, Unreachable: the server could not be asked.
+            Refused: the group would have more than it may.
+            ApiError, Unreachable: a request to the server failed.
         """
         pool = self.pool(name)
         async with self._turn:
@@ -112,10 +111,10 @@ class Groups:
                 mine[ordinal] = asyncio.create_task(self._arrive(pool, ordinal, mine))
 
     async def decrease(self, name: str, by: int) -> None:
-        """Let machines not come that are on their way.
+        """Cancel machines that are being created.
 
         Raises:
-            Refused: fewer are on their way.
+            Refused: fewer are being created.
         """
         self.pool(name)
         async with self._turn:
@@ -129,8 +128,8 @@ class Groups:
         """Remove nodes, and what is left on them.
 
         Raises:
-            Unknown: one of them is not the group's.
-            Refused: fewer would be left than the group has to have.
+            Unknown: one of them is not in the group.
+            Refused: fewer nodes would be left than the group's minimum.
             ApiError, Unreachable: the server refused, or gave no answer.
         """
         pool = self.pool(name)
@@ -147,7 +146,7 @@ class Groups:
                 raise Refused("; ".join(result.problems))
 
     async def close(self) -> None:
-        """Give up what is on its way."""
+        """Cancel the machines that are being created."""
         await _ended([task for mine in self._coming.values() for task in mine.values()])
 
     async def _arrive(self, pool: Pool, ordinal: int, mine: dict[int, asyncio.Task[None]]) -> None:
@@ -155,7 +154,7 @@ class Groups:
         try:
             await asyncio.sleep(delay)
             async with self._at_once:
-                # As it has to be now: with the active faults, and with what an update of the stack has changed.
+                # Its current form: with the active faults, and with changes by an update of the stack.
                 known = await records.read(self._client, _LONGEST, pool.name)
                 recorded = known.pools.get(pool.name)
                 if recorded is None or recorded.bounds is None:
@@ -164,7 +163,7 @@ class Groups:
                 manifest = Bodies(current).manifest(ordinal)
                 manifest["spec"]["providerID"] = provider_id(current, ordinal)
                 await create_node(self._client, current, ordinal, encode_node(manifest))
-            # Pods wait for it, and are bound to it at once.
+            # Pods are waiting for the node, and are bound to it immediately.
             await wait_until_managed(self._client, [current.node_name(ordinal)])
         except (ApiError, Unreachable, NameTaken) as error:
             print(f"{pool.node_name(ordinal)} could not be made: {error}", file=sys.stderr)
@@ -178,18 +177,18 @@ class Groups:
             body = {"spec": {"providerID": provider_id(pool, ordinal)}}
             await self._client.write("PATCH", f"{NODES}/{node.name}", body, content_type=MERGE_PATCH)
         except ApiError as error:
-            # It has gone since it was listed.
+            # The node was deleted after it was listed.
             if error.status != 404:
                 raise
 
 
 def provider_id(pool: Pool, ordinal: int) -> str:
-    """By what cluster-autoscaler knows that a node is this machine of a group."""
+    """The ID by which cluster-autoscaler recognises a node as this machine of a group."""
     return f"kumulus://{pool.name}/{pool.node_name(ordinal)}"
 
 
 def group_of(pools: Mapping[str, Pool], name: str, labels: Mapping[str, str]) -> Pool | None:
-    """The group that a node is of, by its name and labels; None for none of these."""
+    """The group that a node belongs to, by its name and labels; None if it is in none of them."""
     pool = pools.get(labels.get(POOL_LABEL, ""))
     return pool if pool is not None and ordinal_of(pool, name) is not None else None
 

@@ -1,4 +1,4 @@
-"""The interface by which cluster-autoscaler asks a cloud provider outside of it: its messages and calls.
+"""The interface by which cluster-autoscaler calls an external cloud provider: its messages and calls.
 
 Source: cluster-autoscaler/cloudprovider/externalgrpc/protos/externalgrpc.proto of kubernetes/autoscaler, whose numbers
 of fields never change.
@@ -18,7 +18,7 @@ _EMPTY: Mapping[str, tuple[int, str]] = {}
 _ID: Mapping[str, tuple[int, str]] = {"id": (1, "string")}
 
 TABLES: Tables = {
-    # Google's own; only these fields are used.
+    # Google's well-known types; only these fields are used.
     "Any": {"type_url": (1, "string"), "value": (2, "bytes")},
     "Timestamp": {"seconds": (1, "int64"), "nanos": (2, "int32")},
     "Duration": {"seconds": (1, "int64"), "nanos": (2, "int32")},
@@ -86,7 +86,7 @@ TABLES: Tables = {
     "NodeGroupAutoscalingOptionsResponse": {"nodeGroupAutoscalingOptions": (1, "NodeGroupAutoscalingOptions")},
 }
 
-# What a call's messages begin with, where that is not its own name.
+# The prefix of a call's messages, if it is not the call's name.
 _CALLED = {"NodeGroupGetOptions": "NodeGroupAutoscalingOptions"}
 CALLS = (
     "NodeGroups",
@@ -105,7 +105,7 @@ CALLS = (
     "NodeGroupTemplateNodeInfo",
     "NodeGroupGetOptions",
 )
-"""All that cluster-autoscaler may ask."""
+"""All calls that cluster-autoscaler may make."""
 
 
 @cache
@@ -115,6 +115,6 @@ def messages() -> Mapping[str, Any]:
 
 
 def of_call(call: str) -> tuple[Any, Any]:
-    """The classes of what a call is asked by and answered with."""
+    """The classes of a call's request and response."""
     found, name = messages(), _CALLED.get(call, call)
     return found[f"{name}Request"], found[f"{name}Response"]

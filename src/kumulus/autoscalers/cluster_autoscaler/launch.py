@@ -1,7 +1,7 @@
-"""How cluster-autoscaler is started, and the provider beside it that it asks for node groups.
+"""How cluster-autoscaler is started, and the provider beside it that it calls for node groups.
 
 Source: cluster-autoscaler/cloudprovider/externalgrpc/README.md and externalgrpc_cloud_provider.go of
-kubernetes/autoscaler: the provider's address, and the certificates by which the two know each other.
+kubernetes/autoscaler: the provider's address, and the certificates by which the two authenticate each other.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from kumulus.autoscalers.descriptor import Asked, Place
 
 PROVIDER = "node-groups"
 _CLOUD, _SETTINGS = "cloud-config.yaml", "node-groups.json"
-# What Kumulus sets itself, by which the two processes find each other and the cluster.
+# Options that Kumulus sets itself, so that the two processes find each other and the cluster.
 OURS = frozenset(("address", "cloud-config", "cloud-provider", "kubeconfig", "kubernetes", "leader-elect", "namespace"))
 """Options of cluster-autoscaler that are not the user's to choose."""
 
 
 def files(asked: Asked, place: Place) -> dict[str, str]:
-    """Where the provider is, for cluster-autoscaler, and what it knows, for the provider."""
+    """The provider's address, for cluster-autoscaler, and the provider's settings."""
     cloud = {
         "address": f"127.0.0.1:{place.ports[f'{PROVIDER}/http']}",
         "cacert": str(place.pki / "ca.crt"),
         "cert": str(place.pki / "admin.crt"),
         "key": str(place.pki / "admin.key"),
-        # Its own default, 5 s, is short for a busy machine on which nodes are removed with their pods.
+        # cluster-autoscaler's default of 5 s is too short on a busy machine, when nodes are removed with their pods.
         "grpc_timeout": "60s",
     }
     known: dict[str, Any] = {
@@ -40,14 +40,14 @@ def files(asked: Asked, place: Place) -> dict[str, str]:
 
 
 def arguments(asked: Asked, place: Place) -> list[str]:
-    """The command line of cluster-autoscaler: what joins it to the cluster, and the user's options."""
+    """The command line of cluster-autoscaler: the options that connect it to the cluster, and the user's."""
     ours = {
         "cloud-provider": "externalgrpc",
         "cloud-config": str(place.folder / _CLOUD),
         "kubeconfig": str(place.kubeconfig),
         "address": f"127.0.0.1:{place.ports['http']}",
         "namespace": "kube-system",
-        # There is one of it, and it would end itself where etcd or the API server is silent for some seconds.
+        # There is only one, and it would exit whenever etcd or the API server is silent for some seconds.
         "leader-elect": "false",
     }
     theirs = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in _options(asked)}
@@ -55,14 +55,14 @@ def arguments(asked: Asked, place: Place) -> list[str]:
 
 
 def _options(asked: Asked) -> list[tuple[str, object]]:
-    # Sorted: a mapping that comes through Pulumi has another order each time, which would be a change each time.
+    # Sorted: a mapping from Pulumi has another order each time, which would count as a change each time.
     found = sorted(dict(asked.get("options") or {}).items())
     # Pulumi's numbers are floats.
     return [(name, int(each) if isinstance(each, float) and each == int(each) else each) for name, each in found]
 
 
 def python(asked: Asked) -> Path:
-    """What runs the provider: this Python, by its own path, as which it knows its library."""
+    """The provider's interpreter: this Python, by its real path, so that it finds its standard library."""
     return Path(sys.executable).resolve()
 
 
@@ -74,8 +74,8 @@ def provider_arguments(asked: Asked, place: Place) -> list[str]:
 
 
 def provider_environment(asked: Asked, place: Place) -> dict[str, str]:
-    """Its variables: as it is started by a link in the cluster's directory, it would not find a venv's packages."""
+    """The provider's variables: started by a link in the cluster's directory, it would not find a venv's packages."""
     if place.folder == Path("/nowhere"):
-        # Where Kumulus is installed is no part of what the stack asks.
+        # Where Kumulus is installed is not part of what the stack asks for.
         return {}
     return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}

@@ -1,6 +1,6 @@
-"""What cluster-autoscaler may do in the cluster.
+"""cluster-autoscaler's permissions in the cluster.
 
-It is what its Helm chart gives it (templates/clusterrole.yaml and role.yaml of the chart cluster-autoscaler).
+They are those that its Helm chart grants (templates/clusterrole.yaml and role.yaml of the chart cluster-autoscaler).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def manifests(asked: Asked) -> list[Manifest]:
-    """Its role, and the binding of that to its user."""
+    """Its ClusterRole, and the binding of that to its user."""
     name = {"name": "kumulus-cluster-autoscaler"}
     rules = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in _RULES]
     api = "rbac.authorization.k8s.io/v1"

@@ -1,4 +1,4 @@
-"""What nodes and pods cost for a time, for cluster-autoscaler's expander `price`."""
+"""Prices of nodes and pods over a period, for cluster-autoscaler's expander `price`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kumulus.model.pools import Pool
 from kumulus.model.quantity import ZERO, parse
 
 _HOUR = 3600.0
-# Each pod takes one of these, which no price is made of.
+# Each pod takes one of these, but they have no price.
 _FREE = frozenset({"pods"})
 
 
 def hours(start: Any, end: Any) -> float:
-    """The time between two timestamps, messages of Google's, in hours."""
+    """The time between two `Timestamp` messages, in hours."""
     seconds: float = end.seconds - start.seconds + (end.nanos - start.nanos) / 1e9
     return max(0.0, seconds) / _HOUR
 
@@ -24,7 +24,7 @@ def requested(pod: bytes) -> dict[str, int]:
     """What a pod's containers ask for together, in billionths of each resource's unit.
 
     Args:
-        pod: a v1 Pod in protobuf. What its init containers ask for is passed over: it is for a moment.
+        pod: a v1 Pod in protobuf. Requests of its init containers are ignored, as they are short-lived.
     """
     found: dict[str, int] = {}
     for container in message_classes()["Pod"].FromString(pod).spec.containers:
@@ -34,17 +34,17 @@ def requested(pod: bytes) -> dict[str, int]:
 
 
 def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping[str, int]) -> float | None:
-    """What an hour of a pod costs at least, in US dollars: on the group where the share it takes is the cheapest.
+    """The lowest price of an hour of a pod, in US dollars: on the group where its share costs the least.
 
     Its share of a machine is the largest of its shares of the machine's resources.
 
     Args:
         pools: the groups.
         hourly: what an hour of a node costs, by pool.
-        wanted: as :func:`requested` says.
+        wanted: what the pod requests, from :func:`requested`.
 
     Returns:
-        None where no group with a price has all of it.
+        None if no group with a price has all of it.
     """
     found = []
     for pool in pools:

@@ -26,7 +26,7 @@ _Answer = Callable[[Any], Awaitable[dict[str, Any]]]
 
 
 def main(port: int, kubeconfig: Path, pki: Path, settings: Path) -> int:
-    """Serve until it is ended; returns an exit code."""
+    """Serve until a signal ends the process; returns an exit code."""
     return asyncio.run(_serve(port, kubeconfig, pki, json.loads(settings.read_text())))
 
 
@@ -48,7 +48,7 @@ async def _serve(port: int, kubeconfig: Path, pki: Path, settings: dict[str, Any
 
 
 def credentials(pki: Path) -> grpc.ServerCredentials:
-    """Who is let in: the holder of a certificate of the cluster's authority, which has made the administrator's only.
+    """Accept only holders of a certificate by the cluster's CA, which has issued only the administrator's.
 
     Raises:
         OSError: the certificates cannot be read.
@@ -58,7 +58,7 @@ def credentials(pki: Path) -> grpc.ServerCredentials:
 
 
 def handler(service: Service) -> grpc.GenericRpcHandler:
-    """What serves the interface's calls."""
+    """The gRPC handler of the interface's calls."""
     made = {}
     for call, answer in service.calls().items():
         asked, answered = interface.of_call(call)

@@ -1,6 +1,6 @@
-"""What cluster-autoscaler's calls are answered with: one coroutine for each, by its name in the interface.
+"""The answers to cluster-autoscaler's calls: one coroutine for each, by its name in the interface.
 
-What each has to do is said in externalgrpc.proto and in the interfaces CloudProvider and NodeGroup of
+What each has to do is documented in externalgrpc.proto and in the interfaces CloudProvider and NodeGroup of
 cluster-autoscaler/cloudprovider/cloud_provider.go, kubernetes/autoscaler.
 """
 
@@ -20,7 +20,7 @@ _RUNNING, _CREATING = 1, 2
 
 
 class NotKnown(Exception):
-    """What is asked for has no answer, such as the price of a node whose type has none."""
+    """The request has no answer, such as the price of a node whose type has none."""
 
 
 class Service:
@@ -28,16 +28,16 @@ class Service:
 
     Args:
         groups: the groups.
-        hourly: by pool, what an hour of one of its nodes costs, in US dollars; none where no price is known.
+        hourly: the price of an hour of one node in US dollars, by pool; pools without a known price are left out.
     """
 
     def __init__(self, groups: Groups, hourly: Mapping[str, float]) -> None:
         self._groups, self._hourly = groups, hourly
-        # Before the first Refresh nobody has said which groups there are.
+        # Whether the groups were read: before the first Refresh they are unknown.
         self._read = False
 
     def calls(self) -> Mapping[str, Callable[[Any], Awaitable[dict[str, Any]]]]:
-        """What answers each of the interface's calls: from its request, to the fields of its response."""
+        """The function for each of the interface's calls, from its request to the fields of its response."""
         return {
             "NodeGroups": self._node_groups,
             "NodeGroupForNode": self._node_group_for_node,
@@ -67,12 +67,12 @@ class Service:
 
     async def _node_group_for_node(self, request: Any) -> dict[str, Any]:
         pool = group_of(await self._pools(), request.node.name, request.node.labels)
-        # An empty ID says that it is none of the provider's, and none of cluster-autoscaler's business.
+        # An empty ID says that the node is not the provider's, so cluster-autoscaler ignores it.
         return {"nodeGroup": _group(pool) if pool else {"id": ""}}
 
     async def _node_price(self, request: Any) -> dict[str, Any]:
         pools = await self._pools()
-        # The node of a group that has none yet is one of its template, under another name.
+        # The node of a group that is still empty is made from its template, under another name.
         name = request.node.labels.get(POOL_LABEL, "")
         if name not in pools or name not in self._hourly:
             raise NotKnown(f"no price is known of node {request.node.name}")
@@ -117,7 +117,7 @@ class Service:
 
     async def _decrease_target_size(self, request: Any) -> dict[str, Any]:
         await self._pools()
-        # It is negative: by how much the target changes.
+        # The delta is negative: it is the change of the target.
         await self._groups.decrease(request.id, -request.delta)
         return {}
 
@@ -141,7 +141,7 @@ class Service:
     async def _options(self, request: Any) -> dict[str, Any]:
         await self._pools()
         self._groups.pool(request.id)
-        # Those of its own command line, which are the stack's `options`.
+        # The defaults are those of its own command line, which come from the stack's `options`.
         return {"nodeGroupAutoscalingOptions": request.defaults}
 
 

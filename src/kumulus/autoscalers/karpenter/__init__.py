@@ -1,4 +1,4 @@
-"""Karpenter, with its own provider of KWOK's nodes."""
+"""Karpenter, with its own provider for KWOK nodes."""
 
 from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Autoscaler, Program

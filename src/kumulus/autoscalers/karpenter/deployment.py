@@ -1,6 +1,6 @@
 """Karpenter inside a cluster whose nodes run containers: a Deployment, and what it reads.
 
-The nodes that it makes run no containers: it, and every other pod that has to run, keeps off them by its affinity.
+The nodes that it creates run no containers, so it and every other pod that has to run avoid them by node affinity.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ NAME, NAMESPACE = "karpenter", "kube-system"
 _FOLDER = Path("/etc/karpenter")
 _PORTS = {"http": 8080, "health": 8081}
 _LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "kumulus"}
-# Beside it, the provider's file is the only one that is large; the API server takes a MiB.
+# The provider's file is the only large one; the API server accepts a ConfigMap of 1 MiB.
 _MOST_BYTES = 1_000_000
 
 
 def manifests(asked: Asked) -> list[Manifest]:
-    """All that Karpenter needs in the cluster, itself the last.
+    """All that Karpenter needs in the cluster, itself last.
 
     Raises:
-        toolchain.ToolMissing: Karpenter is not built, with which the definitions of its kinds come.
-        ValueError: its instance types are too many for a ConfigMap.
+        toolchain.ToolMissing: Karpenter, which brings the CRDs of its kinds, is not built.
+        ValueError: it has too many instance types for a ConfigMap.
     """
     subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata()}
@@ -48,16 +48,16 @@ def _config_map(asked: Asked) -> Manifest:
 
 def _deployment(asked: Asked) -> Manifest:
     environment = launch.environment(asked, Place(_FOLDER, Path(), _PORTS))
-    # In a pod it is the service account's; and the kubelet asks from outside whether it is well.
+    # In a pod it uses the service account, and the kubelet's health probes come from outside.
     del environment["KUBECONFIG"]
     environment["LISTEN_ADDRESS"] = ""
-    # Both are read at its start only: other ones are another pod.
+    # Both are read only at its start, so a change of either needs a new pod.
     read = json.dumps([_config_map(asked)["data"], environment], sort_keys=True)
     annotations = {"kumulus.io/configuration": hashlib.sha256(read.encode()).hexdigest()[:16]}
     pod = {"metadata": {"labels": dict(_LABELS), "annotations": annotations}, "spec": _pod(asked, environment)}
     spec = {
         "replicas": 1,
-        # Two of them would make nodes twice: it elects no leader.
+        # Two pods would create nodes twice, as there is no leader election.
         "strategy": {"type": "Recreate"},
         "selector": {"matchLabels": dict(_LABELS)},
         "template": pod,

@@ -16,7 +16,7 @@ from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGIO
 PORTS = ("http", "health")
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 TYPES = "instance-types.json"
-# What the provider says itself of each type.
+# Labels that the provider sets itself for each type.
 _ITS_OWN = (ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL)
 _SETTINGS = {
     "batchIdleDuration": "BATCH_IDLE_DURATION",
@@ -26,13 +26,13 @@ _SETTINGS = {
 
 
 def files(asked: Asked, place: Place) -> dict[str, str]:
-    """The one file that the provider reads, at its start."""
-    # Sorted: a mapping that comes through Pulumi has another order each time, which would be a change each time.
+    """The only file that the provider reads, at its start."""
+    # Sorted: a mapping from Pulumi has another order each time, which would count as a change each time.
     return {TYPES: json.dumps(instance_types(asked), indent=1, sort_keys=True)}
 
 
 def instance_types(asked: Asked) -> list[dict[str, Any]]:
-    """The stack's machines as the provider has them: all that their nodes carry is a requirement of an offering.
+    """The stack's machines in the provider's format: every label of their nodes is a requirement of an offering.
 
     A requirement of one value becomes a label of the node, and a pod may select nodes by it before there is one.
     """
@@ -47,7 +47,7 @@ def environment(asked: Asked, place: Place) -> dict[str, str]:
         "INSTANCE_TYPES_FILE_PATH": str(place.folder / TYPES),
         "METRICS_PORT": str(place.ports["http"]),
         "HEALTH_PROBE_PORT": str(place.ports["health"]),
-        # There is one of it, and it would end itself where etcd or the API server is silent for some seconds.
+        # There is only one, and it would exit whenever etcd or the API server is silent for some seconds.
         "DISABLE_LEADER_ELECTION": "true",
         "FEATURE_GATES": ",".join(f"{name}={str(on).lower()}" for name, on in sorted(gates.items())),
         **{variable: str(asked[key]) for key, variable in _SETTINGS.items() if asked.get(key)},

@@ -1,6 +1,6 @@
-"""What Karpenter needs in the cluster: the definitions of its kinds, what it may do, a node class, and its node pools.
+"""What Karpenter needs in the cluster: the CRDs of its kinds, its permissions, a node class, and its node pools.
 
-What it may do is what its chart for KWOK says: kwok/charts/templates of sigs.k8s.io/karpenter v1.14.0.
+Its permissions are those of its chart for KWOK: kwok/charts/templates of sigs.k8s.io/karpenter v1.14.0.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("", ("nodes",), ("create", "patch", "delete", "update")),
     ("", ("pods/eviction",), ("create",)),
     ("", ("pods",), ("delete",)),
-    # The provider itself, as which a chart's users run it, deletes and makes the claims' nodes as above.
+    # The provider runs as the same user, and creates and deletes the claims' nodes with the rights above.
 )
 
 
 def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manifest]:
-    """All of it, the definitions first.
+    """All of these objects, the CRDs first.
 
     Args:
         asked: what the stack asks of it.
-        subject: who it is for the API server, as a ClusterRoleBinding has it.
+        subject: its identity at the API server, as in a ClusterRoleBinding.
 
     Raises:
         toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
@@ -89,19 +89,19 @@ def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manif
 
 
 def definitions() -> list[Manifest]:
-    """The definitions of its kinds, as its module brings them."""
+    """The CRDs of its kinds, from its Go module."""
     toolchain.find("karpenter")
     found = sorted((toolchain.kept("karpenter") / "crds").glob("*.yaml"))
     return [yaml.load(file.read_text(), Loader=_LOADER) for file in found]  # noqa: S506 - a safe loader
 
 
 def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
-    """A NodePool, of the one node class and of what is offered, unless it says otherwise.
+    """A NodePool, with the only node class and the offered capacity types, unless it says otherwise.
 
     Args:
-        pool: as the stack has it.
-        offered: on-demand, spot or both. Of a pool that does not say, Karpenter takes it that both are to be had, and
-            replaces machines by spot ones only (computeConsolidation, pkg/controllers/disruption/consolidation.go).
+        pool: the stack's node pool.
+        offered: on-demand, spot or both. If a pool does not say, Karpenter assumes that both are available, and
+            replaces machines only by spot ones (computeConsolidation, pkg/controllers/disruption/consolidation.go).
     """
     spec = dict(pool.get("spec") or {})
     template = dict(spec.get("template") or {})
@@ -121,7 +121,7 @@ def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
 
 
 def node_class(asked: Asked) -> Manifest:
-    """The one node class, with how long machines take."""
+    """The only node class, with the time that machines take to register."""
     delay, drawn = asked.get("registrationDelay"), asked.get("registrationDelays")
     annotations = {DELAYS: " ".join(f"{each:g}" for each in drawn)} if drawn else {}
     return {
@@ -133,7 +133,7 @@ def node_class(asked: Asked) -> Manifest:
 
 
 def roles(subject: Mapping[str, str]) -> list[Manifest]:
-    """What it may do, and who that is: a subject as a ClusterRoleBinding has it."""
+    """Its ClusterRole, and the binding of that to a subject."""
     name = {"name": "kumulus-karpenter"}
     rules = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in _RULES]
     api = "rbac.authorization.k8s.io/v1"

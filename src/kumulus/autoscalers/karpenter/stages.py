@@ -1,4 +1,4 @@
-"""What KWOK does to a node that Karpenter has made: it says of itself what the nodes of node groups are posted with."""
+"""KWOK's stages for nodes that Karpenter has created: they set the node info that node groups' nodes have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 
 def stages(asked: Asked) -> list[Manifest]:
-    """One stage for each processor's architecture among the machines, and one that ends those that are taken back."""
+    """One stage for each CPU architecture of the machines, and one that ends machines that are reclaimed."""
     found = {machine["nodeInfo"]["architecture"]: machine["nodeInfo"] for machine in asked["machines"]}
     made = [
         node_initialize(f"node-initialize-karpenter-{name}", {"kubernetes.io/arch": name}, NODEPOOL_LABEL, info)

@@ -1,10 +1,10 @@
 """Machines that Karpenter was launching when it ended, and that nothing will complete.
 
 Its provider for KWOK makes a node in a goroutine, after the claim is launched (Create in v1.14.0's
-kwok/cloudprovider/cloudprovider.go). Two things are lost with the process. One is the node of a claim that says it is
-launched, for whose pods Karpenter makes no other until the claim's 15 minutes are over (registrationTimeout in
-pkg/controllers/nodeclaim/lifecycle/liveness.go). The other is the claim of a node that was posted before the claim said
-so: that is launched a second time.
+kwok/cloudprovider/cloudprovider.go). Two things can be lost with the process. One is the node of a claim that is marked
+as launched; Karpenter creates no other node for its pods until the claim's 15 minutes are over (registrationTimeout in
+pkg/controllers/nodeclaim/lifecycle/liveness.go). The other is the record of a node that was created before its claim
+was marked: that claim is launched a second time.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _UNREGISTERED = "karpenter.sh/unregistered"
 
 
 def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
-    """The paths of the claims whose node does not come, and of the nodes whose claim does not know of them.
+    """The paths of claims whose node will never come, and of nodes that no claim refers to.
 
     Args:
-        claims: all NodeClaims, as they are while Karpenter does not run.
-        nodes: all nodes that it has made, likewise.
+        claims: all NodeClaims, read while Karpenter does not run.
+        nodes: all nodes that it has created, likewise.
     """
     known, machines = list(claims), list(nodes)
     there = {node["spec"].get("providerID") for node in machines}
@@ -52,10 +52,10 @@ def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
 
 
 async def find(client: Client) -> list[str]:
-    """The paths of what :func:`lost` selects in a cluster; none where Karpenter's kinds are not there.
+    """The paths of what :func:`lost` selects in a cluster; none if Karpenter's kinds do not exist.
 
     Raises:
-        ApiError, Unreachable: the server could not be asked.
+        ApiError, Unreachable: a request to the server failed.
     """
     try:
         claims = [claim async for page in client.pages(CLAIMS) for claim in page]
@@ -68,9 +68,9 @@ async def find(client: Client) -> list[str]:
 
 
 async def forget(client: Client) -> int:
-    """Delete it, so that Karpenter asks for such machines again; returns how many. Karpenter must not be running.
+    """Delete them, so that Karpenter launches such machines again; returns how many. Karpenter must not be running.
 
-    A claim goes when Karpenter has taken its finalizer away, for which it need not have a node.
+    A claim is gone once Karpenter has removed its finalizer, for which it needs no node.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.

@@ -1,8 +1,8 @@
-"""A file of bbolt, read page by page: the entries of a bucket in the order of their keys. Nothing in it is trusted.
+"""Reads a bbolt file page by page: the entries of a bucket in the order of their keys. Nothing in it is trusted.
 
 Every offset and length is checked before it is used, no page and no entry is read twice, and no
 more than one path from the root to a leaf is in memory. The file is read by calls, not mapped, so that truncating it
-meanwhile gives an error and not a signal.
+during that time gives an error, not a signal.
 
 Source: go.etcd.io/bbolt (internal/common: page.go, meta.go, bucket.go).
 """
@@ -29,7 +29,7 @@ _VERSION = 2
 _SIZES = tuple(1024 << power for power in range(7))
 _MOST_LEVELS = 32
 _MOST_OVERFLOW = 16 * 1024 * 1024
-"""The most bytes of one page with what follows it: etcd takes requests of 1.5 MB, and no more than 10 by its limits."""
+"""Most bytes of a page with its overflow: etcd accepts requests of 1.5 MB by default, and of 10 MB at most."""
 _FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
@@ -42,9 +42,9 @@ class Entry(NamedTuple):
 
     Args:
         key: its key.
-        at: where its value begins in the file.
-        size: how long that is, in bytes.
-        value: it.
+        at: the offset of its value in the file.
+        size: length of the value, in bytes.
+        value: its value.
     """
 
     key: bytes
@@ -60,7 +60,7 @@ class Bolt:
         file: its path.
 
     Raises:
-        Damaged: it is none.
+        Damaged: it is not a bbolt file.
         OSError: it cannot be read.
     """
 
@@ -81,10 +81,10 @@ class Bolt:
         self._opened.close()
 
     def read(self, at: int, size: int) -> bytes:
-        """Some bytes of it.
+        """Read bytes at an offset.
 
         Raises:
-            Damaged: it ends before.
+            Damaged: the file ends before.
             OSError: it cannot be read.
         """
         if at < 0 or size < 0 or at + size > self.size:
@@ -98,7 +98,7 @@ class Bolt:
         """The entries of a bucket of the root, in the order of their keys.
 
         Raises:
-            Damaged: it is not as bbolt writes it, or has no such bucket.
+            Damaged: the file is not in bbolt's format, or has no such bucket.
             OSError: it cannot be read.
         """
         self._seen = bytearray(len(self._seen))
@@ -113,7 +113,7 @@ class Bolt:
         if root:
             yield from (found for found, _ in self._entries(root))
         else:
-            # A small one is in the place of its root's number.
+            # A small bucket is stored inline, after its header.
             page = entry.value[_BUCKET.size :]
             if len(page) < _PAGE.size:
                 raise Damaged("a bucket is cut off")
@@ -135,7 +135,7 @@ class Bolt:
                 raise Damaged(f"page {number} is none of a tree")
 
     def _page(self, number: int) -> tuple[int, bytes]:
-        """Where a page begins, and all of it."""
+        """The offset of a page, and its bytes."""
         at = number * self._page_size
         if number >= len(self._seen):
             raise Damaged(f"it is cut off: page {number} is not there")
@@ -149,7 +149,7 @@ class Bolt:
         if size > max(_MOST_OVERFLOW, self._page_size):
             raise Damaged(f"page {number} is to have {size:,} bytes")
         page = self.read(at, size)
-        # Pages within each other would make a small file into gigabytes to be read.
+        # Overlapping pages would make a small file expand to gigabytes of reads.
         following = slice(number + 1, number + overflow + 1)
         if any(self._seen[following]):
             raise Damaged(f"page {number} goes on into another one")
@@ -157,7 +157,7 @@ class Bolt:
         return at, page
 
     def _meta(self) -> tuple[int, int]:
-        """The size of its pages and its root: by the later one of the two that are whole."""
+        """The page size and the root page, from the later one of the valid meta pages."""
         found: list[tuple[int, int, int]] = []
         for at in (0, *_SIZES):
             if at + _META_AT + _META.size > self.size:
@@ -174,7 +174,7 @@ class Bolt:
 
 
 def is_bolt(file: Path) -> bool:
-    """Whether a file is one of bbolt, by how it begins.
+    """Whether a file is a bbolt file, by its first bytes.
 
     Raises:
         OSError: it cannot be read.
@@ -214,7 +214,7 @@ def _fits(page: bytes, count: int, size: int) -> None:
 
 
 def _fnv(raw: bytes) -> int:
-    """The sum by which bbolt knows a whole meta page: FNV-1a of 64 bits."""
+    """The checksum of a meta page in bbolt: 64-bit FNV-1a."""
     found = _FNV_START
     for byte in raw:
         found = ((found ^ byte) * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF

@@ -1,9 +1,9 @@
-"""The objects that a capture reads, out of what `etcdctl snapshot save` writes, as of its last revision.
+"""The objects that a capture reads, from a file of `etcdctl snapshot save`, as of its last revision.
 
-Of the other kinds, secrets among them, no value is looked at. The database of a member that is stopped
-(`member/snap/db`) is such a file too, without the sum at its end.
+The values of other kinds, including secrets, are not decoded. The database of a stopped member (`member/snap/db`) is
+such a file too, without the checksum at its end.
 
-Sources: etcd's etcdutl/snapshot/v3_snapshot.go (the sum), server/storage/mvcc (revision.go, kvstore.go: keys are
+Sources: etcd's etcdutl/snapshot/v3_snapshot.go (the checksum), server/storage/mvcc (revision.go, kvstore.go: keys are
 revisions, and a mark says that a key was deleted), api/mvccpb/kv.proto; k8s.io/kubernetes
 pkg/kubeapiserver/default_storage_factory_builder.go (nodes are `minions`).
 """
@@ -23,11 +23,11 @@ from kumulus.capture.kinds import KINDS, Kind
 is_snapshot = is_bolt
 
 MOST_BYTES = 16 * 1024**3
-"""Twice what etcd recommends as the largest quota."""
+"""Twice the largest quota that etcd recommends."""
 MOST_KEYS = 1_000_000
 _MOST_OBJECT = 8 * 1024 * 1024
 _MOST_KEY = 4096
-"""The longest key, in bytes: Kubernetes bounds each of its four parts to 253, beside the prefix of the API server."""
+"""The longest key, in bytes: Kubernetes limits each of its four parts to 253, besides the API server's prefix."""
 _SUM = 32
 _SECTOR = 512
 _CHUNK = 1 << 20
@@ -36,22 +36,22 @@ _KEYS = b"key"
 _REVISION, _TOMBSTONE = 17, 18
 _KEY_TAG, _VALUE_TAG = 0x0A, 0x2A
 Progress = Callable[[str, int], None]
-"""Told what is being done, and how much of it: bytes summed, revisions looked through."""
+"""Takes what is being done, and how much of it is done: bytes checked, revisions read."""
 
 
 def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
-    """The objects of the kinds that a capture reads, each as JSON would have it.
+    """The objects of the kinds that a capture reads, each as a JSON value.
 
     Args:
         file: the snapshot.
         progress: called as reading proceeds.
 
     Raises:
-        Refused: it is damaged, cut off, too large or of no API server, or what is to be read of it is encrypted.
+        Refused: it is damaged, truncated, too large or not from an API server, or the objects to read are encrypted.
         OSError: it cannot be read.
     """
     try:
-        # Before it is opened: a mark is kept of each page, and a file of holes may have any number of them.
+        # Checked before opening: a mark is kept for each page, and a sparse file may have any number of pages.
         if (size := file.stat().st_size) > MOST_BYTES:
             raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
         with Bolt(file) as bolt:
@@ -64,7 +64,7 @@ def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
 
 
 def _check(bolt: Bolt, progress: Progress) -> None:
-    """Compare the sum that is at the end of a saved snapshot."""
+    """Compare the checksum at the end of a saved snapshot."""
     if bolt.size % _SECTOR != _SUM:
         return
     found, end = hashlib.sha256(), bolt.size - _SUM
@@ -76,7 +76,7 @@ def _check(bolt: Bolt, progress: Progress) -> None:
 
 
 def _root(bolt: Bolt) -> bytes:
-    """What an API server's keys begin with (--etcd-prefix): /registry, or as OpenShift has it."""
+    """The prefix of an API server's keys (--etcd-prefix): /registry, or OpenShift's."""
     found: bytes | None = None
     for entry in bolt.bucket(_KEYS):
         key = _field(entry.value, _KEY_TAG)
@@ -89,7 +89,7 @@ def _root(bolt: Bolt) -> bytes:
 
 
 def _latest(bolt: Bolt, root: bytes, progress: Progress) -> Iterator[tuple[Kind, tuple[int, int]]]:
-    """Each object that is there at the end, by its kind, and where its bytes are: at, size."""
+    """The kind of each object that exists at the last revision, and the offset and size of its bytes."""
     kinds = {_path(kind): kind for kind in KINDS}
     there: dict[bytes, tuple[Kind, tuple[int, int]]] = {}
     before = b""
@@ -116,7 +116,7 @@ def _latest(bolt: Bolt, root: bytes, progress: Progress) -> Iterator[tuple[Kind,
 
 
 def _path(kind: Kind) -> bytes:
-    """Under what an API server stores a kind: custom resources with their group, others without."""
+    """The path under which an API server stores a kind: custom resources with their group, others without."""
     if kind.name == "Node":
         return b"minions"
     custom = "." in kind.group and not kind.group.endswith(".k8s.io")
@@ -145,7 +145,7 @@ def _field(raw: bytes, wanted: int) -> bytes:
 
 
 def _span(raw: bytes, wanted: int) -> tuple[int, int]:
-    """Where the bytes of a field of mvccpb.KeyValue are: from, how many. One that is not there is empty."""
+    """The offset and length of a field of mvccpb.KeyValue; a missing field is empty."""
     at = 0
     while at < len(raw):
         tag = raw[at]

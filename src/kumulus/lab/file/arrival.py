@@ -19,45 +19,43 @@ class Columns(Section):
     arrival: Needed = Field(
         default="arrival",
         description=(
-            "The column of when a job arrives: a number of seconds (of whatever epoch; the first job "
-            "comes at 0), or a date."
+            "The column of a job's arrival: a number of seconds (from any epoch; the first job arrives at 0), or a "
+            "date."
         ),
         examples=["submit_time"],
     )
     size: str = Field(
         default="size",
-        description="The column of how many workers a job has; empty when every job has the workload's.",
+        description="The column of a job's number of workers; if empty, every job has the workload's.",
         examples=["num_workers"],
     )
     duration: str = Field(
         default="duration",
-        description=(
-            "The column of how many seconds a job runs; empty when every job runs as long as the workload says."
-        ),
+        description="The column of a job's duration in seconds; if empty, every job has the workload's.",
         examples=["duration"],
     )
     name: str = Field(
-        default="", description="The column of what the trace calls a job; empty when it does not.", examples=["name"]
+        default="", description="The column of a job's name; empty if the trace has none.", examples=["name"]
     )
     cpu: str = Field(
         default="",
         description=(
-            "The column of the CPU that each worker asks for, a quantity; empty when every job has the workload's "
+            "The column of the CPU that each worker requests, a quantity; if empty, every job has the workload's "
             "`requests`, as for the following."
         ),
         examples=["cpu"],
     )
     memory: str = Field(
         default="",
-        description="The column of the memory that each worker asks for, a quantity.",
+        description="The column of the memory that each worker requests, a quantity.",
         examples=["memory"],
     )
     gpus: str = Field(
-        default="", description="The column of how many GPUs each worker asks for.", examples=["num_gpus"]
+        default="", description="The column of how many GPUs each worker requests.", examples=["num_gpus"]
     )
     gpuMilli: str = Field(
         default="",
-        description="The column of how much of each GPU that is, in thousandths: less than 1000 of a single GPU.",
+        description="The column of the part of each GPU, in thousandths: less than 1000 only for a single GPU.",
         examples=["gpu_milli"],
     )
     gpuModels: str = Field(
@@ -66,11 +64,9 @@ class Columns(Section):
         examples=["gpu_spec"],
     )
     priority: str = Field(default="", description="The column of a job's priority, a whole number.", examples=["prio"])
-    user: str = Field(
-        default="", description="The column of the user, queue or virtual cluster that a job is of.", examples=["vc"]
-    )
+    user: str = Field(default="", description="The column of a job's user, queue or virtual cluster.", examples=["vc"])
     qos: str = Field(
-        default="", description="The column of the trace's word for a job's quality of service.", examples=["qos"]
+        default="", description="The column of a job's quality of service, in the trace's words.", examples=["qos"]
     )
 
 
@@ -78,9 +74,9 @@ class Window(Section):
     """A part of a trace, by time."""
 
     from_: Seconds = Field(
-        default=0.0, alias="from", description="How long after the trace's first job it starts.", examples=["24h"]
+        default=0.0, alias="from", description="When it starts, counted from the trace's first job.", examples=["24h"]
     )
-    to: Seconds = Field(description="How long after the trace's first job it ends.", examples=["168h"])
+    to: Seconds = Field(description="When it ends, counted from the trace's first job.", examples=["168h"])
 
     @model_validator(mode="after")
     def _some_time(self) -> Self:
@@ -90,24 +86,26 @@ class Window(Section):
 
 
 class Trace(Section):
-    """A trace: a CSV file with a heading, each further line a job."""
+    """A trace: a CSV file with a header line and a line for each job."""
 
     file: Needed = Field(
-        description="The trace's path, relative to the experiment file: CSV with a heading, each further line a job.",
+        description=(
+            "The trace's path, relative to the experiment file: CSV with a header line and a line for each job."
+        ),
         examples=["traces/small.csv"],
     )
     columns: Columns = Field(
         default_factory=Columns,
-        description="The headings of the columns that count.",
+        description="The headings of the columns to use.",
         examples=["{arrival: submit_time}"],
     )
     speed: Rate = Field(
         default=1.0,
-        description="How many times faster than it was recorded the trace is played; arrivals and durations both.",
+        description="How many times faster than recorded the trace is replayed, both arrivals and durations.",
         examples=["60"],
     )
     limit: Annotated[int, whole(1, MOST_JOBS)] | None = Field(
-        default=None, description="Only so many of the trace's first jobs.", examples=["500"]
+        default=None, description="Only this many of the trace's first jobs.", examples=["500"]
     )
     window: Window | None = Field(
         default=None,
@@ -117,55 +115,51 @@ class Trace(Section):
     inflate: Rate | None = Field(
         default=None,
         description=(
-            "Every job once in an order drawn by the seed, then jobs drawn from all of them, until they ask for this "
-            "share of all GPUs."
+            "Jobs in an order drawn by the seed, with random ones repeated or left out to request this share of all "
+            "GPUs."
         ),
         examples=["1.3"],
     )
     shuffle: Literal["seed"] | None = Field(
         default=None, description="With `seed`, the experiment's seed decides the order of the jobs.", examples=["seed"]
     )
-    stay: bool = Field(
-        default=False, description="Jobs stay: none of them ends, whatever the trace says.", examples=["true"]
-    )
+    stay: bool = Field(default=False, description="No job ends, whatever the trace says.", examples=["true"])
     milliGpus: bool = Field(
         default=False,
         description=(
-            "Pods ask for GPUs in thousandths as well, by the extended resource `kumulus.io/gpu-milli`. Every "
-            "scheduler counts it on nodes that declare it, by node and not GPU by GPU. Beside `resourceClaims`, nodes "
-            "without room are ruled out by it before claims are allocated."
+            "Pods also request GPUs in thousandths, by the extended resource `kumulus.io/gpu-milli`. Every scheduler "
+            "counts it on nodes that declare it, by node and not GPU by GPU. With `resourceClaims`, it rules out nodes "
+            "without room before claims are allocated."
         ),
         examples=["true"],
     )
     userQueues: bool = Field(
         default=False,
         description=(
-            "Each job waits in a queue of its user's name, or virtual cluster's, which the run makes with all that the "
-            "nodes have, unless `setup` has it. Schedulers without queues take the jobs as they are."
+            "Each job waits in a queue named after its user or virtual cluster. Unless `setup` has the queue, the run "
+            "creates it with all that the nodes have. Schedulers without queues take the jobs as they are."
         ),
         examples=["true"],
     )
 
 
 class Arrival(Section):
-    """When jobs arrive; at once unless set otherwise."""
+    """When jobs arrive; by default all at once."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "arrivalRules"})
 
     after: Seconds = Field(
         default=0.0, description="How long after the experiment's start the first job may come.", examples=["30s"]
     )
-    rate: Rate | None = Field(default=None, description="So many jobs come in a second, evenly.", examples=["5"])
+    rate: Rate | None = Field(default=None, description="How many jobs arrive per second, evenly.", examples=["5"])
     poisson: Rate | None = Field(
         default=None,
-        description=(
-            "So many jobs come in a second on average, the times between them drawn from an exponential distribution."
-        ),
+        description="How many jobs arrive per second on average, with exponentially distributed times between them.",
         examples=["5"],
     )
     trace: Trace | None = Field(
         default=None,
-        description="Jobs come as recorded; the trace decides how many there are.",
+        description="Jobs arrive as recorded; the trace decides how many there are.",
         examples=["{file: trace.csv}"],
     )
 

@@ -14,21 +14,19 @@ from kumulus.stackfile.autoscaler import AutoscalerPool
 
 
 class RunAutoscaler(Section):
-    """What the stack's autoscaler has for this run; afterwards it has again what the stack says."""
+    """Settings of the stack's autoscaler for this run; afterwards the stack's own apply again."""
 
     name: Literal["karpenter"] = Field(
-        default="karpenter", description="Which autoscaler: the stack's.", examples=["karpenter"]
+        default="karpenter", description="The stack's autoscaler.", examples=["karpenter"]
     )
     nodePools: list[AutoscalerPool] = Field(
         default_factory=list,
-        description=(
-            "NodePools in place of the stack's; `requirements` in them choose from the machines that the stack has."
-        ),
+        description="NodePools in place of the stack's; their `requirements` choose from the stack's machines.",
         examples=["[{name: default, spec: {disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}}]"],
     )
     registrationDelay: DurationField | None = Field(
         default=None,
-        description="How long a machine takes until its node is there, as in a stack file; drawn by the seed.",
+        description="How long a machine takes until its node exists, as in a stack file; drawn by the seed.",
         examples=["{lognormal: {median: 40s, sigma: 0.3}}"],
     )
 

@@ -64,19 +64,19 @@ def _from_text(unit: Unit, raw: str) -> float | None:
 
 
 class Expectation(Section):
-    """One thing that has to hold, in every repetition."""
+    """One thing that must hold in every repetition."""
 
     model_config = ConfigDict(json_schema_extra={FORM: "expectationRules"})
 
     measure: Annotated[str, checked(_measure_problems, form={"enum": list(UNITS)})] = Field(
         default="",
-        description="The measure that a threshold is on (docs/experiments.md).",
+        description="The measure that a threshold applies to (docs/experiments.md).",
         examples=["timeToSchedule.p99"],
     )
     atMost: str | int | float | None = Field(
         default=None,
         description=(
-            "The most that the measure may be, as its unit is written: a duration, a percentage, a number, a quantity."
+            "The most that the measure may be, in its unit's form: a duration, a percentage, a number, a quantity."
         ),
         examples=["2s"],
     )
@@ -84,10 +84,10 @@ class Expectation(Section):
         default=None, description="The least that the measure may be, written as for `atMost`.", examples=["99%"]
     )
     equals: str | int | float | None = Field(
-        default=None, description="What the measure has to be, written as for `atMost`.", examples=["0"]
+        default=None, description="What the measure must be, written as for `atMost`.", examples=["0"]
     )
     workload: Name | None = Field(
-        default=None, description="The workload whose pods are to be on certain nodes.", examples=["train"]
+        default=None, description="The workload whose pods must be on certain nodes.", examples=["train"]
     )
     nodes: list[str] | None = Field(
         default=None,

@@ -36,7 +36,7 @@ class Scheduler(Section):
 
     name: SchedulerName = Field(
         default=OWN,
-        description="The cluster's own scheduler (default), or one that is started beside it for the experiment.",
+        description="The cluster's own scheduler (default), or one that is started next to it for the experiment.",
         examples=["default"],
     )
     config: str = Field(
@@ -48,7 +48,7 @@ class Scheduler(Section):
     )
     binary: str = Field(
         default="",
-        description="A program to use in place of the pinned one, relative to the experiment file.",
+        description="Path of a program to use instead of the pinned one, relative to the experiment file.",
         examples=["/usr/local/bin/kube-scheduler"],
     )
 
@@ -57,18 +57,18 @@ class Beginning(Section):
     """What every repetition begins with."""
 
     snapshot: Needed = Field(
-        description="The name of a snapshot of the stack, by `kumulus snapshot save`: put back before each repetition.",
+        description="A snapshot of the stack, by its name in `kumulus snapshot save`; restored before each repetition.",
         examples=["full"],
     )
 
 
 class About(Section):
-    """Where an experiment is from, and how to read what comes of it."""
+    """Where an experiment is from, and how to read its results."""
 
     source: str = Field(
         default="", description="Who did it first, and where it is described.", examples=["KEMU, gcp-large"]
     )
-    expected: str = Field(default="", description="What is known to come of it.", examples=["all GPUs are allocated"])
+    expected: str = Field(default="", description="The known outcome.", examples=["all GPUs are allocated"])
     emulation: str = Field(
         default="",
         description="What an emulated cluster cannot tell about it.",
@@ -83,7 +83,7 @@ class Experiment(Section):
         description="The experiment's name; runs of the same name are one series.", examples=["gpu-fill"]
     )
     description: str = Field(
-        default="", description="What it is to show, in a sentence.", examples=["all GPUs are allocated"]
+        default="", description="What it should show, in a sentence.", examples=["all GPUs are allocated"]
     )
     about: About = Field(
         default_factory=About,
@@ -98,8 +98,8 @@ class Experiment(Section):
     stackFile: str = Field(
         default="",
         description=(
-            "The stack's file, relative to the experiment file: whose machines a run without a cluster has; "
-            "`stacks/Pulumi.<stack>.yaml` of the project by default."
+            "The stack file, relative to the experiment file, whose machines a run without a cluster uses; by default "
+            "the project's `stacks/Pulumi.<stack>.yaml`."
         ),
         examples=["openb.yaml"],
     )
@@ -107,19 +107,19 @@ class Experiment(Section):
         default="",
         description=(
             "The policy that places the pods: one of the FGD paper's (Random, DotProd, GpuClustering, GpuPacking, "
-            "BestFit, FGD); KubeScheduler, whose own scores choose while parts of GPUs are accounted for; or a Python "
-            "file relative to the experiment file."
+            "BestFit, FGD); KubeScheduler, which accounts for parts of GPUs and lets kube-scheduler's scores choose; "
+            "or a Python file relative to the experiment file."
         ),
         examples=["FGD"],
     )
     policyTimeout: Seconds = Field(
-        default=10.0, description="How long a call of the policy may take, after which it has failed.", examples=["1s"]
+        default=10.0, description="How long a call of the policy may take before it counts as failed.", examples=["1s"]
     )
     onPolicyError: Literal["end", "skip"] = Field(
         default="end",
         description=(
-            "What becomes of a run whose policy raises, takes too long or answers nonsense: it ends, or the pod counts "
-            "as not placed and the run goes on."
+            "What happens when the policy raises, takes too long or answers nonsense: the run ends, or the pod counts "
+            "as not placed and the run continues."
         ),
         examples=["skip"],
     )
@@ -127,7 +127,7 @@ class Experiment(Section):
         default="name",
         description=(
             "Which of the nodes that a policy finds equally good gets the pod: the first in an order that the seed "
-            "draws, or one drawn at random; on a cluster kube-scheduler itself draws it."
+            "determines, or one drawn at random, on a cluster by kube-scheduler itself."
         ),
         examples=["random"],
     )
@@ -135,12 +135,12 @@ class Experiment(Section):
         default=0, description="The same seed creates the same workloads.", examples=["1"]
     )
     repetitions: Annotated[int, whole(1, 100)] = Field(
-        default=1, description="How often it is repeated; thresholds hold for each.", examples=["3"]
+        default=1, description="How often it runs; thresholds apply to each repetition.", examples=["3"]
     )
     from_: Beginning | None = Field(
         default=None,
         alias="from",
-        description="What every repetition begins with; with the cluster as it is unless given.",
+        description="What every repetition begins with; by default the cluster as it is.",
         examples=["{snapshot: full}"],
     )
     scheduler: Scheduler = Field(
@@ -148,29 +148,29 @@ class Experiment(Section):
     )
     autoscaler: RunAutoscaler | None = Field(
         default=None,
-        description="What the stack's autoscaler has for this run, in place of what the stack says.",
+        description="Settings of the stack's autoscaler for this run, in place of the stack's own.",
         examples=["{nodePools: [{name: default, spec: {limits: {cpu: 100}}}]}"],
     )
     why: bool = Field(
         default=False,
         description=(
-            "Whether kube-scheduler logs how it decides, for `kumulus experiment why`; one is started for the run "
-            "where the file names none. It costs throughput."
+            "Whether kube-scheduler logs how it decides, for `kumulus experiment why`; if the file names none, one is "
+            "started for the run. Logging costs throughput."
         ),
         examples=["true"],
     )
     whyPolicy: str = Field(
         default="",
         description=(
-            "With `why: true`, a policy as in `policy`, whose scores are shown beside those of kube-scheduler and "
-            "decide nothing."
+            "With `why: true`, a policy as in `policy`, whose scores are shown next to kube-scheduler's but decide "
+            "nothing."
         ),
         examples=["FGD"],
     )
     setup: list[str] = Field(
         default_factory=list,
         description=(
-            "Files with objects that are there before the workloads, such as queues, relative to the experiment file."
+            "Files with objects to create before the workloads, such as queues, relative to the experiment file."
         ),
         examples=["[queues.yaml]"],
     )
@@ -180,22 +180,22 @@ class Experiment(Section):
         examples=["[{name: training, jobs: 10, workers: 8}]"],
     )
     timeline: list[Event] = Field(
-        default_factory=list, description="What happens meanwhile.", examples=["[{at: 30s, scheduler: restart}]"]
+        default_factory=list, description="What happens during the run.", examples=["[{at: 30s, scheduler: restart}]"]
     )
     until: Literal["scheduled", "running", "completed", "steady"] = Field(
         default="scheduled",
         description=(
-            "When it ends: when every pod has a node or was found to fit nowhere, when all that have one run, when all "
-            "have completed, or when no pod and no node has come, gone or been cordoned for the time `settle`."
+            "When it ends: when every pod has a node or was found to fit nowhere; when all pods with a node run; when "
+            "all have completed; or when no pod or node has appeared, gone or been cordoned for the time `settle`."
         ),
         examples=["scheduled"],
     )
     settle: Seconds = Field(
         default=5.0,
-        description="How long nothing may have changed before it ends with pods pending, or steady.",
+        description="How long nothing must change before it ends with pods pending, or as steady.",
         examples=["5s"],
     )
-    timeout: Seconds = Field(default=600.0, description="When it ends in any case.", examples=["10m"])
+    timeout: Seconds = Field(default=600.0, description="After how long it ends in any case.", examples=["10m"])
     productLabel: LabelKey = Field(
         default=GPU_PRODUCT_LABEL,
         description="The node label that tells GPUs apart; nodes without it are told apart by their group.",
@@ -203,7 +203,7 @@ class Experiment(Section):
     )
     expect: list[Expectation] = Field(
         default_factory=list,
-        description="What has to hold, in every repetition.",
+        description="What must hold in every repetition.",
         examples=["[{measure: allocation.gpu, atLeast: 99%}]"],
     )
 

@@ -12,7 +12,7 @@ from kumulus.model.checks import problem
 
 
 class Replay(Section):
-    """A recording that is played again, or a part of it."""
+    """A recording to replay, or a part of one."""
 
     file: Needed = Field(
         description="The recording, as `kumulus replay import` writes it, relative to the experiment file.",
@@ -20,18 +20,20 @@ class Replay(Section):
     )
     speed: Rate = Field(
         default=1.0,
-        description="How many times faster than it was recorded it is played; times between steps and runs both.",
+        description="How many times faster than recorded it is replayed, both times between steps and runs.",
         examples=["10"],
     )
     from_: Seconds = Field(
         default=0.0,
         alias="from",
-        description="How long after the recording's beginning it starts; what was there by then is created at once.",
+        description=(
+            "When the replay starts, counted from the recording's start; what existed by then is created at once."
+        ),
         examples=["2h"],
     )
     until: Seconds | None = Field(
         default=None,
-        description="How long after the recording's beginning it ends; at its end unless given.",
+        description="When the replay ends, counted from the recording's start; by default at its end.",
         examples=["5h"],
     )
 

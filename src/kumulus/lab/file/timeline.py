@@ -29,7 +29,7 @@ class Resize(Section):
 class Scale(Section):
     """A workload of Deployments that has another number of pods from then on."""
 
-    workload: Name = Field(description="The workload's name; it is made of Deployments.", examples=["web"])
+    workload: Name = Field(description="The name of a workload made of Deployments.", examples=["web"])
     replicas: Annotated[int, whole(0, MOST_WORKERS)] = Field(
         description="How many pods each of its Deployments then has.", examples=["350"]
     )
@@ -44,8 +44,8 @@ class Event(Section):
     after: Literal["start", "created", "scheduled"] = Field(
         default="start",
         description=(
-            "The start, before the first object is created, or the moment when all pods have been created, or when all "
-            "have a node."
+            "What `at` counts from: the start, before the first object is created; or when all pods are created, or "
+            "all have a node."
         ),
         examples=["created"],
     )
@@ -55,7 +55,7 @@ class Event(Section):
         examples=["{name: rack, kind: unreachable, target: {rack: r3}}"],
     )
     clear: Name | None = Field(
-        default=None, description="The name of a fault of this timeline that ends.", examples=["rack"]
+        default=None, description="The name of a fault of this timeline to end.", examples=["rack"]
     )
     resize: Resize | None = Field(
         default=None, description="A pool gets another size.", examples=["{pool: a100-use1, replicas: 600}"]
@@ -66,7 +66,7 @@ class Event(Section):
         examples=["{workload: web, replicas: 350}"],
     )
     scheduler: Literal["stop", "start", "restart"] | None = Field(
-        default=None, description="The scheduler is stopped, started, or both.", examples=["restart"]
+        default=None, description="The scheduler is stopped, started or restarted.", examples=["restart"]
     )
     delete: Name | None = Field(
         default=None, description="The name of a workload whose objects are deleted.", examples=["training"]
@@ -75,22 +75,22 @@ class Event(Section):
     kill: Name | None = Field(
         default=None,
         description=(
-            "A worker of the stack's federation whose control plane is killed: every process of it, by SIGKILL. Of the "
-            "runtime kwok."
+            "A worker of the stack's federation, with the runtime kwok, whose control plane is killed: every process, "
+            "by SIGKILL."
         ),
         examples=["worker-2"],
     )
     partition: Name | None = Field(
         default=None,
         description=(
-            "A worker of the stack's federation that the hub does not reach from then on: connections are cut, and "
-            "new ones refused. The hub is of the runtime kwok."
+            "A worker of the stack's federation that the hub cannot reach from then on: connections are cut, and new "
+            "ones refused. The hub must have the runtime kwok."
         ),
         examples=["worker-1"],
     )
     restore: Name | None = Field(
         default=None,
-        description="A worker that this timeline has killed or cut off, which is there again when it has started.",
+        description="A worker to restore, which this timeline has killed or cut off; it is back once it has started.",
         examples=["worker-2"],
     )
 

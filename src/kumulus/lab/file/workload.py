@@ -56,7 +56,7 @@ Place = Annotated[str, checked(_place_problems, form="place")]
 
 
 class Affinity(Section):
-    """The workers of a job stay together, one job apart from the other."""
+    """Keeps the workers of a job together, for each job on its own."""
 
     required: Place | None = Field(
         default=None, description="The workers of a job are all in one such place, or wait.", examples=["zone"]
@@ -75,7 +75,7 @@ class Workload(Section):
 
     name: Name = Field(description="The workload's name, part of the names of its objects.", examples=["training"])
     jobs: Annotated[int, whole(1, MOST_JOBS)] = Field(
-        default=1, description="How many jobs; a trace decides it instead.", examples=["15"]
+        default=1, description="How many jobs; with a trace, the trace decides.", examples=["15"]
     )
     arrival: Arrival = Field(
         default_factory=Arrival, description="When the jobs arrive; by default all at once.", examples=["{poisson: 2}"]
@@ -89,31 +89,33 @@ class Workload(Section):
     )
     replay: Replay | None = Field(
         default=None,
-        description="A recorded day that is played again, as `kumulus replay import` makes it; it decides everything.",
+        description="A recorded day to replay, as made by `kumulus replay import`; it decides everything.",
         examples=["{file: day.recording.jsonl, speed: 10}"],
     )
     replace: dict[str, str] = Field(
         default_factory=dict,
-        description="Texts in the manifest and what stands in their place; `{index}` there is the job's number from 1.",
+        description="Texts in the manifest and their replacements, in which `{index}` is the job's number from 1.",
         examples=['{JOB_ID: "job-{index}"}'],
     )
     kind: Kind = Field(
-        default="Job", description="What each job is. The pods of a Pod or a Deployment have no end.", examples=["Job"]
+        default="Job",
+        description="What each job is. The pods of a Pod or a Deployment run without end.",
+        examples=["Job"],
     )
     workers: Annotated[int, whole(1, MOST_WORKERS)] = Field(
         default=1, description="Pods of each job.", examples=["100"]
     )
     requests: Requests = Field(
         default_factory=dict,
-        description="What each pod requests, which is its limits too.",
+        description="What each pod requests; its limits are the same.",
         examples=['{cpu: "24", nvidia.com/gpu: "8"}'],
     )
     resourceClaims: Literal["milli", "mig"] | None = Field(
         default=None,
         description=(
-            "The pods ask by ResourceClaim for the GPUs that their `requests`, or the trace, have as `nvidia.com/gpu`, "
-            "and for parts of one (`kumulus.io/gpu-milli`): `milli`, so many thousandths of a GPU that claims share; "
-            "`mig`, the smallest MIG device that has as much."
+            "Pods request by ResourceClaim the GPUs that their `requests`, or the trace, have as `nvidia.com/gpu`, and "
+            "parts of one (`kumulus.io/gpu-milli`): with `milli`, that many thousandths of a GPU that claims share; "
+            "with `mig`, the smallest MIG device with as much."
         ),
         examples=["milli"],
     )
@@ -123,7 +125,7 @@ class Workload(Section):
         examples=["NVIDIA-H100-80GB-HBM3"],
     )
     nodeSelector: Labels = Field(
-        default_factory=dict, description="Labels that the pods' nodes have.", examples=["{example.com/gpu: a100}"]
+        default_factory=dict, description="Labels that the pods' nodes must have.", examples=["{example.com/gpu: a100}"]
     )
     affinity: Affinity = Field(
         default_factory=Affinity,
@@ -132,17 +134,17 @@ class Workload(Section):
     )
     priority: Annotated[str | int, checked(_priority_problems, form="priority")] = Field(
         default="",
-        description="A number, for which a PriorityClass is made, or the name of one that is there.",
+        description="A number, for which a PriorityClass is created, or the name of an existing one.",
         examples=["100"],
     )
     queue: str = Field(
-        default="", description="The queue in which the jobs wait, of a scheduler that has queues.", examples=["team-a"]
+        default="", description="The queue in which the jobs wait, if the scheduler has queues.", examples=["team-a"]
     )
     gang: bool = Field(
         default=False,
         description=(
-            "All workers of a job get a node, or none, under a scheduler that knows gangs; the default one places them "
-            "one by one all the same."
+            "All workers of a job get a node, or none does, if the scheduler supports gangs; the default one still "
+            "places them one by one."
         ),
         examples=["true"],
     )

@@ -24,13 +24,13 @@ def _text_problems(where: Where, raw: object) -> list[Problem]:
 
 
 class Existing(RuntimeSection):
-    """A cluster that is there already, of which nothing but what the stack puts into it is made or removed."""
+    """An existing cluster, in which the stack creates and deletes only what it puts there itself."""
 
     kubeconfig: Annotated[str, checked(_text_problems, str, form="notBlank")] = Field(
         default="",
         description=(
-            "A path, from the project's directory or with `~`; or a kubeconfig's whole text, which belongs in an "
-            "encrypted value. By default `$KUBECONFIG`, or else `~/.kube/config`."
+            "A path, relative to the project's directory or with `~`; or a kubeconfig's whole text, as an encrypted "
+            "value. By default `$KUBECONFIG`, or else `~/.kube/config`."
         ),
         examples=["~/.kube/config"],
     )

@@ -25,7 +25,7 @@ class Kind(RuntimeSection):
     provider: Provider | None = Field(
         default=None,
         description=(
-            "Whose containers the nodes are; by default what kind itself finds, or `KIND_EXPERIMENTAL_PROVIDER`."
+            "What runs the nodes' containers; by default what kind itself finds, or `KIND_EXPERIMENTAL_PROVIDER`."
         ),
         examples=["docker"],
     )
@@ -35,7 +35,7 @@ class Kind(RuntimeSection):
     adopt: bool = Field(
         default=False,
         description=(
-            "Take a kind cluster of the stack's name over that is there already; it is the stack's from then on, and "
+            "Take over an existing kind cluster of the stack's name; from then on it belongs to the stack, and "
             "`destroy` deletes it."
         ),
         examples=["true"],

@@ -46,14 +46,14 @@ class Kwok(RuntimeSection):
     )
     runtimeConfig: Switches = Field(
         default_factory=dict,
-        description="API groups and versions that the API server serves, as `api/all: true`.",
+        description="API groups and versions that the API server serves, such as `api/all: true`.",
         examples=["{api/all: true}"],
     )
     etcdFsync: bool | None = Field(
         default=None,
         description=(
-            "Whether etcd waits for the disk with every write; without, an end of the machine (not of a process) can "
-            "lose the cluster, and writes are faster."
+            "Whether etcd waits for the disk at every write. If not, writes are faster, but a crash of the machine "
+            "(not of a process) can lose the cluster."
         ),
         examples=["false"],
     )
@@ -63,7 +63,7 @@ class Kwok(RuntimeSection):
     heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(
         default=None,
         description=(
-            "Multiplies the nodes' heartbeat intervals; by default 5, and more where a cluster is made for more than "
+            "Multiplies the nodes' heartbeat intervals; by default 5, and more if a cluster is created for more than "
             "5,000 nodes (docs/scale.md)."
         ),
         examples=["5"],
@@ -71,7 +71,7 @@ class Kwok(RuntimeSection):
     createThrough: Literal["storage", "api"] | None = Field(
         default=None,
         description=(
-            "How new nodes are made: written where the API server keeps them, which is several times faster, or posted "
+            "How new nodes are created: written to the API server's storage, which is several times faster, or posted "
             "one by one; by default `storage`, wherever that gives the same nodes."
         ),
         examples=["api"],

@@ -8,10 +8,10 @@ from kumulus.schedulers.launch.plan import Plan, Request
 
 _PERMIT_WAIT_SECONDS = 10
 _REJECTED_SECONDS = 10
-"""After which a gang that Coscheduling has rejected is looked at again.
+"""Seconds after which a gang that Coscheduling has rejected is tried again.
 
-The plugin asks to hear of new pods and groups only (its EventsToRegister), not of pods that end. With the default of
-five minutes a gang would wait that long before a half-empty cluster.
+The plugin registers only for new pods and groups (its EventsToRegister), not for pods that end. With the default of
+five minutes, a gang would wait that long even if the cluster were half empty.
 """
 
 
@@ -19,7 +19,7 @@ def plan(request: Request) -> Plan:
     """See :class:`Plan`.
 
     Raises:
-        SchedulerError: the program is not there, or the configuration cannot be used.
+        SchedulerError: the program is missing, or the configuration cannot be used.
     """
     enabled = [{"name": "Coscheduling"}]
     profile = {

@@ -24,8 +24,8 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",
         "metadata": {"name": name, "namespace": templates.namespace(members[0])},
-        # Without minResources, as in the plugin's own examples: it would compare them with what is free on all nodes
-        # together, those included that the gang's pods cannot use.
+        # Without minResources, as in the plugin's own examples: it would compare them with the free resources of all
+        # nodes together, including nodes that the gang's pods cannot use.
         "spec": {"minMember": minimum},
     }
     for member in members:

@@ -1,5 +1,5 @@
-"""Why a kube-scheduler chose the nodes that it chose, from its own log: the scores, and what refused a pod before.
+"""Why a kube-scheduler chose its nodes, from its own log: the scores, and earlier reasons for not placing a pod.
 
-`log` understands its lines, `document` is what is kept of them, and `reader` is the process that its output goes
-through: of some thousand lines for a pod, one is kept.
+`log` parses its lines, `document` is the format in which decisions are kept, and `reader` is the process that the
+output is piped through: of some thousand lines for a pod, it keeps one.
 """

@@ -1,13 +1,13 @@
-"""Stands beside a kube-scheduler as an extender that refuses nothing, and notes how often each filter has been run.
+"""An extender of kube-scheduler that refuses nothing, and notes how often each filter has been run.
 
     python -P -m kumulus.schedulers.decisions.asked asked.json
 
-kube-scheduler asks its extenders in each attempt, after its own filters and before it scores, and waits for the
-answer, so no filter runs during that time, and its metrics can be read. One line of JSON for each attempt goes to the
-standard output before the answer is sent. A byte on the standard input asks for the counts out of turn, after an
-attempt that failed without an extender being asked. The process ends when its standard input does.
+kube-scheduler calls its extenders in each attempt, after its own filters and before scoring, and waits for the answer.
+No filter runs during that time, so its metrics can be read. One line of JSON for each attempt goes to standard output
+before the answer is sent. A byte on standard input requests the counts out of turn, after an attempt that failed
+without a call of an extender. The process ends when its standard input does.
 
-It is a process of its own, since kube-scheduler waits for its answers and the process that reads the log is busy.
+It is a separate process, since kube-scheduler waits for its answers and the process that reads the log is busy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kumulus.schedulers.decisions.filters import PARALLELISM, counts
 from kumulus.schedulers.extender import READY, address, entry, serving
 
 NAME: Final = "asked.json"
-"""The file, in the directory of the scheduler, that says where to listen and what to read."""
+"""The file, in the scheduler's directory, that says where to listen and what to read."""
 TIMEOUT: Final = 5.0
 """Seconds that kube-scheduler waits for the answer."""
 _READING = 2.0
@@ -41,7 +41,7 @@ class Settings:
 
     Attributes:
         port: of 127.0.0.1.
-        secret: in the address; the file that has it is its owner's alone.
+        secret: in the address; only the owner can read the file that contains it.
         metrics: the address of kube-scheduler's metrics.
         profiles: the names of its profiles, in the order of its configuration.
         parallelism: on how many nodes it runs filters at once.
@@ -55,21 +55,21 @@ class Settings:
 
     @property
     def ready(self) -> str:
-        """The address that answers once it works."""
+        """The address that answers once the extender works."""
         return f"{address(self.port, self.secret)}/{READY}"
 
     def extender(self, *, alone: bool) -> dict[str, Any]:
-        """As an extender of the configuration.
+        """The entry under `extenders` in kube-scheduler's configuration.
 
         Args:
-            alone: whether there is no other. Then kube-scheduler continues without it if it does not answer. Extenders
-                that may be ignored are asked after the others, which would already have left some nodes out.
+            alone: whether it is the only one. Then kube-scheduler continues without it if it does not answer. Ignorable
+                extenders are called after the others, which would already have excluded some nodes.
         """
         return entry(address(self.port, self.secret), TIMEOUT, ignorable=alone)
 
     @classmethod
     def read(cls, file: Path) -> Settings:
-        """From their file.
+        """Read the settings from their file.
 
         Raises:
             OSError: it cannot be read.
@@ -78,7 +78,7 @@ class Settings:
         return cls(**{**found, "profiles": tuple(found["profiles"])})
 
     def text(self) -> str:
-        """As they are in their file."""
+        """The settings as text, for their file."""
         return json.dumps(asdict(self))
 
 
@@ -87,13 +87,13 @@ class Asked:
     """What was noted at one moment.
 
     Attributes:
-        pod: namespace/name; empty where it was out of turn.
+        pod: namespace/name; empty for a note out of turn.
         profile: the pod's scheduler.
         passed: how many nodes passed the filters.
-        begin: when the metrics began to be read, as klog writes it.
-        end: when they had been read.
-        counts: how often each filter had been run, by profile; empty where the metrics could not be read.
-        prepared: for how many pods each had been prepared, and not found to have nothing to say of the pod.
+        begin: when reading of the metrics began, in klog's format.
+        end: when reading was done.
+        counts: how often each filter had been run, by profile; empty if the metrics could not be read.
+        prepared: for how many pods each filter's PreFilter had run without skipping the filter.
     """
 
     pod: str
@@ -110,7 +110,7 @@ class Notes:
 
     Args:
         settings: what to read.
-        session: for reading it.
+        session: for reading the metrics.
         output: the file descriptor that takes the notes.
     """
 
@@ -137,7 +137,7 @@ class Notes:
             async with self._session.get(self._settings.metrics) as answer:
                 return counts(await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError):
-            # Pods are scheduled all the same, and the log's reader says of how many it is not known.
+            # Pods are scheduled nevertheless; the log's reader reports for which pods the counts are unknown.
             return {}, {}
 
 
@@ -150,24 +150,24 @@ async def serve(settings: Settings, commands: asyncio.StreamReader, output: int)
 
     Args:
         settings: where, and what to read.
-        commands: a byte for each time that the counts are to be noted out of turn.
+        commands: gives a byte for each request to note the counts out of turn.
         output: the file descriptor that takes the notes.
 
     Raises:
         OSError: something else listens on the port.
     """
-    # It is on 127.0.0.1, on a port claimed for it, with a certificate that it has just made for itself.
+    # kube-scheduler is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=3600),
         timeout=aiohttp.ClientTimeout(total=_READING),
-        # Compressing it would take kube-scheduler longer than sending it does.
+        # Compressing the metrics would take kube-scheduler longer than sending them.
         headers={"Accept-Encoding": "identity", "Accept": "text/plain"},
     ) as session:
         notes = Notes(settings, session, output)
         async with serving(notes.filter, settings.port, settings.secret):
-            # Several that have arrived by now count as one.
+            # Several requests that have arrived by now count as one.
             while await commands.read(4096):
                 await notes.note()
 

@@ -1,7 +1,7 @@
-"""Which filters refused nodes in an attempt to schedule a pod: the notes of `asked`, laid beside the log's lines.
+"""Which filters refused nodes in an attempt to schedule a pod: combines the notes of `asked` with the log's lines.
 
-kube-scheduler makes one attempt after the other. What a note says is since the note before; attempts between in which
-no extender was asked, as the pod fitted nowhere, are taken off it.
+kube-scheduler makes one attempt after the other. A note's counts include everything since the previous note. Attempts
+in between that called no extender, because the pod fitted nowhere, are subtracted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kumulus.schedulers.decisions.nowhere import runs, tried_nothing
 BETWEEN = "an attempt that was not counted came between"
 UNREAD = "kube-scheduler's metrics could not be read"
 UNEVEN = "the counts do not add up"
-"""Why the filters are not known."""
+"""Reasons why it is not known what the filters did."""
 _NEVER = -1
-# Different ones between two notes; more than that are not kept.
+# Limit of different messages that are kept between two notes.
 _MOST_MESSAGES = 1000
 
 
@@ -29,8 +29,8 @@ class Filtered:
 
     Attributes:
         passed: how many nodes passed all of them.
-        refused: how many each of them refused, in their order; empty where none did, or it is not known.
-        unknown: why it is not known; empty where it is.
+        refused: how many each of them refused, in their order; empty if none did, or if it is not known.
+        unknown: why it is not known; empty if it is known.
     """
 
     passed: int
@@ -51,7 +51,7 @@ class Attempts:
 
     Args:
         profiles: the names of its profiles, in the order of its configuration.
-        notes: gives what was noted since it was called before.
+        notes: gives what was noted since the previous call.
         parallelism: on how many nodes filters are run at once.
     """
 
@@ -63,14 +63,14 @@ class Attempts:
         self._queue: deque[Asked] = deque()
         self._found: dict[str, _Note] = {}
         self._number, self._pod, self._began, self._failed = 0, "", "", ""
-        # The counts of a kube-scheduler that has just been started, before its first attempt.
+        # The (empty) counts of a kube-scheduler before its first attempt.
         self._before = Asked("", "", 0, "", "")
         self._until = 0
-        # What was said of the attempts since, in which the pod fitted nowhere.
+        # The messages of the attempts since then in which the pod fitted nowhere.
         self._nowhere: Counter[str] = Counter()
 
     def begins(self, line: bytes) -> bool:
-        """Take a line that kube-scheduler logs at its start; returns whether it was one."""
+        """Take a line if kube-scheduler logs it at its start; returns whether it was one."""
         found = order(line)
         if found is None:
             return False
@@ -78,7 +78,7 @@ class Attempts:
         return True
 
     def attempt(self, pod: str, at: str) -> None:
-        """An attempt begins, and the one before is over.
+        """Record that an attempt begins, and that the previous one is over.
 
         Args:
             pod: namespace/name.
@@ -89,7 +89,7 @@ class Attempts:
         self._number, self._pod, self._began, self._failed = self._number + 1, pod, at, ""
 
     def failed(self, pod: str, at: str, message: str) -> None:
-        """The attempt has failed, after what kube-scheduler tried by preemption."""
+        """Record that the attempt has failed, after kube-scheduler tried preemption."""
         if pod != self._pod:
             return
         self._settle(None)
@@ -103,11 +103,11 @@ class Attempts:
             self._until = _NEVER
 
     def bound(self, pod: str, evaluated: int, feasible: int) -> Filtered | None:
-        """What filters did in the attempt that a pod is bound by; None where no extender was asked.
+        """What filters did in the attempt that bound a pod; None if no extender was called.
 
         Args:
             pod: namespace/name.
-            evaluated: how many nodes were looked at.
+            evaluated: how many nodes were evaluated.
             feasible: how many were left.
         """
         if pod == self._pod:
@@ -134,7 +134,7 @@ class Attempts:
         """Take the notes of the attempt.
 
         Args:
-            before: when the next one began; None while it is not known whether there is one.
+            before: when the next attempt began; None while it is not known whether there is one.
         """
         self._queue.extend(self._notes())
         while self._queue:
@@ -158,12 +158,12 @@ class Attempts:
         self._begin(note)
 
     def _begin(self, note: Asked) -> None:
-        """What is counted from now on is since this note."""
+        """Count from this note on."""
         self._before, self._until = note, self._number if note.counts else _NEVER
         self._nowhere.clear()
 
     def _run(self, note: Asked) -> dict[str, int] | None:
-        """How often each filter was run in this attempt alone; None where it is not known."""
+        """How often each filter was run in this attempt alone; None if not known."""
         nowhere = self._nowhere.total()
         if self._until == _NEVER or max(self._number - 1 - self._until, 0) != nowhere:
             return None
@@ -172,7 +172,7 @@ class Attempts:
             return run
         if len(self._profiles) != 1 or len(self._orders) != 1:
             return None
-        # One that is prepared for each pod, or for none, is run for each or for none; one that never is, always.
+        # A filter prepared for every pod or for none is run for every pod or for none; without PreFilter, always.
         prepared = _since(note.prepared, self._before.prepared, note.profile)
         if any(0 < count <= nowhere for count in prepared.values()):
             return None

@@ -1,4 +1,4 @@
-"""What is kept of a scheduler's decisions: one line of JSON for each pod that was bound."""
+"""The record of a scheduler's decisions: one line of JSON for each pod that was bound."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 NAME = "decisions.jsonl"
-"""The file, in the directory of the scheduler."""
+"""The file, in the scheduler's directory."""
 LIMIT = 256 << 20
-"""Bytes of a file; bindings after that are counted and not kept. It is room for some 300,000."""
+"""Most bytes of a file, enough for some 300,000 bindings; those beyond are counted but not kept."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A node, and what each plugin gave it.
+    """A node, and its score from each plugin.
 
     Attributes:
         node: its name.
-        total: what it came to, extenders' part included.
-        scores: by plugin, weighted; empty where no plugin scores.
+        total: the sum, including the scores of extenders.
+        scores: by plugin, weighted; empty if no plugin scores.
     """
 
     node: str
@@ -31,22 +31,22 @@ class Scored:
 
 @dataclass(frozen=True)
 class Decision:
-    """How a pod came to its node.
+    """Why a pod was bound to its node.
 
     Attributes:
         pod: namespace/name.
         node: where it was bound.
-        evaluated: how many nodes were looked at.
+        evaluated: how many nodes were evaluated.
         feasible: how many of them no filter refused.
-        chosen: the node's scores; None where they are not known, or nothing was scored.
-        equal: how many nodes had the highest score; 0 where nothing was scored.
+        chosen: the node's scores; None if they are not known, or nothing was scored.
+        equal: how many nodes had the highest score; 0 if nothing was scored.
         next: the best node below that.
-        like: the pod for which the list of nodes was made, where it was used again (KEP-5598).
-        refused: how often it had fitted nowhere before.
-        reason: what was said then the last time.
-        passed: how many nodes passed all of kube-scheduler's filters; 0 where no extender was asked.
-        filters: how many nodes each filter refused, in their order; empty where none did, or it is not known.
-        unknown: why it is not known which filters refused nodes; empty where it is.
+        like: the pod for which the list of nodes was made, if the list was reused (KEP-5598).
+        refused: how often the pod had fitted nowhere before.
+        reason: the last message about that.
+        passed: how many nodes passed all of kube-scheduler's filters; 0 if no extender was called.
+        filters: how many nodes each filter refused, in their order; empty if none did, or if it is not known.
+        unknown: why it is not known which filters refused nodes; empty if it is known.
     """
 
     pod: str
@@ -72,24 +72,24 @@ class Decision:
 
     @property
     def explained(self) -> bool:
-        """Whether it is known what decided: scores, or that no other node fitted."""
+        """Whether the reason for the choice is known: scores, or that no other node fitted."""
         return self.chosen is not None or (self.feasible == 1 and not self.like)
 
     def line(self) -> str:
-        """As it is kept."""
+        """The line that is kept."""
         fields = {name: value for name, value in asdict(self).items() if value not in (None, "", 0, {})}
         return json.dumps(fields, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What a whole file has.
+    """The totals of a file.
 
     Attributes:
         bound: how many pods were bound.
-        explained: of how many it is known why.
+        explained: for how many of them the reason is known.
         dropped: how many are not in the file, as it had reached its limit.
-        waiting: pods that were never bound, with what was said of them last.
+        waiting: pods that were never bound, with the last message about each.
     """
 
     bound: int = 0
@@ -99,7 +99,7 @@ class Totals:
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file, one a line; a last line that was cut off is left out.
+    """The objects of a file, one per line; a truncated last line is left out.
 
     Raises:
         OSError: it cannot be read.
@@ -114,7 +114,7 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def decisions(file: Path) -> Iterator[Decision | Totals]:
-    """What a file has; a last line that was cut off is left out.
+    """The contents of a file; a truncated last line is left out.
 
     Raises:
         OSError: it cannot be read.

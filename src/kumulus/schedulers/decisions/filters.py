@@ -1,9 +1,9 @@
-"""Which of a kube-scheduler's filters refused how many nodes, from how often each of them was run.
+"""How many nodes each of kube-scheduler's filters refused, computed from how often each filter was run.
 
-kube-scheduler logs why a pod fits nowhere, and does not log which filters refused nodes while others fitted. It counts
-each run of a filter on a node, though, in its metric `scheduler_plugin_evaluation_total`; filters are run in a fixed
-order, which it logs at its start, and the first that refuses a node is the last that is run on it. So what a filter
-refused is the difference between its count and that of the next one.
+kube-scheduler logs why a pod fits nowhere, but not which filters refused nodes when other nodes fitted. It counts each
+run of a filter on a node, though, in its metric `scheduler_plugin_evaluation_total`. Filters are run in a fixed order,
+which it logs at its start, and the first that refuses a node is the last that is run on it. So the number of nodes
+that a filter refused is the difference between its count and that of the next filter.
 
 Source: RunFilterPlugins in pkg/scheduler/framework/runtime/framework.go of Kubernetes 1.34 and 1.35, and
 findNodesThatPassFilters in pkg/scheduler/schedule_one.go.
@@ -19,7 +19,7 @@ Counts = Mapping[str, int]
 """How often each filter was run, by its name."""
 
 PARALLELISM = 16
-"""On how many nodes kube-scheduler runs filters at once, unless its configuration says something else."""
+"""On how many nodes kube-scheduler runs filters at once by default."""
 _FEWEST_SOUGHT = 100
 _METRIC = b"scheduler_plugin_evaluation_total{"
 _SAMPLE = re.compile(rb'extension_point="(Filter|PreFilter)",plugin="([^"]*)",profile="([^"]*)"} (\S+)')
@@ -27,15 +27,15 @@ _PLUGINS = b'"the scheduler starts to work with those plugins" Plugins='
 
 
 def counts(metrics: bytes) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
-    """How often each filter was run, by profile; and for how many pods each had something to say, as it was prepared.
+    """How often each filter was run, by profile; and for how many pods its PreFilter did not skip it.
 
     Args:
-        metrics: the text of kube-scheduler's metrics; of some hundred kilobytes, only the part in question is read.
+        metrics: the text of kube-scheduler's metrics, some hundred kilobytes; only the relevant part is parsed.
     """
     found: dict[bytes, dict[str, dict[str, int]]] = {b"Filter": {}, b"PreFilter": {}}
     begin = metrics.find(_METRIC)
     if begin >= 0:
-        # The samples of a metric stand together, and a comment is before those of the next one.
+        # The samples of a metric are contiguous, and a comment precedes those of the next metric.
         end = metrics.find(b"\n#", begin)
         for point, plugin, profile, value in _SAMPLE.findall(metrics, begin, end if end >= 0 else len(metrics)):
             found[point].setdefault(profile.decode(), {})[plugin.decode()] = int(float(value))
@@ -43,7 +43,7 @@ def counts(metrics: bytes) -> tuple[dict[str, dict[str, int]], dict[str, dict[st
 
 
 def order(line: bytes) -> tuple[str, ...] | None:
-    """The filters of a profile in the order in which they are run, if a line of the log says so; None otherwise."""
+    """A profile's filters in the order of their runs, if this line of the log lists them; None otherwise."""
     at = line.find(_PLUGINS)
     if at < 0:
         return None
@@ -51,7 +51,7 @@ def order(line: bytes) -> tuple[str, ...] | None:
         enabled = json.loads(line[at + len(_PLUGINS) :])["Filter"]["Enabled"] or ()
         return tuple(each["Name"] for each in enabled)
     except (ValueError, KeyError, TypeError):
-        # Another version says it in another form: then their order is not known, and no filter is named.
+        # Another version uses another format: then the order is not known, and no filter is named.
         return ()
 
 
@@ -64,14 +64,14 @@ def refused(
     feasible: int,
     parallelism: int = PARALLELISM,
 ) -> dict[str, int] | None:
-    """How many nodes each filter refused in one attempt; None where the counts do not add up.
+    """How many nodes each filter refused in one attempt; None if the counts do not add up.
 
     Args:
         filters: in their order.
         run: how often each was run in this attempt.
-        passed: how many nodes passed all of them, as an extender is asked.
-        evaluated: how many nodes were looked at, as the log has it at the binding.
-        feasible: how many of them were left, likewise; fewer than passed where an extender refused some.
+        passed: how many nodes passed all of them, from the call of an extender.
+        evaluated: how many nodes were evaluated, from the log of the binding.
+        feasible: how many of them were left, likewise; fewer than passed if an extender refused some.
         parallelism: on how many nodes filters are run at once.
     """
     counted = [(name, run[name]) for name in filters if run.get(name)]
@@ -79,7 +79,7 @@ def refused(
         return None
     if not counted:
         return {} if evaluated in (feasible, passed) else None
-    # An extender may say which nodes it refused, and then they count as looked at, or leave them out.
+    # Nodes that an extender refused count as evaluated only if the extender reports them.
     each = {_drops(counted, evaluated - left, passed, parallelism) for left in {feasible, passed}} - {None}
     return dict(each.pop() or ()) if len(each) == 1 else None
 
@@ -87,10 +87,10 @@ def refused(
 def _drops(
     counted: Sequence[tuple[str, int]], missing: int, passed: int, parallelism: int
 ) -> tuple[tuple[str, int], ...] | None:
-    """As :func:`refused`, for a number of nodes that the filters refused.
+    """Like :func:`refused`, for a given number of nodes that the filters refused (`missing`).
 
-    Some nodes are looked at and not used, as enough were found at the same moment: as many as are looked at at once,
-    where not all are sought. A node for which another pod is nominated passes all filters twice.
+    Some nodes are evaluated but not used, because enough were found at the same moment: at most `parallelism` nodes, if
+    kube-scheduler does not seek all nodes. A node for which another pod is nominated passes all filters twice.
     """
     through = counted[0][1] - missing
     unused = through - passed

@@ -1,8 +1,8 @@
 """kube-scheduler's log of its decisions, line by line.
 
 Source: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/runtime/batch.go of Kubernetes 1.34 and 1.35. The
-scheduler looks at one pod at a time and binds many at once: scores are of the pod that is looked at, and what is said
-of a binding may come later, among another pod's scores.
+scheduler schedules one pod at a time and binds many at once: scores belong to the pod that is being scheduled, but the
+line about a binding may come later, among another pod's scores.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kumulus.schedulers.decisions.attempts import Attempts, Filtered
 from kumulus.schedulers.decisions.document import Decision, Scored, Totals
 
 ARGUMENTS = ("--vmodule=schedule_one=10,batch=3,framework=2",)
-"""What has kube-scheduler log its decisions, and in which order it runs its filters, and nothing else: `-v=10` would
+"""Arguments that make kube-scheduler log its decisions and the order of its filters, and nothing else: `-v=10` would
 also log each request with its body."""
 
 REFUSED = b'"Unable to schedule pod; no fit; waiting"'
@@ -26,13 +26,13 @@ _HINT = b'"OpportunisticBatch provided node hint"'
 _BOUND = b'"Successfully bound pod to node"'
 _ATTEMPT = b'"Attempting to schedule pod"'
 _BINDING = b'"Attempting to bind pod to node"'
-# Behind the level's letter, month and day, and the time of day.
+# Month, day and time of day, after the level's letter.
 _STAMP = slice(1, 21)
 _FIELD = re.compile(rb'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
 
 
 class _Scores:
-    """The scores of one pod's nodes, while they are said."""
+    """The scores of one pod's nodes, as they are collected from the log."""
 
     def __init__(self, pod: str) -> None:
         self.pod = pod
@@ -40,7 +40,7 @@ class _Scores:
         self.totals: dict[bytes, int] = {}
 
     def scored(self, node: bytes) -> Scored | None:
-        """What a node got; None where it was not scored."""
+        """A node's scores; None if it was not scored."""
         total = self.totals.get(node)
         if total is None:
             return None
@@ -59,11 +59,11 @@ class _Scores:
 
 
 class Decisions:
-    """Takes the log's lines, and hands on each decision once it is complete.
+    """Takes the log's lines, and passes on each decision once it is complete.
 
     Args:
-        take: is called with each.
-        attempts: knows what filters did in each attempt; without, that stays unknown.
+        take: is called with each decision.
+        attempts: knows what filters did in each attempt; if not given, that stays unknown.
     """
 
     def __init__(self, take: Callable[[Decision], None], attempts: Attempts | None = None) -> None:
@@ -75,7 +75,7 @@ class Decisions:
         self._bound = self._explained = 0
 
     def line(self, line: bytes) -> bool:
-        """Take a line; returns whether it was about a decision, and nothing else is to be done with it."""
+        """Take a line; returns whether it was about a decision, so that the caller need not log it."""
         if (at := line.find(_SCORE)) >= 0:
             part = line[at + len(_SCORE) :].split(b'"')
             self._of(part[0].decode()).plugins.setdefault(part[2], {})[part[4]] = int(part[5][7:])
@@ -88,7 +88,7 @@ class Decisions:
             said = _fields(line)
             self._made[said["pod"]] = (self._now, said["hint"])
         elif _ATTEMPT in line:
-            # A pod that is looked at again has new scores, or none.
+            # A pod that is tried again gets new scores, or none.
             pod = _fields(line)["pod"]
             self._made.pop(pod, None)
             self._attempts.attempt(pod, line[_STAMP].decode())
@@ -104,7 +104,7 @@ class Decisions:
         return True
 
     def totals(self, dropped: int = 0) -> Totals:
-        """What was said in all.
+        """The totals of all lines.
 
         Args:
             dropped: how many decisions were not kept.

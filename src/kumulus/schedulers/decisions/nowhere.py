@@ -1,7 +1,7 @@
-"""How often filters were run in attempts in which a pod fitted nowhere, from what kube-scheduler says of them.
+"""How often filters were run in attempts in which a pod fitted nowhere, from kube-scheduler's messages about them.
 
-No extender is asked in such an attempt, so what is counted by the next note has it in it. But every node was refused,
-and the message has how many for each reason: so it can be reckoned how often each filter was run, and taken off.
+No extender is called in such an attempt, so the counts of the next note include it. But every node was refused, and the
+message has the number of nodes for each reason. So the runs of each filter can be computed and subtracted.
 
 Source: FitError.Error in pkg/scheduler/framework/types.go of Kubernetes 1.35, and the reasons in its plugins.
 """
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 _FIT = "NodeResourcesFit"
-# The reasons that a node has of one plugin alone; those of NodeResourcesFit may be several of one node.
+# Reasons of plugins that give a node only one; NodeResourcesFit may give several for one node.
 _REASONS = {
     "node(s) were unschedulable": "NodeUnschedulable",
     "node(s) didn't match the requested node name": "NodeName",
@@ -30,12 +30,12 @@ _MESSAGE = re.compile(
 )
 _PART = re.compile(r"(\d+) (.*)", re.DOTALL)
 _SCARCE = re.compile(r"Insufficient \S+|Too many pods")
-# With these, no filter was run to find out what would have to go.
+# With these messages, no filter was run to find out which pods would have to be preempted.
 _NOT_TRIED = re.compile(r"\d+ (No preemption victims found for incoming pod|Preemption is not helpful for scheduling)")
 
 
 def tried_nothing(message: str) -> bool:
-    """Whether no filter was run for preemption, by what kube-scheduler says of a pod that fits nowhere."""
+    """Whether no filter was run for preemption, according to the message about a pod that fits nowhere."""
     match = _MESSAGE.fullmatch(message)
     said = (match and match[3]) or ""
     if said.startswith("not eligible due to "):
@@ -45,12 +45,12 @@ def tried_nothing(message: str) -> bool:
 
 
 def runs(message: str, filters: Sequence[str], active: Mapping[str, bool]) -> dict[str, int] | None:
-    """How often each filter was run in such an attempt; None where that cannot be reckoned.
+    """How often each filter was run in such an attempt; None if that cannot be computed.
 
     Args:
-        message: what kube-scheduler said of it.
+        message: kube-scheduler's message about it.
         filters: in the order in which they are run.
-        active: whether a filter was run at all, and not left out for this pod as it has nothing to say of it.
+        active: whether each filter was run at all, and not skipped for this pod.
     """
     match = _MESSAGE.fullmatch(message)
     if match is None or not tried_nothing(message):

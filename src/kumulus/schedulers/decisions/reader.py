@@ -1,9 +1,9 @@
-"""What a kube-scheduler's output goes through: decisions into a file, all else to the log as it is.
+"""The process that kube-scheduler's output is piped through: decisions go to a file, all else to the log unchanged.
 
     kube-scheduler … 2>&1 | python -P -m kumulus.schedulers.decisions.reader decisions.jsonl asked.json >> log
 
-It ends with the scheduler, and with it what is asked by the scheduler (`asked`). A process of its own, since the run
-that measures the scheduler must not wait for it.
+It ends with the scheduler, and so does the extender that the scheduler calls (`asked`). It is a separate process, since
+the run that measures the scheduler must not wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENDS_WITHIN = 10.0
 
 
 class Observer:
-    """The process that kube-scheduler asks, and its notes.
+    """The extender process that kube-scheduler calls, and its notes.
 
     Args:
         process: with pipes to its standard input and output.
@@ -43,7 +43,7 @@ class Observer:
         self._rest = b""
 
     def notes(self) -> list[Asked]:
-        """What was noted since this was called before."""
+        """What was noted since the previous call."""
         parts = [self._rest]
         with suppress(BlockingIOError):
             while part := os.read(self._output, 1 << 16):
@@ -52,15 +52,15 @@ class Observer:
         return [Asked(**json.loads(line)) for line in lines]
 
     def now(self) -> None:
-        """Have it note the counts as they are now, or soon."""
-        # One that has ended notes nothing; one that is asked more often than it reads has been asked.
+        """Ask it to note the counts now, or soon."""
+        # The write fails if the process has ended, or if the pipe is full: then a request is pending already.
         with suppress(OSError):
             os.write(self._commands, b"\n")
 
 
 @contextmanager
 def observing(file: Path) -> Iterator[Observer]:
-    """Start the process that kube-scheduler asks, and end it with the context.
+    """Start the extender process that kube-scheduler calls, and end it with the context.
 
     Args:
         file: of its settings.
@@ -92,9 +92,9 @@ def read(
 
     Args:
         lines: the output.
-        file: takes the decisions; those of a start before stay in it.
-        log: takes what is not about decisions.
-        limit: bytes that the file may have.
+        file: takes the decisions; those of an earlier start stay in it.
+        log: takes the lines that are not about decisions.
+        limit: most bytes of the file.
         attempts: knows what filters did in each attempt.
         observer: notes the counts after an attempt that failed.
 
@@ -114,7 +114,7 @@ def read(
             try:
                 kept.write(line)
             except OSError:
-                # A full disk: the scheduler would end if its output were not read, and is worth more than this file.
+                # A full disk: the scheduler would end if its output were not read, and matters more than this file.
                 dropped += 1
                 return
             size += len(line)

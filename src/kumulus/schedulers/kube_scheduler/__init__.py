@@ -1,4 +1,4 @@
-"""A kube-scheduler beside the cluster's own, with a configuration or a binary of the user's."""
+"""A kube-scheduler alongside the cluster's own, with the user's configuration or binary."""
 
 from kumulus.schedulers.descriptor import Scheduler
 from kumulus.schedulers.kube_scheduler import launch

@@ -1,4 +1,4 @@
-"""kube-scheduler beside the cluster's own, builds of it with more plugins, and the user's own."""
+"""kube-scheduler alongside the cluster's own, builds of it with more plugins, and the user's own builds."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _READER = "kumulus.schedulers.decisions.reader"
 
 @dataclass(frozen=True)
 class Build:
-    """What a build of kube-scheduler with more plugins needs besides.
+    """What a build of kube-scheduler with more plugins needs in addition.
 
     Args:
-        profile: of its default configuration, with :class:`Request`'s name of the scheduler.
-        arguments: of its command line.
-        settings: what has to be equal for a comparison with another run to be fair.
-        objects: gives the manifests that have to be there before; asked last, once everything else is in order.
+        profile: fields of its default profile, besides the scheduler name of :class:`Scheduler`.
+        arguments: additional command-line arguments.
+        settings: what must be equal for a fair comparison with another run.
+        objects: gives the manifests to create before the start; called last, once everything else is in order.
     """
 
     profile: Mapping[str, object] = field(default_factory=dict)
@@ -48,11 +48,11 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     """See :class:`Plan`.
 
     Args:
-        request: what is asked for.
+        request: what to start.
         build: what is special about its program.
 
     Raises:
-        SchedulerError: the program is not there, or the configuration cannot be used.
+        SchedulerError: the program is missing, or the configuration cannot be used.
     """
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
@@ -61,7 +61,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     connection["kubeconfig"] = str(request.kubeconfig)
     connection.setdefault("qps", CLIENT_QPS)
     connection.setdefault("burst", CLIENT_BURST)
-    # There is one of it. Electing a leader it would end itself whenever the API server is silent for ten seconds.
+    # Only one instance runs. With leader election it would exit whenever the API server is silent for ten seconds.
     configuration.section(document, "leaderElection", request.config)["leaderElect"] = False
     names = _names(document, request)
     port = request.port()
@@ -100,7 +100,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
 
 
 def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> asked.Settings:
-    """Add the extender that records what the filters did to the others; returns its settings."""
+    """Add the extender that records what the filters did to the configuration's extenders; returns its settings."""
     others = document.get("extenders") or []
     if not isinstance(others, list):
         raise SchedulerError(f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list")
@@ -109,10 +109,10 @@ def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request
         secret=new_secret(),
         metrics=f"https://127.0.0.1:{port}/metrics",
         profiles=names,
-        # What is no number kube-scheduler refuses itself.
+        # kube-scheduler itself rejects anything but a number.
         parallelism=at_once if isinstance(at_once := document.get("parallelism"), int) else PARALLELISM,
     )
-    # First, so that it sees all that the filters have left.
+    # First, so that it sees all nodes that passed the filters.
     document["extenders"] = [settings.extender(alone=not others), *others]
     return settings
 

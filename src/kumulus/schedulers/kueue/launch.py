@@ -1,4 +1,4 @@
-"""Kueue: its controller with all of its webhooks, as its own manifests install it, but as a local process."""
+"""Kueue: its controller with all its webhooks, as its own manifests install it, but as a local process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plan(request: Request) -> Plan:
     """See :class:`Plan`.
 
     Raises:
-        SchedulerError: the program is not there, or the configuration cannot be used.
+        SchedulerError: the program is missing, or the configuration cannot be used.
     """
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
@@ -73,7 +73,7 @@ def _document(request: Request) -> dict[str, Any]:
 
 
 def _bind(document: dict[str, Any], request: Request, webhooks: int, health: int, mounted: Path) -> None:
-    """Set what a local process needs, whatever the user's configuration says of it."""
+    """Set what a local process needs, overriding the user's configuration."""
     document["namespace"] = NAMESPACE
     document["webhook"] = {"host": "127.0.0.1", "port": webhooks, "certDir": str(mounted)}
     document["health"] = {"healthProbeBindAddress": f"127.0.0.1:{health}"}
@@ -83,7 +83,7 @@ def _bind(document: dict[str, Any], request: Request, webhooks: int, health: int
     }
     document["leaderElection"] = {"leaderElect": False}
     document["internalCertManagement"] = dict(certificates.MANAGEMENT)
-    # Its API for pending workloads would keep its certificate in /visibility.
+    # Kueue's API for pending workloads would write its certificate to /visibility.
     configuration.section(document, "featureGates", request.config)["VisibilityOnDemand"] = False
 
 
@@ -104,7 +104,7 @@ def _objects(port: int, frameworks: Sequence[str]) -> list[dict[str, Any]]:
 
 
 async def _webhooks_answer(client: Client) -> None:
-    """The API server reaches the webhooks: a request for nothing but that."""
+    """Wait until the API server reaches the webhooks, by a dry-run request for only that purpose."""
     (flavor, *_) = workloads.queue("kumulus-probe", NAMESPACE, {"cpu": "1"})
     path = f"/apis/{flavor['apiVersion']}/resourceflavors"
     while True:

@@ -1,7 +1,7 @@
 """Workloads for Kueue: Jobs that wait in a LocalQueue until its ClusterQueue's quota has room for all of their pods.
 
-Kueue admits; the cluster's own scheduler then places each pod by itself. Quota is counted, nodes are not: where free
-resources lie scattered, an admitted Job may still run in part.
+Kueue admits Jobs; the cluster's own scheduler then places each pod separately. Kueue counts quota, not nodes: if free
+resources are fragmented, only some pods of an admitted Job may run.
 Source: kueue.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/reference/kueue.v1beta2.
 """
 
@@ -22,7 +22,7 @@ _MANAGED = ("Job", "JobSet")
 
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
-    """See ``workloads.gang``: one Job or JobSet is a gang by itself, and there is no object for it."""
+    """See ``workloads.gang``: a single Job or JobSet is a gang by itself, without a further object."""
     if len(workloads) != 1:
         raise SchedulerError(f"gang {name!r}: kueue admits one Job or JobSet at a time\n  Write one of them per gang")
     found = templates.size(templates.copied(workloads))
@@ -37,7 +37,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
 def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
     """See :func:`kumulus.schedulers.workloads.single`.
 
-    The Job is made suspended; Kueue would do so itself, but a Job made while Kueue is down would run without it.
+    The Job is created suspended: Kueue would suspend it, but a Job created while Kueue is down would run unadmitted.
     """
     (made,) = templates.copied([workload])
     if made.get("kind") not in _MANAGED:
@@ -62,7 +62,7 @@ def queue(
     Args:
         name: of all three.
         namespace: of the LocalQueue.
-        quota: every resource that a Job may request: a Job that requests another one is never admitted.
+        quota: for every resource that Jobs may request; a Job that requests another resource is never admitted.
         node_labels: of the flavor: admitted Jobs get them as a node selector.
         tolerations: of the flavor: admitted Jobs get them too.
     """

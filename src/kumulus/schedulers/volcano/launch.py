@@ -1,6 +1,6 @@
 """Volcano: its scheduler and its controller-manager.
 
-Its webhooks are left out: they fill in defaults, which our manifests have, and refuse mistakes.
+Its webhooks are left out: they fill in defaults, which our manifests have, and reject invalid objects.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kumulus.schedulers.volcano import workloads
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-# Those whose kinds are among the definitions: job flows and shards are not.
+# The controllers whose kinds are among the definitions: job flows and shards are not.
 _CONTROLLERS = "+gc-controller,+job-controller,+pg-controller,+queue-controller"
 _PERIOD_SECONDS = 1
-"""Between two scheduling cycles: Volcano's own default, and the least that a pod waits on average is half of it."""
+"""Between two scheduling cycles: Volcano's own default. A pod waits at least half of it on average."""
 _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
@@ -28,7 +28,7 @@ def plan(request: Request) -> Plan:
     """See :class:`Plan`.
 
     Raises:
-        SchedulerError: a program is not there, or the configuration cannot be used.
+        SchedulerError: a program is missing, or the configuration cannot be used.
     """
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
@@ -45,7 +45,7 @@ def plan(request: Request) -> Plan:
         "volcano-scheduler": (
             f"--scheduler-conf={file}",
             f"--schedule-period={_PERIOD_SECONDS}s",
-            # A wrong configuration is an error rather than a silent return to the default one.
+            # An invalid configuration is an error, rather than silently replaced by the default one.
             "--disable-default-scheduler-config=true",
             "--cache-dumper=false",
         ),
@@ -64,7 +64,7 @@ def plan(request: Request) -> Plan:
                     f"--healthz-address=127.0.0.1:{health}",
                     f"--listen-address=127.0.0.1:{metrics}",
                 ),
-                # It makes a socket for changing its log level, in /tmp unless set otherwise.
+                # The program creates a socket for changing its log level, in /tmp by default.
                 environment={"DEBUG_SOCKET_DIR": str(request.directory)},
                 ready=f"http://127.0.0.1:{health}/healthz",
             )
@@ -75,7 +75,7 @@ def plan(request: Request) -> Plan:
         scheduler_names=(scheduler.scheduler_name,),
         settings={"clientQPS": CLIENT_QPS, "clientBurst": CLIENT_BURST, "schedulePeriodSeconds": _PERIOD_SECONDS},
         files={file.name: _configuration(request, file.name)},
-        # The scheduler would make both queues itself; made here, they are known to be ours.
+        # The scheduler would create both queues itself; created here, they carry our label.
         objects=[
             *definitions.crds(scheduler.name),
             *(manifest for name in ("root", workloads.DEFAULT_QUEUE) for manifest in workloads.queue(name, "", {})),
@@ -97,7 +97,7 @@ def _configuration(request: Request, name: str) -> str:
 
 
 async def _default_queue_open(client: Client) -> None:
-    """The controller opens the queue; before, the scheduler would not take anything in."""
+    """Wait until the controller has opened the queue; before, the scheduler would not admit anything."""
     while True:
         queue = await client.get(f"{_QUEUES}/{workloads.DEFAULT_QUEUE}")
         if queue.get("status", {}).get("state") == "Open":

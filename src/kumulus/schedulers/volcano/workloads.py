@@ -27,7 +27,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
         "metadata": {"name": name, "namespace": templates.namespace(members[0])},
         "spec": {
             "minMember": minimum,
-            # Without it Volcano takes gangs into its queue that could never fit, and looks at them in every cycle.
+            # Without this, Volcano admits gangs to its queue that could never fit, and tries them in every cycle.
             "minResources": templates.total_requests(members, minimum),
             "queue": queue or DEFAULT_QUEUE,
         },
@@ -42,7 +42,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
 
 
 def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
-    """See :func:`kumulus.schedulers.workloads.single`: Volcano's controller makes a PodGroup of one for it."""
+    """See :func:`kumulus.schedulers.workloads.single`: Volcano's controller creates a PodGroup for it."""
     (made,) = templates.copied([workload])
     templates.assign([made], SCHEDULER_NAME)
     if queue:

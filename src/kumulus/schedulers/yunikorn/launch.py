@@ -19,7 +19,7 @@ def plan(request: Request) -> Plan:
     """See :class:`Plan`.
 
     Raises:
-        SchedulerError: the program is not there, or the configuration cannot be used.
+        SchedulerError: the program is missing, or the configuration cannot be used.
     """
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
@@ -51,7 +51,7 @@ def plan(request: Request) -> Plan:
 
 
 def _data(request: Request) -> dict[str, str]:
-    """What its ConfigMap has: `queues.yaml` and settings such as `service.schedulingInterval`."""
+    """The data of its ConfigMap: `queues.yaml` and settings such as `service.schedulingInterval`."""
     defaults = {"kubernetes.qps": str(CLIENT_QPS), "kubernetes.burst": str(CLIENT_BURST)}
     if request.config is None:
         return {**defaults, _QUEUES: workloads.queues({})}

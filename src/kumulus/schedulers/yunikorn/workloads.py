@@ -1,6 +1,7 @@
 """Workloads for YuniKorn: applications by label, gangs by task groups in annotations, hierarchical queues.
 
-YuniKorn holds a gang's place with placeholder pods of its own and replaces them by the real ones once all have a node.
+YuniKorn reserves nodes for a gang with its own placeholder pods, and replaces them by the real ones once all have a
+node.
 Source: yunikorn.apache.org/docs/user_guide/gang_scheduling and …/labels_and_annotations_in_yunikorn.
 """
 
@@ -19,7 +20,7 @@ SCHEDULER_NAME = "yunikorn"
 DEFAULT_QUEUE = "root.default"
 _PREFIX = "yunikorn.apache.org"
 _PLACEHOLDER_TIMEOUT_SECONDS = 86400
-"""Until a gang that does not fit is given up: longer than any experiment, since others wait without end too."""
+"""Until a gang that does not fit fails: longer than any experiment, since gangs of other schedulers wait forever."""
 
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
@@ -45,7 +46,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
 
 
 def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
-    """See :func:`kumulus.schedulers.workloads.single`: an application of its own."""
+    """See :func:`kumulus.schedulers.workloads.single`: the workload is an application of its own."""
     (made,) = templates.copied([workload])
     for template, _ in templates.templates(made):
         _belong(template, str(made["metadata"]["name"]), queue)
@@ -54,12 +55,12 @@ def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
 
 
 def queues(quotas: Mapping[str, Mapping[str, str]]) -> str:
-    """The configuration `queues.yaml` with some queues, for `process.start(…, config=…)`.
+    """The configuration `queues.yaml` with the given queues, for `process.start(…, config=…)`.
 
-    Workloads may name other queues too: these are made when first used, without a quota.
+    Workloads may name other queues too: these are created when first used, without a quota.
 
     Args:
-        quotas: for each queue below `root`, such as `research`, the most it may use; {} without a limit.
+        quotas: for each queue below `root`, such as `research`, the most it may use; {} for no limit.
     """
     children = []
     for name, quota in quotas.items():
@@ -82,7 +83,7 @@ def _task_group(name: str, members: int, template: Manifest) -> dict[str, Any]:
         "minMember": members,
         "minResource": templates.written(templates.requests(template)),
     }
-    # A placeholder has to be able to stand where the real pod will.
+    # A placeholder must fit on the same nodes as the real pod.
     for field in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"):
         if spec.get(field):
             group[field] = spec[field]

@@ -48,13 +48,13 @@ _MEANINGS: Mapping[str, str] = {
     "uniform": "Evenly spread between two durations.",
     "normal": "Spread around a mean; what would be below 0 is 0.",
     "lognormal": "Spread around a median, with a long tail.",
-    "exponential": "Spread as the times between things that happen at random.",
+    "exponential": "Distributed like the times between random events.",
     "value": "How long it takes.",
     "from": "The shortest.",
     "to": "The longest.",
     "mean": "The mean.",
     "median": "The median.",
-    "sigma": "The standard deviation; with lognormal that of the logarithm, a plain number.",
+    "sigma": "The standard deviation; for lognormal, that of the logarithm, a plain number.",
 }
 
 
@@ -79,7 +79,7 @@ def _usage(amount: Schema) -> Schema:
     curve = {"type": "array", "minItems": 1, "items": _only(point, required=list(point))}
     ways = {
         "range": described(_only(spread, required=list(spread)), "Each reading is drawn between two amounts."),
-        "curve": described(curve, "Points in the order of their ages, lines between them, the last one from then on."),
+        "curve": described(curve, "Points ordered by age, joined by lines; the last one holds from then on."),
     }
     return {"anyOf": [amount, _only(ways, minProperties=1, maxProperties=1)]}
 

@@ -63,10 +63,10 @@ def _several(cluster: Schema) -> dict[str, Schema]:
     )
     return {
         _MEMBER: {
-            "description": "A cluster, or several that are alike: `name`, `count`, and whatever `cluster` may say.",
+            "description": "A cluster, or several that are alike: `name`, `count`, and the fields of `cluster`.",
             **closed({**member["properties"], **own}, ("name",)),
         },
-        _DEFAULTS: {"description": "Whatever `cluster` may say, but a name.", **closed(shared)},
+        _DEFAULTS: {"description": "Everything that `cluster` may have, except a name.", **closed(shared)},
     }
 
 
@@ -92,7 +92,7 @@ def _config() -> Schema:
             ],
         },
         "defaults": {
-            "description": "What the clusters of kumulus:clusters share; each one's own is laid on it.",
+            "description": "What the clusters of kumulus:clusters share; each cluster's own settings override it.",
             "anyOf": [ref(_DEFAULTS), {"type": "string"}, NULL],
         },
         "hub": {
@@ -123,14 +123,14 @@ def _config() -> Schema:
             "examples": ["prices.yaml"],
         },
         "nodes": {
-            "description": "A JSON file with the nodes' names by group and zone, where there are too many for the "
+            "description": "A JSON file with the nodes' names by group and zone, if there are too many for the "
             "stack's file (docs/fleets.md).",
             "type": ["string", "null"],
             "pattern": r"\S",
             "examples": ["stacks/mine.nodes.json"],
         },
         "moveHere": {
-            "description": "Make a cluster here again that is on another machine, or was where the project was before; "
+            "description": "Recreate here a cluster that is on another machine, or at the project's former place; "
             "what others have put into it is lost.",
             "enum": [True, False, "true", "false", None],
             "default": False,
