@@ -1,4 +1,4 @@
-"""From a workload and what may be had to the fleet to have: solved, placed pod by pod, and mended where it must be."""
+"""The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from kumulus.advise.placing import place
 from kumulus.advise.programme import Programme
 
 _ROUNDS = 40
-# An order of the pods that takes so much more than the best so far will not catch up when nodes are taken away again.
+# If an order of the pods costs this much more than the best so far, removing unneeded nodes will not make up for it.
 _HOPELESS = 1.25
-# A packing that only one draw among equal nodes finds would be luck.
+# A packing found with only one random choice among equal nodes would be luck.
 _SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The fleet to have.
+    """The advised fleet.
 
     Args:
         nodes: how many of each offer, none of them 0.
-        packed: US dollars for an hour of the best packing, before pods were placed one by one.
-        bound: US dollars for an hour that no fleet costs less than.
-        pods: of the workload.
-        unmodelled: rules between pods that the scheduler alone keeps.
-        unpriced: types that have no price and were not looked at.
-        any_zone: whether no pod minds in which zone it is.
-        order: by what the pods are ordered, one of :data:`kumulus.advise.demand.ORDERS`.
-        in_file_order: how many pods find no node when they come as the files have them, and not the largest first.
+        packed: US dollars per hour of the best packing, before pods were placed one by one.
+        bound: lower bound of the price of any fleet, in US dollars per hour.
+        pods: how many pods the workload has.
+        unmodelled: rules between pods that only the scheduler enforces.
+        unpriced: types that have no price and were not considered.
+        any_zone: whether no pod is restricted to a zone.
+        order: how the pods are ordered, one of :data:`kumulus.advise.demand.ORDERS`.
+        in_file_order: how many pods find no node in the files' order, rather than the largest first.
     """
 
     nodes: tuple[tuple[Offer, int], ...]
@@ -46,21 +46,21 @@ class Advice:
 
     @property
     def hourly(self) -> float:
-        """What the fleet costs, in US dollars for an hour."""
+        """The price of the fleet, in US dollars per hour."""
         return sum(number * offer.hourly for offer, number in self.nodes)
 
     @property
     def gap(self) -> float:
-        """How far the fleet is above the bound at most, as a share of that."""
+        """How far the fleet's price is above the bound, as a fraction of the bound."""
         return self.hourly / self.bound - 1 if self.bound > 0 else 0.0
 
 
 def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: float = 20.0) -> Advice:
-    """The fleet of the least cost on which a scheduler places every pod.
+    """The cheapest fleet on which a scheduler places every pod.
 
     Args:
         demand: the workload.
-        offers: what there is to choose from.
+        offers: the machines to choose from.
         most_types: how many types the fleet may have.
         seconds: how long each of the programme's two parts may take.
 
@@ -99,7 +99,7 @@ def _best_ordered(
 ) -> tuple[list[int], str]:
     """The cheapest fleet that fits the pods in one of several orders, with the order's name.
 
-    The order that leaves the fewest pods over on the packed fleet is tried first, and the others while they may win.
+    The order with the fewest pods left over on the packed fleet is tried first; the others only while they may win.
     """
     orders: dict[str, Demand] = {}
     for by in ORDERS:
@@ -121,20 +121,20 @@ def _best_ordered(
 def _placed(
     offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float, limit: float
 ) -> list[int] | None:
-    """Nodes added until every pod finds one, placed one by one; then taken away again where they are not needed.
+    """Add nodes until every pod, placed one by one, finds one; then remove nodes that are not needed.
 
-    None where that would cost more than a limit, or nodes were added too often.
+    None if that would cost more than a limit, or nodes were added too often.
     """
     shapes = demand.shapes
     for _ in range(_ROUNDS):
-        # Of each shape, the most that any draw leaves over.
+        # For each shape, the most pods that any seed leaves over.
         pending = tuple(map(max, zip(*(place(offers, nodes, shapes, seed).pending for seed in _SEEDS), strict=True)))
         if not any(pending):
             return _trimmed(offers, nodes, demand)
         if _cost(offers, nodes) > limit:
             return None
         over = [replace(shape, count=number) for shape, number in zip(shapes, pending, strict=True) if number]
-        # More of the types that are there already; a further one only where the fleet may have it.
+        # More of the types in the fleet; a further type only if the fleet may have one.
         kinds = {offer.kind for offer, number in zip(offers, nodes, strict=True) if number}
         mine = [at for at, offer in enumerate(offers) if offer.kind in kinds or len(kinds) < most_types]
         room = most_types if len(kinds) >= most_types else most_types - len(kinds)
@@ -146,7 +146,7 @@ def _placed(
 
 
 def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]:
-    """The fleet without nodes that no draw needs, the dearest tried first: one, then twice as many as the last time."""
+    """The fleet without nodes that no seed needs, the most expensive first: one, then twice as many each time."""
     for at in sorted(range(len(offers)), key=lambda at: -offers[at].hourly):
         step = 1
         while nodes[at] and step:

@@ -16,11 +16,11 @@ _FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": 
 
 
 def lines(advice: Advice, zones: Sequence[str]) -> Iterator[str]:
-    """The advice for a terminal; what is not YAML is a comment, so that all of it can be pasted.
+    """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted.
 
     Args:
-        advice: which one.
-        zones: those asked for, over which nodes are spread where no pod minds.
+        advice: the advice.
+        zones: the zones asked for, over which nodes are spread if no pod is restricted to a zone.
     """
     nodes = sum(number for _, number in advice.nodes)
     yield f"# {advice.pods:,} pods on {nodes:,} nodes of {len({offer.kind for offer, _ in advice.nodes})} types"

@@ -1,4 +1,4 @@
-"""What a workload asks for: its pods, alike ones together, as amounts that a solver and a placement can add up."""
+"""A workload's requests: its pods, grouped by shape, as amounts that a solver and a placement can add up."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
 
 Object = Mapping[str, Any]
 HOST = "kubernetes.io/hostname"
-# What amounts are counted in, so that they are whole and stay small enough for a solver: thousandths of a core, MiB.
+# Units that keep amounts whole and small enough for a solver: thousandths of a core, MiB.
 _UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO << 20}
-# What every machine has.
+# Resources that every machine has.
 _EVERYWHERE = {"pods", "cpu", "memory", "ephemeral-storage"}
-# What of a pod's spec a scheduler looks at besides its requests.
+# The fields of a pod's spec that a scheduler considers besides its requests.
 _RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
-# Rules between pods other than "one on each node" are the scheduler's alone.
+# Rules between pods, which are left to the scheduler except for "one on each node".
 _LEFT = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Pods that are alike for a scheduler.
+    """Pods that are the same for a scheduler.
 
     Args:
-        name: of the first workload that has such pods.
+        name: the first workload with such pods.
         wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in MiB.
         count: how many pods.
-        spec: what of the pod's spec says where it may stand.
+        spec: the part of the pod's spec that says where it may run.
         alone: whether no two of them may be on one node.
-        labels: those of the pods, where rules may select them.
+        labels: those of the pods, if rules may select them.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Demand:
 
     Args:
         shapes: its pods, in the order in which they are created.
-        everywhere: amounts that each node needs for itself: the pods of DaemonSets.
+        everywhere: amounts that each node needs for the pods of DaemonSets.
         unmodelled: rules between pods that are left to the scheduler, by name.
-        whole: the pods once more, with all their rules, those that are left to the scheduler among them.
+        whole: the pods again, with all their rules, including those that are left to the scheduler.
     """
 
     shapes: tuple[Shape, ...]
@@ -62,25 +62,25 @@ class Demand:
 
     @property
     def pods(self) -> int:
-        """How many pods there are, those of DaemonSets apart."""
+        """How many pods there are, without those of DaemonSets."""
         return sum(shape.count for shape in self.shapes)
 
 
 ORDERS = ("share", "cpu", "memory")
-"""By what pods may be ordered, see :func:`largest_first`."""
+"""How pods may be ordered, see :func:`largest_first`."""
 
 
 def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ...]:
-    """Shapes in an order in which a scheduler packs them well: those that ask for the most come first.
+    """Shapes in an order in which a scheduler packs them well: those that request the most come first.
 
-    Before all others come those that ask for what only some machines have, such as GPUs: the scheduler spreads the
-    others over these machines, too, and leaves no CPUs to go with the GPUs.
+    Pods that request what only some machines have, such as GPUs, come before all others: the scheduler would spread the
+    others over these machines, too, and leave no CPUs to go with the GPUs.
 
     Args:
         shapes: the pods.
-        by: `share` for the most of anything, measured by the most that any of them asks for, so that no unit decides;
-            or, after what only some machines have, the one resource that is to decide: where that runs short first,
-            pods that ask for little of it and much of something else would come before those for which it is kept.
+        by: `share` for the largest request of any resource, relative to the largest one of any shape, so that units do
+            not matter; or the resource that decides after those that only some machines have. If that runs short first,
+            `share` would put pods that need little of it and much of another before those that need much of it.
     """
     known = list(shapes)
     most: dict[str, int] = {}
@@ -100,32 +100,32 @@ def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ..
 
 
 def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
-    """A quantity in whole units of this room.
+    """A quantity in the whole units of this package.
 
     Args:
         resource: which one.
         quantity: how much of it.
-        up: whether a part of a unit counts as a whole one, as of a request; of a capacity it counts as none.
+        up: whether to round up, as for a request; a capacity is rounded down.
     """
     unit = _UNITS.get(resource, NANO)
     return -(-quantity.nanos // unit) if up else quantity.nanos // unit
 
 
 def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Object] = ()) -> Demand:
-    """A demand of pods.
+    """The demand of some pods.
 
     Args:
-        pods: what each is called, its spec, its labels, and how many there are.
+        pods: the name, spec, labels and number of each kind of pod.
         daemons: the specs of pods that run once on each node.
 
     Raises:
-        Unadvisable: there are none, or a request is none.
+        Unadvisable: there are no pods, or a request is invalid.
     """
     shapes: dict[str, Shape] = {}
     whole: dict[str, Shape] = {}
     left: set[str] = set()
     pods = list(pods)
-    # Where nothing selects pods, those that differ in their labels alone are alike.
+    # If no rule selects pods, those that differ only in their labels are the same.
     selected = any(
         rule in each for _, spec, _, _ in pods for each in (spec, spec.get("affinity") or {}) for rule in _LEFT
     )
@@ -176,7 +176,7 @@ def _wants(name: str, spec: Object) -> dict[str, int]:
 
 
 def _defaulted(spec: Object) -> Object:
-    """The spec with limits in the place of requests that it does not give, as the API server has it."""
+    """The spec with missing requests set to the limits, as the API server does it."""
 
     def with_requests(container: Object) -> Object:
         resources = container.get("resources") or {}
@@ -190,7 +190,7 @@ def _defaulted(spec: Object) -> Object:
 
 
 def _alone(spec: Object, labels: Object) -> tuple[bool, set[str]]:
-    """Whether a pod keeps its like off its node, and which of its rules between pods are others than that."""
+    """Whether a pod allows no other of its kind on its node, and which other rules between pods it has."""
     affinity = spec.get("affinity") or {}
     terms = (affinity.get("podAntiAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
     own = [term for term in terms if term.get("topologyKey") == HOST and _selects(term.get("labelSelector"), labels)]

@@ -1,6 +1,6 @@
-"""Whether a pod may stand on a node by its node selector and required node affinity, as the scheduler matches them.
+"""Whether a pod's node selector and required node affinity allow a node, as the scheduler matches them.
 
-Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Terms are alternatives, expressions of a term all hold.
+Source: k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Terms are alternatives; all expressions of a term hold.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def allowed(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels takes a pod.
+    """Whether a pod may run on a node with these labels.
 
     Args:
-        spec: `nodeSelector`, and as `nodeAffinity` its required node selector.
+        spec: its `nodeSelector`, and its required node affinity as `nodeAffinity`.
         labels: the node's.
     """
     if any(labels.get(key) != str(value) for key, value in (spec.get("nodeSelector") or {}).items()):
@@ -26,7 +26,7 @@ def allowed(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 def _term(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     expressions = term.get("matchExpressions") or []
-    # A node that is not there yet has no name to match, and a term without expressions matches nothing.
+    # A node that does not exist yet has no name to match, and a term without expressions matches nothing.
     if term.get("matchFields") or not expressions:
         return False
     return all(_expression(each, labels.get(str(each.get("key")))) for each in expressions)

@@ -1,4 +1,4 @@
-"""The machines to choose from: instance types, what they hold, what they cost, where they stand."""
+"""The machines to choose from: instance types, their capacity, price and zone."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 
 DEFAULT_ZONES = {"aws": "us-east-1a", "gcp": "us-central1-a", "azure": "eastus-1"}
-"""Where machines stand unless it is said: a zone in a region of each cloud that the catalog has prices of."""
+"""The default zone of machines: one of each cloud, in a region that the catalog has prices for."""
 
 OWN_LABELS = (CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
-"""Labels that a node group's placement gives, and no template."""
+"""Labels that come from a node group's placement, not from its template."""
 # Pods of manifests do not tolerate KWOK's taint.
 _UNTAINTED: dict[str, Any] = {"nodeTemplate": {"taints": []}}
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A machine that can be had, as often as it is wanted.
+    """A machine that can be used in any number.
 
     Args:
         kind: its instance type.
-        zone: where it stands.
-        hourly: US dollars for an hour.
-        has: what pods can have of it, in the units of :class:`kumulus.advise.demand.Shape`.
+        zone: its zone.
+        hourly: US dollars per hour.
+        has: its allocatable amounts, in the units of :class:`kumulus.advise.demand.Shape`.
         labels: of its node.
-        group: of a stack file's node group for it, all but its name and placement.
+        group: a stack file's node group for it, without name and placement.
     """
 
     kind: str
@@ -55,18 +55,18 @@ class Offer:
     group: Mapping[str, Any] = field(default_factory=dict)
 
     def takes(self, shape: Shape) -> bool:
-        """Whether a pod may stand on such a node, and fits on an empty one."""
+        """Whether a pod may run on such a node, and fits on an empty one."""
         fits = all(self.has.get(resource, 0) >= much for resource, much in shape.wants.items())
         return fits and allowed(shape.spec, self.labels)
 
 
 @dataclass(frozen=True)
 class Offers:
-    """What there is to choose from.
+    """The machines to choose from.
 
     Args:
         found: the machines.
-        unpriced: types that were asked for, or looked at, and have no price there.
+        unpriced: types that were asked for or considered, but have no price there.
     """
 
     found: tuple[Offer, ...]
@@ -77,13 +77,13 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
     """Instance types of the catalog.
 
     Args:
-        types: which; none for all that have a price in the zones' regions.
-        zones: where; none for a zone of the first type's cloud, or of Google's.
+        types: their names; none for all types with a price in the zones' regions.
+        zones: their zones; none for a zone of the first type's cloud, or of Google's.
         prices: what they cost.
-        spot: whether spot machines are meant.
+        spot: whether to use spot machines.
 
     Raises:
-        Unadvisable: a type is unknown, a zone tells no region, or none has a price.
+        Unadvisable: a type is unknown, or no type has a price.
     """
     known = instance_types()
     for kind in types:
@@ -113,16 +113,16 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
 
 
 def of_pools(given: Iterable[Pool], prices: Prices, region: str = "", *, spot: bool = False) -> Offers:
-    """The node groups of a stack, each as often as it is wanted.
+    """The node groups of a stack, each with any number of nodes.
 
     Args:
         given: its pools.
         prices: what their types cost.
-        region: whose prices hold for nodes that do not say their region.
-        spot: whether spot machines are meant.
+        region: the region for the prices of nodes without one.
+        spot: whether to use spot machines.
 
     Raises:
-        Unadvisable: none has a price.
+        Unadvisable: no group has a price.
     """
     found, unpriced = [], []
     for pool in given:
@@ -143,7 +143,7 @@ def of_pools(given: Iterable[Pool], prices: Prices, region: str = "", *, spot: b
 
 
 def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offer]:
-    """The offers with what each node needs for itself taken off; those that have not even that are left out."""
+    """The offers minus what each node needs for itself; those that do not have that much are left out."""
     found = []
     for offer in offers:
         left = {resource: much - everywhere.get(resource, 0) for resource, much in offer.has.items()}
@@ -153,15 +153,15 @@ def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offe
 
 
 def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()) -> list[Offer]:
-    """The offers that some pod can use, one zone for all where no pod tells zones apart.
+    """The offers that some pod can use; only one zone of each if no pod is restricted to a zone.
 
     Args:
         offers: the machines.
         demand: the workload.
-        unpriced: types without a price, which may be what is missing.
+        unpriced: types without a price, for the error message.
 
     Raises:
-        Unadvisable: a pod fits on none.
+        Unadvisable: a pod fits on no offer.
     """
     for shape in demand.shapes:
         if not any(offer.takes(shape) for offer in offers):
@@ -182,12 +182,12 @@ def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()
 
 
 def zonal(demand: Demand) -> bool:
-    """Whether a pod minds in which zone it is."""
+    """Whether a pod's rules refer to zones."""
     return any(ZONE_LABEL in repr(shape.spec) for shape in demand.shapes)
 
 
 def _pool(kind: InstanceType, zone: str) -> Pool:
-    """A pool of one node of a type, as a stack file that names the type would have it."""
+    """A pool with one node of a type, as a stack file that names the type defines it."""
     group = {
         "name": "x",
         "instanceType": kind.name,

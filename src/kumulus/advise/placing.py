@@ -1,8 +1,8 @@
-"""Placing pods one by one as kube-scheduler does by default: a packing that exists is not one that it finds.
+"""Placing pods one by one as kube-scheduler does by default, since it may not find a packing that exists.
 
-The scores are those of NodeResourcesFit with LeastAllocated and of NodeResourcesBalancedAllocation, equal ones drawn.
+The scores are those of NodeResourcesFit with LeastAllocated and of NodeResourcesBalancedAllocation; ties are random.
 Source: k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, least_allocated.go and balanced_allocation.go.
-The offline runs of experiments place by policies for GPUs and know neither selectors nor how many pods a node takes.
+Offline runs of experiments place by policies for GPUs, and know neither selectors nor the limit of pods on a node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kumulus.advise.demand import Shape
 from kumulus.advise.offers import Offer
 
 _SCORED = ("cpu", "memory")
-# What the scheduler counts, in scores, for a container that requests nothing: 100m and 200 MiB.
+# What the scheduler's scores assume for a container that requests nothing: 100m and 200 MiB.
 _LEAST = {"cpu": 100, "memory": 200}
 # Below every score.
 _NONE = -1.0
@@ -26,11 +26,11 @@ _NONE = -1.0
 
 @dataclass(frozen=True)
 class Packing:
-    """What became of the pods.
+    """The result of placing pods.
 
     Args:
         pending: how many of each shape found no node.
-        used: how many nodes have a pod.
+        used: how many nodes have pods.
     """
 
     pending: tuple[int, ...]
@@ -38,13 +38,13 @@ class Packing:
 
 
 def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Packing:
-    """Place pods, the shapes one after the other, as files have them.
+    """Place pods, one shape after the other, in the given order.
 
     Args:
         offers: the machines.
         nodes: how many of each there are.
         shapes: the pods.
-        seed: of the draw among equal nodes.
+        seed: for the random choice among equal nodes.
     """
     kinds = np.repeat(np.arange(len(offers)), nodes)
     resources = sorted({resource for shape in shapes for resource in shape.wants} | set(_SCORED))
@@ -61,7 +61,7 @@ def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape]
         weight = np.array([shape.wants.get(resource) or _LEAST[resource] for resource in _SCORED], dtype=float)
         open_to = np.array([offer.takes(shape) for offer in offers])[kinds]
         fitting = open_to & (free >= wants).all(axis=1)
-        # Only the node that took the last pod has another score for the next one like it.
+        # Among pods of one shape, only the score of the node that took the last pod changes.
         scores = np.where(fitting, _scores(counted + weight, there), _NONE)
         left = shape.count
         while left and (top := scores.max(initial=_NONE)) > _NONE:

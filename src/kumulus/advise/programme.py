@@ -1,8 +1,8 @@
-"""The integer programme: how many nodes with which pods on them cost the least, and what no fleet can cost less than.
+"""The integer programme: the cheapest set of nodes with pods on them, and a lower bound of the price of any fleet.
 
-A column is a node of an offer with pods that fit on it, so that a solution is a packing and not a sum that adds up.
-Columns are made where they pay (column generation): the linear programme over all that there could be is the lower
-bound. Source: Gilmore and Gomory 1961 for columns, Farley 1990 for the bound before the last of them is found.
+A column is a node of an offer with pods that fit on it, so a solution is a packing, not just sums that add up.
+Columns are generated where they pay (column generation): the linear programme over all possible columns gives the
+lower bound. Source: Gilmore and Gomory 1961 for columns, Farley 1990 for the bound before the last column is found.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kumulus.advise.offers import Offer
 from kumulus.advise.solver import Row, solve
 
 _EPSILON = 1e-7
-# So few sets of pods on a node can all be looked at: the programme over them has no gap but its own.
+# Up to this many sets of pods on a node are all enumerated: then only the solver's own gap remains.
 _MOST_LISTED = 3000
 _GOOD_ENOUGH = 1e-4
 
@@ -27,7 +27,7 @@ class Column:
     """A node with pods on it.
 
     Args:
-        offer: which offer, by its place.
+        offer: the index of the offer.
         pods: how many of each shape.
     """
 
@@ -40,8 +40,8 @@ class Solution:
     """The fleet found.
 
     Args:
-        columns: nodes with their pods, each with how often it is wanted.
-        bound: US dollars for an hour that no fleet can cost less than.
+        columns: nodes with their pods, each with the number of such nodes.
+        bound: lower bound of the price of any fleet, in US dollars per hour.
     """
 
     columns: tuple[tuple[Column, int], ...]
@@ -49,13 +49,13 @@ class Solution:
 
 
 class Programme:
-    """A workload and what it may run on.
+    """A workload and the machines it may run on.
 
     Args:
         offers: the machines.
         shapes: the pods; each fits on some offer.
         most_types: how many different types the fleet may have.
-        seconds: how long to look for columns, and again for whole numbers.
+        seconds: how long to look for columns, and then again for an integer solution.
     """
 
     def __init__(self, offers: Sequence[Offer], shapes: Sequence[Shape], most_types: int, seconds: float) -> None:
@@ -65,7 +65,7 @@ class Programme:
         self._columns: dict[Column, None] = {}
 
     def solve(self) -> Solution:
-        """The fleet that costs the least, of the columns that were made."""
+        """The cheapest fleet that can be made of the generated columns."""
         for offer, most in enumerate(self._most):
             for shape, number in enumerate(most):
                 if number:
@@ -77,14 +77,14 @@ class Programme:
         return Solution(self._whole(), max(bound, self._by_sums()))
 
     def _alone(self, offer: Offer, shape: Shape) -> int:
-        """How many pods of a shape fit on an empty node, of as many as there are."""
+        """How many pods of a shape fit on an empty node, at most as many as there are."""
         if not offer.takes(shape):
             return 0
         number = min(offer.has[resource] // much for resource, much in shape.wants.items())
         return min(number, 1 if shape.alone else number, shape.count)
 
     def _relaxed(self, *, complete: bool) -> float:
-        """Make columns until none pays, or the time is over; returns the lower bound."""
+        """Generate columns until none pays, or the time is up; returns the lower bound."""
         deadline, best = time.monotonic() + self._seconds, 0.0
         while True:
             columns = list(self._columns)
@@ -100,7 +100,7 @@ class Programme:
                 if value > 0:
                     worth = min(worth, hourly / value)
             if exact:
-                # Prices for pods that no column is underpaid by bound what any fleet costs.
+                # Scaled so that no column's pods are worth more than its price, the duals bound the price of any fleet.
                 paid = sum(dual * wanted for dual, wanted in zip(found.duals, self._demand, strict=True))
                 best = max(best, worth * paid)
             before = len(self._columns)
@@ -129,11 +129,11 @@ class Programme:
         pods = [0] * len(most)
         for at, shape in enumerate(can):
             pods[shape] = round(found.values[at])
-        # What the solver proved is the worth that the bound may count on, where its answer is not known to be the best.
+        # If the answer may not be optimal, the bound can rely only on the worth that the solver has proven.
         return tuple(pods), -found.proven
 
     def _whole(self) -> tuple[tuple[Column, int], ...]:
-        """Whole numbers of the columns made."""
+        """The best integer numbers of the generated columns."""
         columns = list(self._columns)
         costs = [self._offers[column.offer].hourly for column in columns]
         rows = self._covering(columns)
@@ -143,7 +143,7 @@ class Programme:
         ]
         kinds = sorted({offer.kind for offer in self._offers})
         if len(kinds) > self._most_types:
-            # One switch for each type: its columns are used where it is on, and so many are on at most.
+            # One switch for each type: its columns are used only if it is on, and the number of switches is limited.
             costs += [0.0] * len(kinds)
             upper_of = dict(zip(range(len(columns)), upper, strict=True))
             for index, column in enumerate(columns):
@@ -157,14 +157,14 @@ class Programme:
         )
 
     def _covering(self, columns: Sequence[Column]) -> list[Row]:
-        """Every pod is on a node: of each shape, so many at least."""
+        """The rows that put every pod on a node: for each shape, at least its count."""
         return [
             ({at: float(column.pods[shape]) for at, column in enumerate(columns) if column.pods[shape]}, float(wanted))
             for shape, wanted in enumerate(self._demand)
         ]
 
     def _by_sums(self) -> float:
-        """The bound of what nodes hold altogether, by type: weaker, and there however many shapes there are."""
+        """The lower bound from the total capacity of each type: weaker, but available for any number of shapes."""
         pairs = [(offer, shape) for offer, most in enumerate(self._most) for shape, number in enumerate(most) if number]
         place = {pair: len(self._offers) + index for index, pair in enumerate(pairs)}
         costs = [offer.hourly for offer in self._offers] + [0.0] * len(pairs)
@@ -179,7 +179,7 @@ class Programme:
         return solve(costs, rows).value
 
     def _all(self) -> list[Column] | None:
-        """Every column that is not part of another; None where there are too many."""
+        """Every column that is not part of another; None if there are too many."""
         found: list[Column] = []
         for offer in range(len(self._offers)):
             some = list(itertools.islice(self._maximal(offer), _MOST_LISTED + 1))
@@ -206,7 +206,7 @@ class Programme:
                 rest = {resource: much - number * wants[shape].get(resource, 0) for resource, much in left.items()}
                 yield from extend(shape + 1, (*chosen, number), rest)
 
-        # So many shapes are never few sets, and the walk over them would be long.
+        # This many shapes always have too many sets, and enumerating them would take long.
         if sum(1 for number in most if number) > 8:
             yield from itertools.repeat(_only(len(most), 0, 0), _MOST_LISTED + 1)
         else:

@@ -1,4 +1,4 @@
-"""HiGHS for linear and integer programmes that are minimised over columns from 0 up; nothing else knows its calls."""
+"""HiGHS, for minimising linear and integer programmes over columns from 0 up; no other module calls it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Solved:
     """A solution.
 
     Args:
-        values: of the columns.
-        value: what they cost altogether.
-        proven: what no solution costs less than.
-        duals: of the rows, of a linear programme.
+        values: those of the columns.
+        value: their total cost.
+        proven: a lower bound of the cost of any solution.
+        duals: those of the rows, for a linear programme.
     """
 
     values: Sequence[float]
@@ -40,14 +40,14 @@ def solve(
     whole: bool = False,
     seconds: float = 60.0,
 ) -> Solved:
-    """Minimise what the columns cost, where every row's sum is at least as much as it says.
+    """Minimise the cost of the columns so that every row's sum reaches its minimum.
 
     Args:
-        costs: of each column, for one.
-        rows: what has to hold.
-        upper: the most of each column; no limit unless given.
-        whole: whether columns are whole numbers.
-        seconds: how long an integer programme may take, after which the best found so far is taken.
+        costs: of one unit of each column.
+        rows: the constraints.
+        upper: the maximum of each column; no limit unless given.
+        whole: whether columns are integers.
+        seconds: how long an integer programme may take; after that, the best solution so far is used.
 
     Raises:
         Unadvisable: there is no solution, or none was found in time.
@@ -63,7 +63,7 @@ def solve(
     solver.run()
     status = solver.getModelStatus()
     info = solver.getInfo()
-    # HiGHS calls a solution feasible by 2 (SolutionStatus::kSolutionStatusFeasible).
+    # HiGHS marks a feasible solution by 2 (SolutionStatus::kSolutionStatusFeasible).
     if status != highspy.HighsModelStatus.kOptimal and int(info.primal_solution_status) != 2:
         raise Unadvisable(
             f"no fleet was found: {solver.modelStatusToString(status)}\n"

@@ -1,4 +1,4 @@
-"""Where a workload's pods are from: manifests, experiment files, or a cluster in which they are now."""
+"""The pods of a workload, from manifests, experiment files, or a running cluster."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 Object = Mapping[str, Any]
 Pods = tuple[str, Object, Object, int]
-"""What pods are called, their spec, their labels, and how many there are."""
+"""The name, spec, labels and number of some pods."""
 
 
 @dataclass(frozen=True)
 class Workloads:
-    """Pods, and those that run once on each node.
+    """Pods, and DaemonSets' pods, which run once on each node.
 
     Args:
         pods: the workload's.
@@ -39,7 +39,7 @@ class Workloads:
     daemons: tuple[Object, ...] = ()
 
     def plus(self, other: Workloads) -> Workloads:
-        """Both."""
+        """The pods of both."""
         return Workloads((*self.pods, *other.pods), (*self.daemons, *other.daemons))
 
 
@@ -49,7 +49,7 @@ def of_files(paths: Iterable[Path]) -> Workloads:
     Raises:
         SpecError: a file cannot be read, or an experiment has mistakes.
         LabError: an experiment's trace does not say what its jobs ask for.
-        Unadvisable: an experiment's pods are to stand together in a way that takes a cluster to say.
+        Unadvisable: an experiment's affinity refers to places that only a cluster has.
     """
     found = Workloads()
     for path in paths:
@@ -61,11 +61,11 @@ def of_files(paths: Iterable[Path]) -> Workloads:
 
 
 def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
-    """The pods that manifests make.
+    """The pods that manifests create.
 
     Args:
-        objects: as kubectl takes them; what makes no pods is left out.
-        name: what to call the pods; after the objects unless given.
+        objects: as kubectl takes them; objects without pods are ignored.
+        name: what to call the pods; the objects' names unless given.
     """
     pods: list[Pods] = []
     daemons: list[Object] = []
@@ -82,7 +82,7 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
 
 
 async def of_cluster(client: Client) -> Workloads:
-    """The pods that are in a cluster now and have not ended, each DaemonSet's once for every node.
+    """The pods in a cluster that have not ended; for each DaemonSet, only one, as a pod of every node.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -106,7 +106,7 @@ def _is_experiment(text: str, path: Path) -> bool:
     try:
         raw = read_yaml(text, str(path))
     except SpecError:
-        # Several documents, or none: as manifests they are read again, and reported.
+        # Several documents, or invalid YAML: it is read again as manifests, which reports mistakes.
         return False
     return isinstance(raw, Mapping) and "workloads" in raw and "kind" not in raw
 

@@ -1,4 +1,4 @@
-"""The components' part of the package's schema, from what the Python classes say of their arguments."""
+"""The components' part of the package's schema, from the arguments of the Python classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODE = re.compile(r"``([^`]+)``")
 
 
 def components_schema() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The components, and the object types that their arguments are of, each by token."""
+    """The components, and the object types of their arguments, each by token."""
     sections = SectionTypes()
     return {kind.token: _component(kind, sections) for kind in kinds()}, sections.found
 
@@ -49,7 +49,7 @@ def _component(kind: Kind, sections: SectionTypes) -> dict[str, Any]:
 
 
 def _property(argument: Argument, names: Mapping[str, str], sections: SectionTypes) -> dict[str, Any]:
-    # Where resources follow from it, it has to be known.
+    # A plain argument has to be known, because resources depend on it.
     found = plainly(_kind(argument, sections)) if argument.plain else _kind(argument, sections)
     choice = _choice(argument.type)
     return {
@@ -81,7 +81,7 @@ def _type(kind: Any) -> Type:
     if origin in (Sequence, list):
         return listing(_type(arguments[0]))
     if origin in (Union, types.UnionType):
-        # Of an Input[T], a T, an awaitable T or an output of T, the T; of several kinds of values, any.
+        # For an Input[T] (a T, an awaitable T or an output of T), the T; for several kinds of values, Any.
         within = [each for each in arguments if get_origin(each) is Awaitable]
         return _type(get_args(within[0])[0]) if within else ANY
     raise TypeError(f"no type of a schema is known for {kind}")
@@ -92,6 +92,6 @@ def _choice(kind: Any) -> str:
 
 
 def _text(doc: str, names: Mapping[str, str]) -> str:
-    """A docstring as Markdown, with arguments called as the schema has them."""
+    """A docstring as Markdown, with the arguments' names in the schema."""
     found = _ROLE.sub(lambda match: f"`{match[1].rpartition('.')[2]}`", " ".join(doc.split()))
     return _CODE.sub(lambda match: f"`{names.get(match[1], match[1])}`", found)

@@ -1,4 +1,4 @@
-"""The components that programs in other languages declare, and how what they give becomes the classes' arguments."""
+"""The components that programs in other languages declare, and the conversion of their inputs to our arguments."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Kind:
     """A component.
 
     Args:
-        module: where its class is, below the package of components; imported when it is asked for.
-        name: the class's name; its arguments are the class of that name with Args at its end.
+        module: the module of its class, which is imported when needed.
+        name: the class's name; its arguments are the class of that name with the suffix Args.
         token: its type.
     """
 
@@ -36,7 +36,7 @@ class Kind:
 
     @property
     def label(self) -> str:
-        """What tells its parts from those of other components of the same name."""
+        """A suffix that distinguishes its parts from those of other components of the same name."""
         return self.module.rpartition(".")[2].replace("_", "-")
 
     @property
@@ -46,12 +46,12 @@ class Kind:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """What it takes."""
+        """Its arguments."""
         return described(getattr(importlib.import_module(self.module), f"{self.name}Args"))
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """What it has."""
+        """Its outputs."""
         return outputs(self.component)
 
     def construct(self, name: str, inputs: Mapping[str, Settled], opts: pulumi.ResourceOptions) -> Any:
@@ -59,28 +59,28 @@ class Kind:
 
         Args:
             name: its name in the stack.
-            inputs: as the other language's program gives them, by their names in the schema.
+            inputs: those from the other language's program, by their names in the schema.
             opts: Pulumi's resource options.
 
         Raises:
-            pulumi.RunError: with every argument that is wrong.
+            pulumi.RunError: arguments are wrong; lists all of them.
         """
         known = {each.key: each for each in self.arguments}
         arguments = {
-            # An unknown one keeps its name, for the component to report it.
+            # An unknown argument keeps its name, so that the component reports it.
             known[key].name if key in known else key: _value_for(known.get(key), value, f"{name}-{self.label}", opts)
             for key, value in inputs.items()
         }
         return self.component(name, opts=opts, **{key: value for key, value in arguments.items() if value is not None})
 
     def place(self, path: str) -> str:
-        """A place in the arguments, as the schema calls it."""
+        """A path in the arguments, with the argument's name in the schema."""
         names = {each.name: each.key for each in self.arguments}
         head = _HEAD.match(path)
         return names.get(head[0], head[0]) + path[head.end() :] if head else path
 
     def state(self, component: Any) -> dict[str, Any]:
-        """What the program sees of it, by the names in the schema."""
+        """Its outputs for the program, by their names in the schema."""
         return {each.key: getattr(component, each.name) for each in self.outputs}
 
 
@@ -117,7 +117,7 @@ def kinds() -> tuple[Kind, ...]:
         "tenant": "Tenant",
     }
     made = [Kind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
-    # The type Fault is the resource that such a fault consists of, with its nodes.
+    # The type Fault is taken: it is the resource, with its nodes, that a FleetFault consists of.
     return (*made, Kind("kumulus.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
 
 
@@ -125,7 +125,7 @@ def by_token(token: str) -> Kind:
     """The component of a type.
 
     Raises:
-        pulumi.RunError: there is none.
+        pulumi.RunError: there is no such component.
     """
     for each in kinds():
         if each.token == token:

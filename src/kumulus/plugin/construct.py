@@ -1,8 +1,8 @@
-"""Components for programs in other languages: each is constructed by the Python classes, in a world of its own.
+"""Components for programs in other languages: each is constructed by the Python classes, in isolation.
 
-Pulumi's SDK keeps what it knows of a program in context variables, and does its waiting in an event loop. Each request
-gets a thread with both, so that many are constructed at once and none sees another's; and the SDK is imported with the
-first, since every command waits for the plugin's start.
+Pulumi's SDK keeps its state of a program in context variables, and waits in an event loop. Each request gets a thread
+with its own context and loop, so that many are constructed at once without sharing state. The SDK is imported with
+the first request, since every command waits for the plugin's start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Constructor:
         self._pending: set[asyncio.Future[bytes]] = set()
 
     def abandon(self) -> None:
-        """Answer all that are under way: the engine, which is ending, would wait for them, and they for the engine."""
+        """Fail all pending requests: the engine, which is ending, would wait for them, and they for the engine."""
         for answer in self._pending:
             if not answer.done():
                 answer.set_exception(ProviderError("the update has ended"))
@@ -37,7 +37,7 @@ class Constructor:
 
         Raises:
             InvalidInputs: arguments are wrong.
-            ProviderError: it cannot be constructed; or one of its resources failed, which has been reported.
+            ProviderError: it cannot be constructed, or one of its resources failed, which has been reported.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bytes] = loop.create_future()

@@ -24,7 +24,7 @@ from kumulus.provider.values import by_urn
 
 # How many resources of one component are registered at once.
 _AT_ONCE = 32
-# A component's constructor runs to its end without waiting for anything, and some set what is the whole process's.
+# A constructor runs to its end without waiting for anything, and some change state of the whole process.
 _declaring = threading.Lock()
 
 
@@ -54,8 +54,8 @@ class _Components(Provider):
 class _Servicer(ProviderServicer):
     @staticmethod
     async def _construct_inputs(inputs: Any, input_dependencies: Any) -> dict[str, Any]:
-        """What the component is given, with what is known of it at hand: a constructor waits for nothing."""
-        # The SDK would take a reference for its id, which components do not have.
+        """The component's inputs, with their known values at hand, as a constructor waits for nothing."""
+        # The SDK would replace a reference by its resource's id, which components do not have.
         encoded = struct_pb2.Struct(fields={key: by_urn(value) for key, value in inputs.fields.items()})
         received = await ProviderServicer._construct_inputs(encoded, input_dependencies)
         return {key: await Settled.of(value) for key, value in received.items()}
@@ -77,18 +77,18 @@ async def constructed(request: bytes, engine: str) -> bytes:
     """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_AT_ONCE))
-    # One resource's failure is that of every output which follows from it; it is reported once.
+    # A resource's failure is also that of every output that depends on it, but it is reported only once.
     loop.set_exception_handler(lambda *_: None)
     servicer = _Servicer(_Components(), [], engine)
     try:
-        # Its Construct puts a traceback into what it says, and lets no two work at once.
+        # Its Construct puts a traceback into its message, and runs only one request at a time.
         answer = await servicer._construct(proto.ConstructRequest.FromString(request), None)
-        # What is declared once an output is known.
+        # For resources that are declared only once an output is known.
         await wait_for_rpcs()
     except pulumi.RunError as error:
         raise ProviderError(str(error)) from None
     except Exception as error:
-        # As one of these the SDK hands on what the engine says of a resource; any other is a defect.
+        # The SDK raises the engine's message about a resource as a plain Exception; any other type is a bug.
         if type(error) is Exception:
             raise ProviderError(str(error)) from None
         raise

@@ -1,4 +1,4 @@
-"""The package as a whole: what Pulumi's registry, `pulumi package` and the generators of SDKs read of it."""
+"""The whole package's schema, as Pulumi's registry, `pulumi package` and SDK generators read it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kumulus.provider.resources.registry import CLASSES
 from kumulus.provider.schema import declared, resource_schema, types_schema
 
 SCHEMA = Path(__file__).with_name("schema.json")
-"""The package's schema as it was made last; YAML programs ask for it in every command."""
+"""The package's schema as last generated; YAML programs ask for it in every command."""
 
 REPOSITORY = "https://github.com/kumulus-io/kumulus"
 _DEPENDENCY = "3.246.0"
@@ -36,7 +36,7 @@ _ABOUT: dict[str, Any] = {
             "dependencies": {"@pulumi/pulumi": f"^{_DEPENDENCY}"},
             "respectSchemaVersion": True,
         },
-        # The package kumulus has the same components written by hand, for programs that need nothing generated.
+        # The package kumulus has the same components, hand-written, for programs that do not need a generated SDK.
         "python": {
             "packageName": "pulumi_kumulus",
             "requires": {"pulumi": f">={_DEPENDENCY},<4.0.0"},
@@ -59,7 +59,7 @@ _ABOUT: dict[str, Any] = {
 def package() -> dict[str, Any]:
     """The package's schema (https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/).
 
-    It takes seconds to make, as every component's module is imported for it. What is served is the file `SCHEMA`.
+    It takes seconds, as it imports every component's module. The plugin serves the file `SCHEMA` instead.
     """
     from kumulus.plugin.component_schema import components_schema
 
@@ -73,7 +73,7 @@ def package() -> dict[str, Any]:
 
 
 def written() -> str:
-    """What the file `SCHEMA` is to hold: `python -m kumulus.plugin.package` writes it."""
+    """The content of the file `SCHEMA`, which `python -m kumulus.plugin.package` writes."""
     return json.dumps({**package(), "version": "0.0.0"}, indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Clusters and node groups of a program in another language, as the engine's references to them tell of them."""
+"""Clusters and node groups of a program in another language, by the engine's references to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REQUEST_S = 8
 
 
 class _Resource(DependencyResource):
-    """A resource that is declared elsewhere; others depend on it, and are deleted with it."""
+    """A resource declared elsewhere, for others to depend on and to be deleted with."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class RemoteCluster:
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
-        """A Kubernetes provider for the component that is constructed, beside it."""
+        """A Kubernetes provider for the component under construction, declared beside it."""
         import pulumi_kubernetes as kubernetes
 
         return kubernetes.Provider(
@@ -77,7 +77,7 @@ class RemoteCluster:
             cluster_identifier=self.identity,
             skip_update_unreachable=not self.outlives_stack,
             kube_client_settings={"timeout": _REQUEST_S},
-            # A parent that is declared elsewhere cannot be asked for this.
+            # Set here, as it cannot be inherited from a parent that is declared elsewhere.
             opts=pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False),
         )
 
@@ -106,12 +106,12 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
     """The cluster that an argument refers to.
 
     Args:
-        reference: the cluster component's URN, as which the engine hands a reference on.
-        owner: what tells the component that is constructed from others, in names of what is made for it.
-        opts: its options.
+        reference: the cluster component's URN, which the engine passes as the reference.
+        owner: a unique prefix for names of resources that are declared for the component under construction.
+        opts: that component's options.
 
     Raises:
-        pulumi.RunError: it is no cluster, or its name is not known yet.
+        pulumi.RunError: it is not a cluster, or its name is not known yet.
     """
     urn = _urn(reference.plain, "cluster", _CLUSTERS)
     found = _look(urn)
@@ -131,7 +131,7 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
 
 
 def group_of(reference: Any) -> RemoteGroup:
-    """The node group that an item of an argument refers to; errors as of :func:`cluster_of`."""
+    """The node group that an item of an argument refers to; raises errors like :func:`cluster_of`."""
     urns = _look(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
     pools = {urn: _look(urn) for urn in urns}
     found = {
@@ -150,7 +150,7 @@ def _urn(reference: Any, argument: str, kinds: tuple[str, ...]) -> str:
 
 
 def _look(urn: str) -> dict[str, Any]:
-    """The outputs of a resource of this update, as the engine has them."""
+    """The outputs of a resource of this update, from the engine."""
     monitor = get_monitor()
     assert monitor is not None
     arguments = struct_pb2.Struct(fields={"urn": struct_pb2.Value(string_value=urn)})

@@ -1,4 +1,4 @@
-"""Object types of the package's schema for sections of the stack file, from the JSON schemas of their models."""
+"""Object types in the package's schema for sections of the stack file, from their models' JSON schemas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SectionTypes:
         """A reference to the type of a section.
 
         Args:
-            model: of pydantic's, or a dataclass.
+            model: a pydantic model, or a dataclass.
             plain: whether all of it has to be known when the program runs.
         """
         if issubclass(model, BaseModel):
@@ -60,9 +60,9 @@ class _Reading:
 
     def object_type(self, name: str, schema: Schema) -> Schema:
         """A reference to the object type of a schema with properties."""
-        # A pool's own types are called Taint and Topology, too.
+        # The suffix avoids a clash: a pool's own types are called Taint and Topology, too.
         token = f"kumulus:index:{name[:1].upper()}{name[1:].removesuffix('Spec')}Spec"
-        # What is known later for one of those who refer to it has to be allowed to be.
+        # If one of the arguments of this type may be an output, the type has to allow outputs.
         if token not in self._found or not self._plain:
             summary, descriptions = documented(schema.get("description", ""))
             made: Schema = {"type": "object", "description": summary, "properties": {}, "required": []}
@@ -78,14 +78,14 @@ class _Reading:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             return self._type(self._definitions[name], name)
-        # Next to properties, alternatives are rules about which of them go together.
+        # Beside properties, alternatives are only rules about which properties go together.
         for key in () if "properties" in schema else ("anyOf", "oneOf", "allOf"):
             choices = [each for each in schema.get(key, []) if each.get("type") != "null"]
             if choices and (key == "allOf" or len(choices) == 1):
                 return self._type(choices[0], name)
             kinds = [self._type(each) for each in choices]
             if kinds and all(each.get("type") in _SCALARS for each in kinds):
-                # A text or a number, as a quantity can be.
+                # For example a quantity, which is a string or a number.
                 return kinds[0] if kinds.count(kinds[0]) == len(kinds) else {"oneOf": kinds}
             if kinds:
                 return dict(_ANY)

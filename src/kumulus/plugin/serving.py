@@ -24,7 +24,7 @@ async def serve(arguments: list[str]) -> None:
     """Serve until the engine ends the process; prints the port on standard output, as the engine expects.
 
     Args:
-        arguments: the engine's address is the last one; none when the plugin is started by hand.
+        arguments: the last one is the engine's address; empty if the plugin is started by hand.
     """
     plain = [argument for argument in arguments if not argument.startswith("-")]
     address = plain[-1] if plain else None
@@ -36,8 +36,8 @@ async def serve(arguments: list[str]) -> None:
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    # The engine ends a plugin with SIGINT, and kills it if it still runs 5 s later. Calls under way get that time to
-    # finish what they have begun; the others are over or cancelled by then.
+    # The engine ends a plugin with SIGINT, and kills it if it still runs 5 s later. Calls in progress get that time to
+    # finish what they have begun; all others have ended or been cancelled by then.
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -51,7 +51,7 @@ async def serve(arguments: list[str]) -> None:
 
 
 async def _parent_gone(ended: asyncio.Event) -> None:
-    """End the plugin when the engine was killed: nobody is left to end it."""
+    """End the plugin if the engine was killed, as nobody else would."""
     parent = os.getppid()
     while os.getppid() == parent:  # noqa: ASYNC110 - nothing else tells of it
         await asyncio.sleep(1.0)

@@ -1,4 +1,4 @@
-"""What a program in another language gives a component: values that may be unknown or secret, whole or in part."""
+"""The inputs of a component from a program in another language: they, or parts of them, may be unknown or secret."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pulumi
 
 @dataclass(frozen=True)
 class Settled:
-    """An argument as it came, and as it is without outputs.
+    """An argument as it came, and its value without outputs.
 
     Args:
-        original: the value, in which outputs stand for what is unknown, secret or of other resources.
+        original: the value, with outputs for parts that are unknown, secret or from other resources.
         plain: the value without them, as far as it is known.
-        is_plain: whether all of it is known, and nothing of it is a secret.
+        is_plain: whether all of it is known and none of it is secret.
     """
 
     original: Any
@@ -25,9 +25,9 @@ class Settled:
 
     @classmethod
     async def of(cls, original: Any) -> Settled:
-        """Settle a value: outputs of a request are there already, so nothing is waited for.
+        """Settle a value; outputs in a request are resolved already, so this does not wait.
 
-        All numbers come as floats; whole ones are what a Python program would have written.
+        All numbers arrive as floats; whole ones become ints, as a Python program would have written them.
         """
         if isinstance(original, pulumi.Output):
             found = await cls.of(await original.future())

@@ -1,7 +1,7 @@
 """Where a stack was last updated, kept with the plugin's own configuration in the state.
 
-A resource counts as gone when its cluster's kubeconfig does not exist. On another machine the kubeconfig is always
-missing: a refresh reads all resources at once, and would drop them while their cluster reports that it is elsewhere.
+A resource counts as gone when its cluster's kubeconfig does not exist. On another machine, that conclusion is wrong: a
+refresh reads all resources at once, and would drop them while their cluster reports that it is elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, also when the process is killed or the power goes.
+"""Atomic writes of files, which survive a killed process or a power loss.
 
 Whatever Kumulus keeps for a later run is written here: a cluster's files, journals, records of runs.
 """
@@ -10,24 +10,24 @@ from pathlib import Path
 
 
 def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
-    """Write a file: afterwards it is on the disk as a whole, and until then what was there before is.
+    """Write a file atomically: until all of it is on the disk, the previous content stays.
 
     Args:
         file: the file. Two writers of one file have to take turns.
-        content: what it is to hold; text as UTF-8.
-        mode: of a file that is to be more private than its directory; the umask takes from it.
+        content: its new content; text as UTF-8.
+        mode: for a file that is to be more private than its directory; the umask applies.
 
     Raises:
-        OSError: it cannot be written; what was there before still is.
+        OSError: it cannot be written; the previous content stays.
     """
     temporary = file.with_suffix(".tmp")
-    # What a writer that was killed has left, whatever its mode.
+    # A leftover of a killed writer, whatever its mode.
     temporary.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
             opened.write(content.encode() if isinstance(content, str) else content)
             opened.flush()
-            # Before the new name: else a loss of power may leave the name with nothing behind it.
+            # Before the rename: otherwise a power loss may leave the new name without its content.
             os.fsync(opened.fileno())
         temporary.replace(file)
     except OSError:
@@ -37,7 +37,7 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
 
 
 def remove(file: Path) -> None:
-    """Remove a file for good: it does not come back when the power goes. Finding none is success.
+    """Remove a file for good, so that it does not come back after a power loss; a missing file is no error.
 
     Raises:
         OSError: it cannot be removed.
@@ -50,7 +50,7 @@ def remove(file: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Have the names in a directory on the disk: a new file's is there only when its directory is."""
+    """Flush a directory to the disk: a new file's name survives only if its directory was flushed."""
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)

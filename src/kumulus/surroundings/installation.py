@@ -1,4 +1,4 @@
-"""How Kumulus is there: as a checkout of its repository, or installed into a Python environment."""
+"""How Kumulus is installed: as a checkout of its repository, or in a Python environment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @functools.cache
 def checkout() -> Path | None:
-    """The checkout that this package is the source of, or None where it is installed."""
+    """The checkout that this package is in, or None if it is installed."""
     source, root = _PACKAGE.parent, _PACKAGE.parents[1]
     there = source.name == "src" and (root / "kumulus").is_file() and (root / "requirements.txt").is_file()
     return root if there else None
 
 
 def python() -> Path:
-    """The interpreter that programs and the provider plugin run with: it has Kumulus and what it needs."""
+    """The interpreter for programs and the provider plugin: it has Kumulus and what it needs."""
     root = checkout()
     return root / ".venv" / "bin" / "python" if root else Path(sys.executable)
 
@@ -31,7 +31,7 @@ def scripts() -> Path:
 
 
 def command() -> str:
-    """What to type for the command, where the user is: for advice that can be pasted."""
+    """How to type the command in the current directory, for advice that can be pasted."""
     root = checkout()
     found = shutil.which("kumulus")
     if root is None or (found and Path(found).absolute().parent == scripts()):

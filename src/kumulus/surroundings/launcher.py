@@ -1,6 +1,6 @@
 """Where Pulumi's engine finds the provider plugin of an installed Kumulus.
 
-The engine looks in `$PULUMI_HOME/plugins/resource-kumulus-v<version>`. What lies there is a few lines that start the
+The engine looks in `$PULUMI_HOME/plugins/resource-kumulus-v<version>`. The file there is a few lines that start the
 plugin with the Python that has this version of Kumulus. Environments with different versions have one each, and the
 last one to use a version determines the Python. A plugin on PATH would work too, but the engine warns about it in every
 command. See docs/decisions/finding-the-plugin.md.
@@ -20,20 +20,20 @@ NAME = "pulumi-resource-kumulus"
 
 
 def pulumi_home() -> Path:
-    """Where the engine keeps its plugins, credentials and which stack is selected."""
+    """Where the engine keeps its plugins, its credentials and the selected stack."""
     if configured := os.environ.get("PULUMI_HOME"):
         return Path(configured)
     try:
-        # As the engine has it, whatever HOME says.
+        # As the engine finds it, whatever HOME says.
         return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi"
     except KeyError:
         return Path.home() / ".pulumi"
 
 
 def install(pulumi_home: Path, python: Path) -> None:
-    """Have engines with this PULUMI_HOME start the plugin with this Python; at once when they do already.
+    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
 
-    A state names the version that wrote it. Where that has never been on this machine, this one stands in for it.
+    A state names the version that wrote it. If that has never been on this machine, this version is used instead.
 
     Args:
         pulumi_home: where the engine keeps its plugins.
@@ -56,7 +56,7 @@ def _write(file: Path, text: str) -> None:
     except OSError:
         pass
     file.parent.mkdir(parents=True, exist_ok=True)
-    # In one step: an engine may be about to start it.
+    # Atomically, as an engine may be about to start it.
     handle, made = tempfile.mkstemp(dir=file.parent, prefix=".")
     try:
         with open(handle, "w") as stream:

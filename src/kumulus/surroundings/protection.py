@@ -1,7 +1,7 @@
 """Whether anything protects a stack's secrets: a passphrase may be empty.
 
-With a backend of one's own Pulumi encrypts with a key that it derives from a passphrase and a salt; the salt stands in
-the stack's file and in the state. `kumulus env` sets the empty passphrase where the user sets none.
+With a self-managed backend, Pulumi encrypts with a key that it derives from a passphrase and a salt; the salt is in the
+stack's file and in the state. `kumulus env` sets the empty passphrase if the user sets none.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any, Literal
 
 from kumulus.surroundings.pulumi_project import PulumiProject
 
-# Pulumi's own service keeps the key; these have state, and nothing else (pkg/backend/diy).
+# Pulumi's own service keeps the key; these backends have only the state (pkg/backend/diy).
 _SHARED = ("s3://", "gs://", "azblob://", "postgres://")
 _FILE = "file://"
-# What Pulumi puts where a secret is in a state (sdk/go/common/resource/sig).
+# Pulumi's mark of a secret in a state (sdk/go/common/resource/sig).
 _MARK = '"4dabf18193072939515e22adb298388d":"1b47061264138c4ac30d75fd1eb44270"'
 
 
 @dataclass(frozen=True)
 class Unprotected:
-    """What leaves a stack's secrets unprotected.
+    """Why a stack's secrets are unprotected.
 
     Attributes:
-        backend: where the state is: `shared`, or on this machine.
-        where: the backend's URL, without what may be a password.
-        known: whether the state has secrets already, so that it has been said.
+        backend: where the state is: `shared`, or `local` to this machine.
+        where: the backend's URL, without parts that may be a password.
+        known: whether the state has secrets already, so that the user has been warned.
     """
 
     backend: Literal["shared", "local"]
@@ -37,11 +37,11 @@ class Unprotected:
     known: bool
 
     def message(self, stack: str, secrets: str) -> str:
-        """What is said of it.
+        """The warning to the user.
 
         Args:
             stack: the stack.
-            secrets: what it has.
+            secrets: a description of its secrets.
         """
         if self.backend == "shared":
             return (
@@ -60,14 +60,14 @@ class Unprotected:
 def unprotected(
     project: PulumiProject, stack: str, document: object, environment: Mapping[str, str], pulumi_home: Path
 ) -> Unprotected | None:
-    """Why a stack's secrets are as good as readable; None where something protects them, or Pulumi Cloud keeps them.
+    """Why a stack's secrets can be read by others; None if something protects them, or Pulumi Cloud keeps them.
 
     Args:
         project: the stack's project.
         stack: its name.
         document: the stack's file, parsed.
         environment: the variables of the program.
-        pulumi_home: where Pulumi notes which backend one is logged in to.
+        pulumi_home: where Pulumi records which backend the user is logged in to.
     """
     if not _is_empty(environment) or not _by_passphrase(document):
         return None
@@ -80,7 +80,7 @@ def unprotected(
 
 
 def _is_empty(environment: Mapping[str, str]) -> bool:
-    """Whether Pulumi uses the empty passphrase; where neither variable is set, it asks."""
+    """Whether Pulumi uses the empty passphrase; if neither variable is set, it asks for one."""
     if "PULUMI_CONFIG_PASSPHRASE" in environment:
         return environment["PULUMI_CONFIG_PASSPHRASE"] == ""
     if not (file := environment.get("PULUMI_CONFIG_PASSPHRASE_FILE")):
@@ -110,7 +110,7 @@ def _without_user(url: str) -> str:
 
 
 def _state(project: PulumiProject, stack: str) -> str:
-    """What a directory's backend has of the stack; empty before its first update."""
+    """The stack's state in a local backend, without whitespace; empty before its first update."""
     directory = project.backend_directory()
     if directory is None:
         return ""

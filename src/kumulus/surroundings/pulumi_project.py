@@ -1,7 +1,7 @@
 """The user's Pulumi project, as its Pulumi.yaml describes it; for the command and for programs.
 
 In a fresh clone the command runs on a Python that has no YAML library. There, and only there, the few fields that it
-needs are found with expressions.
+needs are found with regular expressions.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class PulumiProject:
 
     Attributes:
         file: its Pulumi.yaml.
-        name: its name in Pulumi; "" where the file does not say.
+        name: its name in Pulumi; "" if the file does not say.
         stack_files: the directory of its stacks' files.
-        backend: the URL of its backend; "" where the file names none.
-        plugin: the directory of Kumulus' provider plugin that the file names; None where the engine looks for one.
+        backend: the URL of its backend; "" if the file names none.
+        plugin: the directory of Kumulus' provider plugin that the file names; None if the engine looks for it.
     """
 
     file: Path
@@ -39,15 +39,15 @@ class PulumiProject:
 
     @property
     def root(self) -> Path:
-        """Its directory, where relative paths start."""
+        """Its directory, to which relative paths refer."""
         return self.file.parent
 
     def stack_file(self, stack: str) -> Path:
-        """The file of a stack, which need not be there."""
+        """The path of a stack's file, which need not exist."""
         return self.stack_files / f"Pulumi.{stack}.yaml"
 
     def shown(self, file: Path) -> str:
-        """A file's path as the user knows it: from the project's directory on."""
+        """A file's path as shown to the user: relative to the project's directory if it is inside."""
         return str(file.relative_to(self.root)) if file.is_relative_to(self.root) else str(file)
 
     def stacks(self) -> list[str]:
@@ -56,7 +56,7 @@ class PulumiProject:
         return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
 
     def backend_directory(self) -> Path | None:
-        """The directory with the stacks' state, or None when it is not a directory on this machine."""
+        """The directory with the stacks' state, or None if it is not on this machine."""
         url = os.environ.get("PULUMI_BACKEND_URL") or self.backend
         if not url.startswith(_FILE):
             return None
@@ -80,7 +80,7 @@ class PulumiProject:
 
 
 def find(start: Path) -> PulumiProject | None:
-    """The project that a directory is in: the nearest at or above it, as Pulumi finds it."""
+    """The project that a directory is in: the nearest one at or above it, as Pulumi finds it."""
     for folder in (start, *start.parents):
         for name in _NAMES:
             if (folder / name).is_file():
@@ -90,7 +90,7 @@ def find(start: Path) -> PulumiProject | None:
 
 @functools.lru_cache(maxsize=8)
 def read(file: Path) -> PulumiProject:
-    """A project by its file; of one that is not as it should be, what can be read: the rest is for Pulumi to report."""
+    """A project, read from its file; fields that cannot be read are left empty, for Pulumi to report."""
     fields = _fields(file)
     backend = fields.get("backend")
     url = backend.get("url") if isinstance(backend, dict) else None
@@ -127,7 +127,7 @@ def _fields(file: Path) -> dict[str, Any]:
 
 
 def _without_a_library(text: str) -> dict[str, Any]:
-    """What is needed of the checkout's own file before its environment is made."""
+    """The fields that are needed from the checkout's own file before its environment is created."""
 
     def field(pattern: str) -> str:
         match = re.search(pattern, text, re.MULTILINE)

@@ -1,6 +1,6 @@
-"""Kumulus' version: of the package, and of its provider plugin, which programs ask Pulumi's engine for.
+"""Kumulus' version: of the package, and of its provider plugin, which programs request from Pulumi's engine.
 
-And the form of what it leaves in states and in clusters' folders: a version that comes upon a later form does nothing.
+Also the format of what it writes to states and clusters' folders: a version that finds a later format does nothing.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from typing import Any
 
 VERSION = "0.1.0"
 EARLIER: tuple[str, ...] = ()
-"""The versions released before: states that they left name their plugin, and this one's looks after what they made."""
+"""The versions released before: their states name their plugin, and this version's plugin takes over."""
 
 FORM = 1
-"""One more than before, from the version on whose states or folders an earlier one would misread."""
+"""Incremented by each version whose states or folders an earlier one would misread."""
 
 _FORM, _VERSION = "form", "version"
 
 
 def stamp() -> dict[str, str]:
-    """What is left beside what this version writes, for others to know it by."""
+    """The version and format that are stored with what this version writes."""
     return {_VERSION: VERSION, _FORM: str(FORM)}
 
 
 def unstamped(written: Mapping[str, str]) -> dict[str, str]:
-    """What was written, without the stamp."""
+    """The stored values, without the stamp."""
     return {key: value for key, value in written.items() if key not in (_VERSION, _FORM)}
 
 
 def too_new(written: Mapping[str, Any]) -> str:
-    """Why this version must not work with what carries a stamp, in words that follow its name; empty when it may.
+    """Why this version must not work with stamped values, worded to follow their name; empty if it may.
 
     Args:
-        written: what was written, stamp included; what has none is of the first form.
+        written: the stored values with their stamp; without one, they are of the first format.
     """
     form = str(written.get(_FORM) or "")
     if not form.isdigit() or int(form) <= FORM:

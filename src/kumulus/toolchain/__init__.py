@@ -24,7 +24,7 @@ __all__ = [
 
 
 def ensure(kubernetes: str | None = None) -> None:
-    """Download or build the required tools that are missing; prints one line per tool.
+    """Download or build the required tools that are missing, and print the progress.
 
     Args:
         kubernetes: also the control plane of this Kubernetes version, one of `kubernetes_versions()`.

@@ -1,4 +1,4 @@
-"""The forms in which audit logs come, each taken apart until there are events of audit.k8s.io/v1, or requests.
+"""The formats of audit logs, each unpacked into events of audit.k8s.io/v1, or into requests.
 
 | form | an entry |
 |---|---|
@@ -27,14 +27,14 @@ _MOST_LEVELS = 5
 
 
 def requests(entry: Any, level: int = 0) -> Iterator[Request]:
-    """The requests in an entry of any form, those only that changed something.
+    """The requests in an entry of any format, only those that changed something.
 
     Args:
-        entry: as JSON gives it.
-        level: how deep it was found.
+        entry: a parsed JSON value.
+        level: its depth of nesting.
 
     Raises:
-        Unusable: it is of no form that is known, or lacks what an event has.
+        Unusable: its format is not known, or fields of an event are missing.
     """
     if level > _MOST_LEVELS:
         raise Unusable("is nested too deeply")
@@ -68,7 +68,7 @@ def _within(entry: Mapping[str, Any], level: int) -> Iterator[Request]:
 
 
 def _parsed(text: str) -> Any:
-    # CloudWatch's export to S3 puts a time before each.
+    # CloudWatch's export to S3 puts a timestamp before each entry.
     start = text.find("{")
     try:
         return json.loads(text[start:]) if start >= 0 else None
@@ -143,5 +143,5 @@ def _name(body: Any) -> str:
 
 
 def _is_object(body: Any) -> bool:
-    """Whether an answer is the object: a deletion is answered by a Status, too."""
+    """Whether an answer is the object: a deletion may also be answered by a Status."""
     return isinstance(body, Mapping) and isinstance(body.get("metadata"), Mapping) and body.get("kind") != "Status"

@@ -26,13 +26,13 @@ _TIMEOUT_BESIDE = 600.0
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import came to.
+    """The result of an import.
 
     Args:
         day: what was read.
-        counted: how much, and what of it is bad.
-        recording: the file that has it.
-        lasted: seconds from its first step to its end.
+        counted: the number of entries, and the bad ones.
+        recording: the file of the recording.
+        lasted: seconds from the day's first step to its end.
     """
 
     day: Day
@@ -44,22 +44,22 @@ class Imported:
 def import_day(
     sources: Sequence[Path], experiment: Path, stack: str, speed: float = 1.0, since: str = "", until: str = ""
 ) -> Imported:
-    """Read what was recorded, and write an experiment that replays it.
+    """Read recorded requests, and write an experiment that replays them.
 
     Args:
         sources: files of an audit log or of KWOK's recording, or a directory of captures.
-        experiment: the experiment file to write; the recording is written beside it.
-        stack: on which it is to be replayed.
+        experiment: the experiment file to write; the recording is written next to it.
+        stack: the stack on which to replay it.
         speed: how many times faster than recorded.
-        since: from when on, a time of RFC 3339 or how long after the beginning; empty for the beginning.
-        until: until when, likewise; empty for the end.
+        since: where to begin, a time of RFC 3339 or a duration after the beginning; empty for the beginning.
+        until: where to end, likewise; empty for the end.
 
     Raises:
-        Refused: nothing of it can be replayed, or a file is none of these.
+        Refused: nothing can be replayed, or a file is none of these.
         OSError: a file cannot be read or written.
     """
     counted, day = Counted(), Day()
-    # Each API server of a cluster writes a log of its own, and a line when it has answered.
+    # Sorted, since each API server of a cluster writes its own log, with a line when it has answered.
     for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
         day.take(request)
     if not any(step.do == "create" for step in day.steps):
@@ -79,10 +79,10 @@ def import_day(
 
 
 def _moment(said: str, began: float) -> float:
-    """How many seconds after the beginning a point of time lies.
+    """A time or a duration as seconds after the beginning.
 
     Raises:
-        Refused: it is neither a time nor a duration, or before the beginning.
+        Refused: it is neither a time nor a duration, or is before the beginning.
     """
     try:
         found = durations.seconds(said)
@@ -111,7 +111,7 @@ def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
 
 
 def summary(found: Imported) -> Iterator[str]:
-    """What an import came to, a line each."""
+    """The lines of a summary of an import."""
     day, counted = found.day, found.counted
     steps = Counter(step.do for step in day.steps)
     kinds = Counter(step.job.partition("/")[0] for step in day.steps if step.do == "create")

@@ -1,9 +1,9 @@
-"""From requests to steps: what users asked for, without what controllers make of it again. Pure: no I/O.
+"""From requests to steps: what users asked for, without objects that controllers create again. Pure: no I/O.
 
-What is made again and what is not follows from who owns whom: an object whose owner is replayed, and is of a kind of
-which a running controller makes objects, is not replayed itself. A pod of an owner that was there before the log, or of
-an operator's that no clone has, is: nobody else would make it. What schedulers answered (bindings, preemptions), what
-nodes reported and what followed from it is left to the clone.
+Ownership decides what is replayed. An object is not replayed if its owner is replayed and has a kind for which a
+running controller creates objects. A pod is replayed if its owner existed before the log, or belongs to an operator
+that no clone has: nothing else would create it. The decisions of schedulers (bindings, preemptions), the reports of
+nodes and their consequences are left to the clone.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease"))
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that was asked for.
+    """A step that was requested.
 
     Args:
         at: when, in seconds since 1970.
         do: create, change, delete, evict, drain, cordon or uncordon.
-        job: the key of the workload that it is about; of a node its name.
+        job: the key of the workload that it is about, or the name of a node.
         what: the object, or the fields of its spec that change.
     """
 
@@ -52,7 +52,7 @@ class _There:
 
 
 class Day:
-    """What was asked for, step by step, from requests in the order of their times."""
+    """Collects the requested steps, from requests in the order of their times."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -64,7 +64,7 @@ class Day:
         self._cordons = Cordons()
 
     def take(self, request: Request) -> None:
-        """One more request."""
+        """Take one more request."""
         if request.resource == "nodes":
             self._node(request)
         elif request.namespace in _SYSTEM:
@@ -172,14 +172,14 @@ class Day:
         }
         there.kept = found
         if kind == "Job":
-            # A Job's template is never anything else but for what its queue adds.
+            # A Job's template is immutable, except for what its queue adds.
             changed.pop("template", None)
         if changed:
             self.steps.append(Step(request.at, "change", there.job, {"spec": changed}))
 
     @staticmethod
     def _after(raw: dict[str, Any], request: Request) -> dict[str, Any]:
-        """An object after a change of it, or of its scale."""
+        """An object after a change of the object or of its scale."""
         body = request.body
         if request.subresource == "scale":
             spec = body.get("spec") if body is not None else None
@@ -195,7 +195,7 @@ class Day:
         return found
 
     def _pod_changed(self, key: tuple[str, str], request: Request) -> None:
-        """KWOK's recording and captures tell of bindings and ends by the pod itself."""
+        """Take a change of a pod: KWOK's recording and captures show bindings and ends in the pod itself."""
         body = request.body or {}
         spec, status = body.get("spec"), body.get("status")
         if isinstance(spec, Mapping) and spec.get("nodeName"):
@@ -210,7 +210,7 @@ class Day:
         pod = self.pods.there.get(key[1:]) if key[0] == "Pod" else None
         if pod is not None and self._ends(pod, request):
             if there.replayed and pod.ended is not None and not followed(request):
-                # One that had come to its end: its name is free from then on.
+                # The pod had ended; its name is free from then on.
                 self.steps.append(Step(request.at, "delete", there.job))
             self._forget(key, request.at)
             return
@@ -229,7 +229,7 @@ class Day:
 
     @staticmethod
     def _ends(pod: PodThen, request: Request) -> bool:
-        """Whether a deletion is the end of one that was asked for before, or of a pod whose node gave it up."""
+        """Whether a deletion completes an earlier one, or follows from the end of the pod or from its node."""
         return pod.leaving or pod.ended is not None or followed(request)
 
     def _forget(self, key: tuple[str, str, str], at: float) -> None:
@@ -294,7 +294,7 @@ _ALWAYS = frozenset(("nodes", "namespaces", "priorityclasses"))
 
 
 def counts(request: Request) -> bool:
-    """Whether a request is one of those that a day looks at: of a busy cluster's log they are few."""
+    """Whether a request is relevant for a day: in a busy cluster's log, few are."""
     if request.subresource == "status":
         return request.resource == "pods"
     return request.resource in kept.GROUPS or request.resource in _ALWAYS or request.resource in _TOLD

@@ -13,7 +13,7 @@ from kumulus.capture.reading import captured_pod
 from kumulus.capture.workload import IMAGE
 
 TEMPLATE_ANNOTATION = "kumulus.io/recorded-template"
-"""Tells a template from the one before where schedulers see no difference: a new image is a rollout all the same."""
+"""Distinguishes a template from the previous one if schedulers see no difference: a new image is a rollout, too."""
 
 _COMMON: dict[str, Form] = {"replicas": WORD, "selector": SELECTOR, "minReadySeconds": WORD}
 _ROLLING: Form = {"type": WORD, "rollingUpdate": {"maxSurge": WORD, "maxUnavailable": WORD, "partition": WORD}}
@@ -25,7 +25,7 @@ _SPECS: dict[str, dict[str, Form]] = {
     "Job": {"parallelism": WORD, "completions": WORD, "backoffLimit": WORD, "completionMode": WORD, "suspend": WORD},
 }
 CONTROLLED = frozenset(_SPECS)
-"""Kinds of whose objects a running controller makes pods."""
+"""Kinds for whose objects a running controller creates pods."""
 GROUPS = {
     "deployments": ("apps", "Deployment"),
     "replicasets": ("apps", "ReplicaSet"),
@@ -39,18 +39,18 @@ GROUPS = {
     "localqueues": ("kueue.x-k8s.io", "LocalQueue"),
     "podgroups": ("scheduling.volcano.sh", "PodGroup"),
 }
-"""By resource: the API group and the kind of what is replayed."""
+"""By resource: the API group and the kind of objects that are replayed."""
 QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "queue")
 _QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
-# Labels that a Job's controller gives its pods; those of a former Job would be refused.
+# Labels that the Job controller adds to a Job's pods; those of a former Job would be rejected.
 _OF_THE_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 
 
 def workload(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
-    """What is kept of an object; None where it has no name or no containers.
+    """What is kept of an object; None if it has no name or no containers.
 
     Args:
-        kind: one of those in `GROUPS`.
+        kind: one of the kinds in `GROUPS`.
         raw: the object as JSON gives it.
         api_version: of its group and version.
     """
@@ -86,7 +86,7 @@ def spec_of(kind: str, raw: Any) -> dict[str, Any]:
 
 
 def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Metadata and spec of pods, without names, claims and their scheduler's name; None without containers."""
+    """Metadata and spec of a pod template, without names, claims and the scheduler's name; None without containers."""
     metadata, spec = raw.get("metadata"), raw.get("spec")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     if not isinstance(spec, Mapping):
@@ -98,7 +98,7 @@ def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     for key in ("volumes", "resourceClaims", "schedulerName", "nodeName"):
         kept.pop(key, None)
     if kept.get("priorityClassName"):
-        # The admission finds them by the class.
+        # Admission sets both from the class.
         kept.pop("priority", None)
         kept.pop("preemptionPolicy", None)
     for containers in ("containers", "initContainers"):
@@ -115,7 +115,7 @@ def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def queue_of(found: Mapping[str, Any]) -> str:
-    """The queue that a workload waits in, as its labels or annotations say; else its namespace."""
+    """The queue that a workload waits in, from its labels or annotations; otherwise its namespace."""
     template = found.get("spec", {}).get("template") or {}
     for metadata in (found.get("metadata") or {}, template.get("metadata") or {}):
         labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
@@ -127,7 +127,7 @@ def queue_of(found: Mapping[str, Any]) -> str:
 
 
 def lost(raw: Mapping[str, Any]) -> list[str]:
-    """What a workload has that a replay cannot have, in words."""
+    """Texts about parts of a workload that a replay cannot have."""
     spec = raw.get("spec")
     spec = spec if isinstance(spec, Mapping) else {}
     inner = spec.get("template")
@@ -150,7 +150,7 @@ def _controlled(kind: str, raw: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = reduced({"metadata": META}, raw) or {"metadata": {}}
     if kind == "Job" and any(key in found["metadata"].get("labels", {}) for key in QUEUE_LABELS):
-        # Whether it may begin is what its queue answered.
+        # For a queued Job, `suspend` is its queue's decision.
         spec.pop("suspend", None)
     labels = found["metadata"].get("labels", {})
     for key in _OF_THE_JOB:

@@ -1,7 +1,7 @@
-"""What `kwokctl snapshot record` writes: the objects of the beginning, then a ResourcePatch for each change.
+"""The format of `kwokctl snapshot record`: the objects at the beginning, then a ResourcePatch for each change.
 
-Source: kubernetes-sigs/kwok pkg/apis/action/v1alpha1. A recording says how long after its beginning each change was,
-not when that was; the file's own time stands for it.
+Source: kubernetes-sigs/kwok pkg/apis/action/v1alpha1. A recording says how long after its beginning each change
+happened, but not when it began; the file's modification time is used for that.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _RESOURCES = {
 
 
 def request(document: Any, began: float) -> Request | None:
-    """The request that a document of a recording stands for; None for an object that is no workload.
+    """The request that a document of a recording represents; None for an object of a kind that is not replayed.
 
     Args:
-        document: as YAML gives it.
+        document: the parsed YAML.
         began: when the recording began, in seconds since 1970.
 
     Raises:
-        Unusable: it is no document of a recording.
+        Unusable: it is not a document of a recording.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise Unusable("is no object")

@@ -9,13 +9,13 @@ from kumulus.capture.day.requests import Request
 
 
 class Cordons:
-    """Which nodes take no pods, and which of them are being drained."""
+    """Which nodes are cordoned, and which of them are being drained."""
 
     def __init__(self) -> None:
         self._drained: dict[str, bool] = {}
 
     def take(self, request: Request) -> str:
-        """One more change of a node; says `cordon` or `uncordon` where it is one."""
+        """Take one more change of a node; returns `cordon` or `uncordon` if it is one, otherwise an empty text."""
         closed = self._closed(request)
         if closed is None or closed == (request.name in self._drained):
             return ""
@@ -30,18 +30,18 @@ class Cordons:
         return node in self._drained
 
     def drain(self, node: str) -> bool:
-        """A pod of a cordoned node is evicted; says whether it is the first one."""
+        """Record that a pod of a cordoned node is evicted; returns whether it is the first one."""
         first = not self._drained[node]
         self._drained[node] = True
         return first
 
     def _closed(self, request: Request) -> bool | None:
-        """Whether the node takes no pods afterwards; None where the request does not tell."""
+        """Whether the node is cordoned afterwards; None if that cannot be determined from the request."""
         body = request.answered
         if body is None and request.verb == "update" and isinstance(request.sent, Mapping):
             body = request.sent
         if body is None:
-            # A patch that does not speak of it leaves it as it is.
+            # A patch without the field leaves it unchanged.
             before = {"spec": {"unschedulable": request.name in self._drained}}
             try:
                 body = patched(before, request.sent if request.sent is not None else {})

@@ -1,7 +1,7 @@
-"""A recorded patch laid over what was known of an object, where its answer was not recorded. Pure functions.
+"""Applies a recorded patch to the known state of an object, if the answer was not recorded. Pure functions.
 
-Which kind of patch it was the log does not say: a list is a JSON patch (RFC 6902); a mapping is laid over as a merge
-patch (RFC 7386), with lists of named things, such as containers, matched by name as a strategic merge patch does.
+The log does not say which kind of patch it was: a list is a JSON patch (RFC 6902); a mapping is applied as a merge
+patch (RFC 7386), but lists of named items, such as containers, are matched by name, as in a strategic merge patch.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 
 class NotUnderstood(Exception):
-    """A patch of a form that is not known."""
+    """A patch has a form that is not supported."""
 
 
 def patched(before: Any, patch: Any) -> Any:
-    """An object with a patch laid over it.
+    """An object with a patch applied.
 
     Raises:
-        NotUnderstood: the patch does something else than add, replace and remove, or at a place that is not there.
+        NotUnderstood: the patch has operations other than add, replace, remove and test, or a path that does not exist.
     """
     if not isinstance(patch, list):
         return _merged(before, patch)

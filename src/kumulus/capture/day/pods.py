@@ -1,4 +1,4 @@
-"""What became of the pods then: when each came, got a node and ended, what it asked for, and who was preempted."""
+"""What happened to the recorded pods: when each was created, bound and ended, its requests, and whether preempted."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _PREEMPTED = "PreemptionByScheduler"
 
 @dataclass
 class PodThen:
-    """A pod, as it was recorded; times in seconds since 1970, None for what was not.
+    """A recorded pod; times are in seconds since 1970, None if not recorded.
 
     Attributes:
-        job: the workload it was of, by its key.
-        queue: in which that waited.
+        job: the key of its workload.
+        queue: the queue that the workload waited in.
         created, bound, running, ended: when.
         node: where it was bound.
         preempted: whether a scheduler evicted it for others.
-        cpu: milli-CPU that it asked for.
-        memory: MiB.
-        gpus: how many.
-        leaving: whether its end was asked for.
+        cpu: milli-CPU that it requested.
+        memory: MiB that it requested.
+        gpus: number of GPUs that it requested.
+        leaving: whether its deletion was requested.
     """
 
     job: str
@@ -45,7 +45,7 @@ class PodThen:
     leaving: bool = False
 
     def plain(self, since: float) -> dict[str, Any]:
-        """As the recording has it, with times counted from its beginning."""
+        """The pod in the format of the recording, with times relative to the recording's beginning."""
         times = {"at": self.created, "bound": self.bound, "ended": self.ended}
         found: dict[str, Any] = {"queue": self.queue} | {
             key: round(at - since, 3) for key, at in times.items() if at is not None
@@ -60,28 +60,28 @@ class PodsThen:
     """All pods of a recording.
 
     Attributes:
-        there: those that live, by namespace and name.
-        every: all of them, in the order in which they came.
+        there: pods that exist, by namespace and name.
+        every: all pods, in the order of their creation.
     """
 
     there: dict[tuple[str, str], PodThen] = field(default_factory=dict)
     every: list[PodThen] = field(default_factory=list)
 
     def create(self, key: tuple[str, str], at: float, job: str, queue: str, spec: Any, node: str = "") -> None:
-        """A pod came."""
+        """Record that a pod was created."""
         pod = PodThen(job, queue, at, bound=at if node else None, node=node)
         pod.cpu, pod.memory, pod.gpus = asked(spec)
         self.there[key] = pod
         self.every.append(pod)
 
     def bind(self, key: tuple[str, str], at: float, node: str) -> None:
-        """A pod got a node."""
+        """Record that a pod was bound to a node."""
         pod = self.there.get(key)
         if pod is not None and pod.bound is None:
             pod.bound, pod.node = at, node
 
     def status(self, key: tuple[str, str], at: float, status: Any) -> None:
-        """A pod's status was written."""
+        """Record that a pod's status was written."""
         pod = self.there.get(key)
         if pod is None or not isinstance(status, Mapping):
             return
@@ -95,14 +95,14 @@ class PodsThen:
                 pod.preempted |= each.get("reason") == _PREEMPTED
 
     def remove(self, key: tuple[str, str], at: float) -> None:
-        """A pod is gone."""
+        """Record that a pod is gone."""
         pod = self.there.pop(key, None)
         if pod is not None and pod.ended is None:
             pod.ended = at
 
 
 def ran(pods: Iterable[PodThen]) -> dict[str, float]:
-    """How many seconds the pods of each workload ran that came to their end by themselves: the median."""
+    """The median run time of each workload's pods in seconds, only of pods that ended by themselves."""
     lasted: dict[str, list[float]] = {}
     for pod in pods:
         begun = pod.running if pod.running is not None else pod.bound
@@ -112,7 +112,7 @@ def ran(pods: Iterable[PodThen]) -> dict[str, float]:
 
 
 def asked(spec: Any) -> tuple[int, int, int]:
-    """What a pod asks for: milli-CPU, MiB and GPUs; nothing where that cannot be read."""
+    """What a pod requests: milli-CPU, MiB and GPUs; zeros if that cannot be parsed."""
     if not isinstance(spec, Mapping):
         return 0, 0, 0
     try:

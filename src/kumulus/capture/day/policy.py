@@ -1,4 +1,4 @@
-"""The audit policy by which a log has what a replay needs, and little else."""
+"""The audit policy for a log that has what a replay needs, and little else."""
 
 from __future__ import annotations
 

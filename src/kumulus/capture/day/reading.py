@@ -1,4 +1,4 @@
-"""Files of recorded requests, of whatever form: bounded, and what cannot be read is counted by its line."""
+"""Reads files of recorded requests in any format, with bounds; unreadable entries are counted, with their lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kumulus.capture.day.requests import Counted, Request, Unusable
 from kumulus.capture.dumps import Refused, documents
 
 MOST_LINE = 32 * 1024**2
-"""Bytes of one line: an export's file may be one line with thousands of events."""
+"""Most bytes of a line: an export may be a single line with thousands of events."""
 _YAML = (".yaml", ".yml")
 
 
@@ -23,11 +23,11 @@ def read(file: Path, counted: Counted) -> Iterator[Request]:
     """The requests of a file, in its order.
 
     Args:
-        file: JSON lines or one JSON document, packed by gzip or not; or KWOK's recording, which is YAML.
-        counted: what is read and what is bad is counted in it.
+        file: JSON lines or one JSON document, optionally compressed by gzip; or KWOK's recording, which is YAML.
+        counted: counts the entries and the bad ones.
 
     Raises:
-        Refused: none of it can be read.
+        Refused: it cannot be decompressed, or its YAML is invalid or too large.
         OSError: it cannot be opened.
     """
     with _opened(file) as opened:
@@ -70,7 +70,7 @@ def _lines(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]
                 line = opened.readline(MOST_LINE)
             continue
         if number == 1 and line.strip() in (b"{", b"["):
-            # One document over many lines, as an export's program prints it.
+            # A single document of many lines, as some export tools print it.
             yield from _entry(line + opened.read(MOST_LINE - len(line)), place, counted)
             if opened.read(1):
                 counted.refuse(place, f"a document of more than {MOST_LINE:,} bytes; write it as lines: jq -c '.[]'")
@@ -82,7 +82,7 @@ def _lines(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]
 def _entry(text: bytes, place: str, counted: Counted) -> Iterator[Request]:
     counted.entries += 1
     try:
-        # CloudWatch's export to S3 puts a time before each.
+        # CloudWatch's export to S3 puts a timestamp before each entry.
         yield from exports.requests(json.loads(text) if text.lstrip()[:1] in b"{[" else text.decode())
     except Unusable as error:
         counted.refuse(place, str(error))

@@ -1,4 +1,4 @@
-"""The recording that the lab plays: a line of JSON for each step, and one for each pod as it was."""
+"""The recording that the lab replays: a line of JSON for each step, and one for each recorded pod."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lines(day: Day, source: str) -> Iterator[str]:
 
     Args:
         day: what was read.
-        source: of what kind its files were.
+        source: a name for where it was read from.
     """
     since, until = span(day)
     yield _line(
@@ -43,7 +43,7 @@ def lines(day: Day, source: str) -> Iterator[str]:
 
 
 def span(day: Day) -> tuple[float, float]:
-    """When the first and the last of a day was, in seconds since 1970."""
+    """The beginning and the end of a day, in seconds since 1970."""
     times = [step.at for step in day.steps]
     ends = [at for pod in day.pods.every for at in (pod.created, pod.bound, pod.ended) if at is not None]
     return min(times), max([*times, *ends])

@@ -1,4 +1,4 @@
-"""One request that changed something in a cluster, whatever recorded it."""
+"""One request that changed something in a cluster, from any kind of recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHANGING = frozenset(("create", "update", "patch", "delete", "deletecollection")
 
 
 class Unusable(Exception):
-    """An entry that says nothing that could be replayed, and why."""
+    """An entry cannot be used for a replay; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +19,17 @@ class Request:
     """A request that the API server carried out.
 
     Args:
-        at: when it came, in seconds since 1970.
+        at: when it was received, in seconds since 1970.
         verb: one of `CHANGING`.
         group, resource, subresource: what it was about; the subresource is empty for the object itself.
         version: of the group.
-        namespace, name: of the object; the name is empty where the server made it up and no answer was recorded.
-        sent: the request's body; None where it was not recorded.
-        answered: the object as the server answered it; None where it was not recorded.
-        user: who asked.
-        program: with what.
-        selector: of a collection that was deleted, as the request had it.
-        created: whether the answer was that the object is new.
+        namespace, name: of the object; the name is empty if the server generated it and no answer was recorded.
+        sent: the request's body; None if it was not recorded.
+        answered: the object in the server's answer; None if it was not recorded.
+        user: the user name.
+        program: the user agent.
+        selector: the label selector of a deleted collection, from the request.
+        created: whether the answer said that the object is new.
     """
 
     at: float
@@ -49,25 +49,25 @@ class Request:
 
     @property
     def body(self) -> Mapping[str, Any] | None:
-        """The object itself: as the server had it afterwards, or as it was sent."""
+        """The object itself: as the server stored it, or else as it was sent."""
         if self.answered is not None:
             return self.answered
         return self.sent if isinstance(self.sent, Mapping) else None
 
     @property
     def api_version(self) -> str:
-        """As objects of it say."""
+        """The `apiVersion` of the object."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 @dataclass
 class Counted:
-    """What was read.
+    """Counts what was read.
 
     Attributes:
-        entries: all entries.
-        bad: entries that cannot be read, by line; the first of them.
-        bad_count: how many there are.
+        entries: number of all entries.
+        bad: the first entries that cannot be read, with their lines.
+        bad_count: number of entries that cannot be read.
     """
 
     entries: int = 0
@@ -77,7 +77,7 @@ class Counted:
     MOST = 10
 
     def refuse(self, place: str, why: str) -> None:
-        """An entry that cannot be read."""
+        """Count an entry that cannot be read."""
         self.bad_count += 1
         if len(self.bad) < self.MOST:
             self.bad.append(f"{place}: {why}")
@@ -87,7 +87,7 @@ def seconds(written: object) -> float:
     """A time of RFC 3339 as seconds since 1970.
 
     Raises:
-        Unusable: it is none.
+        Unusable: it is not such a time.
     """
     try:
         found = datetime.fromisoformat(str(written).replace("Z", "+00:00"))

@@ -1,7 +1,7 @@
-"""Captures of one cluster, one after the other: what differs between two of them was asked for in between.
+"""Successive captures of one cluster: the differences between two of them were requested in between.
 
-Each is a directory as `kumulus capture --to day/TIME` writes it, called after its time. Pods are replayed as they are:
-who owned them is in a capture, when that was made or scaled is not.
+Each is a directory as `kumulus capture --to day/TIME` writes it, named after its time. Pods are replayed by themselves:
+a capture has their owners, but not when an owner was created or scaled.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)[:-]?(\d\d)[:-]?(\d\d)Z?")
 
 
 def is_series(path: Path) -> bool:
-    """Whether a directory has captures in it that are called after their times."""
+    """Whether a directory contains captures that are named after their times."""
     return path.is_dir() and any((each / WORKLOAD).is_file() for each in path.iterdir() if _TIME.fullmatch(each.name))
 
 
 def requests(directory: Path, counted: Counted) -> Iterator[Request]:
-    """What was asked for between captures.
+    """The requests between captures, from their differences.
 
     Args:
-        directory: with the captures.
-        counted: how many there are is counted in it.
+        directory: contains the captures.
+        counted: counts the captures.
 
     Raises:
-        Refused: there are fewer than two, or one of them is no capture.
+        Refused: there are fewer than two captures, or one is invalid.
         OSError: one cannot be read.
     """
     listed = sorted(
@@ -50,7 +50,7 @@ def requests(directory: Path, counted: Counted) -> Iterator[Request]:
         now = {(str(pod["namespace"]), str(pod["name"])): pod for pod in _pods(capture / WORKLOAD)}
         gone = {key for key, pod in before.items() if key not in now or _is_another(pod, now[key])}
         for key in sorted(gone):
-            # As a log has it: it is asked to end, and then it has.
+            # Twice, as in a log: the first one requests the end of the pod, the second one completes it.
             yield _request(at, "delete", key)
             yield _request(at, "delete", key)
         for key, pod in now.items():
@@ -62,7 +62,7 @@ def requests(directory: Path, counted: Counted) -> Iterator[Request]:
 
 
 def _is_another(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a pod took the other's name, as a StatefulSet's does: none ever leaves its node alive."""
+    """Whether a new pod has the other's name, as in a StatefulSet: a pod never changes its node."""
     return bool(before.get("node")) and before["node"] != now.get("node")
 
 

@@ -61,7 +61,7 @@ class ReleasePreparation(OfRelease):
             return _outputs(inputs, old or {})
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`: refuses a release of somebody else."""
+        """See :meth:`InCluster.make`: an existing release is somebody else's unless marked as this stack's."""
         with self.needing_cluster(inputs):
             outputs = await self._looked_over(op, inputs, old)
         await self._namespace(op, inputs, recorded=old is not None)
