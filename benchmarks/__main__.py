@@ -69,7 +69,7 @@ async def measure(names: list[str]) -> list[Row]:
         print(f"{name} …", file=sys.stderr, flush=True)
         load = psutil.getloadavg()[0]
         found = await SCENARIOS[name]()
-        # What cannot be measured on this machine stays as it was published.
+        # Scenarios that cannot be measured on this machine keep their published figures.
         if found:
             write(name, found, load, SCENARIOS)
         for row in found:
@@ -80,14 +80,14 @@ async def measure(names: list[str]) -> list[Row]:
 
 
 def main() -> int:
-    """Run what the command line names, or everything."""
+    """Run the scenarios that the command line names, or all of them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}")
     chosen = parser.parse_args().scenarios
     for name in chosen:
         if name not in SCENARIOS:
             parser.error(f"no scenario {name!r}; there are {', '.join(SCENARIOS)}")
-    # As the plugin does, whose work is done in this process here.
+    # The plugin does this as well; here its work is done in this process.
     look_rarely()
     rows = asyncio.run(measure(chosen or list(SCENARIOS)))
     return 1 if any(row.passed is False for row in rows) else 0

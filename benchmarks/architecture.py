@@ -1,6 +1,6 @@
-"""Draw the rooms of the package, for ARCHITECTURE.md: the layers of the import contract, the imports there really are.
+"""Draw the rooms of the package for ARCHITECTURE.md: the layers of the import contract and the actual imports.
 
-``python -m benchmarks.architecture`` writes docs/pictures/architecture.svg; a test keeps it in step with both.
+``python -m benchmarks.architecture`` writes docs/pictures/architecture.svg; a test checks that it agrees with both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
 PACKAGE = "kumulus"
 
-# A few words for each room; ARCHITECTURE.md has a sentence.
+# A few words for each room; ARCHITECTURE.md has a sentence about each.
 ABOUT = {
     "cli": "the command",
     "plugin": "what Pulumi starts",
@@ -77,7 +77,7 @@ def imports() -> set[tuple[str, str]]:
 
 
 def needed(arrows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The arrows that do not follow from others, sorted: all the rest can be reached by these."""
+    """The arrows that do not follow from others (the transitive reduction), sorted."""
     known = set(arrows)
     return sorted(pair for pair in known if pair[1] not in _reached(pair[0], known - {pair}))
 
@@ -129,7 +129,7 @@ def _places(rows: Sequence[Sequence[str]], arrows: Sequence[tuple[str, str]]) ->
         gap = (WIDTH - 2 * MARGIN - width * len(row)) / (len(row) + 1)
         for place, room in enumerate(row):
             places[room] = (MARGIN + gap + place * (width + gap), MARGIN + number * (HEIGHT + GAP), width)
-    # A room that is alone in its row stands where the fewest arrows pass behind it and its own are short.
+    # A room alone in its row is placed where the fewest arrows pass behind it and its own arrows are short.
     for row in rows[1:]:
         if len(row) == 1:
             _, top, width = places[row[0]]
@@ -159,7 +159,7 @@ def _lines(places: Mapping[str, tuple[float, float, float]], arrows: list[tuple[
         return places[room][0] + places[room][2] / 2
 
     def port(room: str, others: list[str], other: str) -> float:
-        # Each arrow has a place of its own along the box's edge, in the order of where it leads.
+        # Each arrow has its own place along the box's edge, ordered by where it leads.
         order = sorted(others, key=middle)
         left, _, width = places[room]
         return left + width * (order.index(other) + 1) / (len(order) + 1)

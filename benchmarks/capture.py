@@ -1,9 +1,9 @@
 """A large cluster captured, a clone of the capture, and the clone captured again.
 
-What a capture costs the source's API server is measured as the CPU seconds of its process from the capture's start to
-its end, less what it uses in as much time when nobody asks (the leases of the nodes), as a share of all of this
-machine's CPU time in between. Go's garbage collector, which works for seconds at a time and every two minutes at least,
-falls into some captures and not into others: five are measured as one, beside as long a time without.
+The cost of a capture for the source's API server is measured as the CPU seconds of its process during the capture,
+less what it uses in the same time without requests (for the node leases), as a share of all of this machine's CPU time
+in that period. Go's garbage collector works for seconds at a time and at least every two minutes, so it affects some
+captures and not others. Five captures are therefore measured as one, against an equally long time without captures.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _SHOWN, _TIMES = 5, 5
 
 @dataclass(frozen=True)
 class Command:
-    """How a command of ours ended.
+    """How a `kumulus` command ended.
 
     Attributes:
         seconds: from its start to its end.
-        memory: the most that was resident, in MB.
+        memory: peak resident memory, in MB.
         cpu: its own CPU seconds.
-        said: what it wrote.
+        said: its output.
     """
 
     seconds: float
@@ -56,7 +56,7 @@ class Command:
 
 
 def size() -> tuple[int, int]:
-    """How many nodes and pods; `KUMULUS_BENCH_CAPTURE=100x1000` asks for others than the full size."""
+    """How many nodes and pods; `KUMULUS_BENCH_CAPTURE=100x1000` overrides the full size."""
     chosen = os.environ.get("KUMULUS_BENCH_CAPTURE")
     if not chosen:
         return NODES, PODS
@@ -75,7 +75,7 @@ async def captured() -> list[Row]:
 
 @contextmanager
 def source(nodes: int, pods: int) -> Iterator[Project]:
-    """A company's cluster of that size as the stack `source`; gone at the end, with whatever else came of it."""
+    """A company's cluster of that size as the stack `source`; removed at the end, with everything created from it."""
     folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
     project = Project(folder)
     toolchain.install_plugins(project.pulumi_home)
@@ -94,7 +94,7 @@ def source(nodes: int, pods: int) -> Iterator[Project]:
 
 
 def command(project: Project, *arguments: str) -> Command:
-    """Run a command of ours, which has to succeed.
+    """Run a `kumulus` command, which has to succeed.
 
     Raises:
         RuntimeError: it did not.
@@ -160,7 +160,7 @@ def _measure() -> list[Row]:
 
 
 def _settled(project: Project, one: dict[str, object]) -> list[str]:
-    """What differs in the clone, when its controllers have laid their taints on nodes that are not well."""
+    """What differs in the clone once its controllers have tainted the unhealthy nodes."""
     ends = time.monotonic() + _SETTLED_S
     while True:
         different = scheduler_reads.differences(one, asyncio.run(_digest(project.kubeconfig("clone"))))
@@ -170,7 +170,7 @@ def _settled(project: Project, one: dict[str, object]) -> list[str]:
 
 
 def _captured(project: Project) -> tuple[Command, float, float]:
-    """The slowest capture; the share of the machine's CPU that the API server had for them, and how many cores."""
+    """The slowest capture, the share of the machine's CPU that the API server used for all, and how many cores."""
     directory = str(project.cluster("source"))
     until_at_rest(directory)
     standing = _used(directory)

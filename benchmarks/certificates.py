@@ -1,4 +1,4 @@
-"""What TLS between the API server and etcd costs: the same fleet with and without it, in turn."""
+"""What TLS between the API server and etcd costs: the same fleet with and without TLS, alternately."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _COMPONENTS = ("etcd", "kube-apiserver")
 
 
 async def of_etcd(rounds: int = 5) -> list[Row]:
-    """2,550 nodes until all are Ready, with TLS between API server and etcd and, as kwokctl has it, in plain."""
+    """2,550 nodes until all are Ready, with TLS between API server and etcd and, as in kwokctl, without."""
     seconds: dict[bool, list[float]] = {True: [], False: []}
     spent: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(rounds):
-        # Who comes first profits from what the machine has in its caches, or suffers from what it has to do.
+        # The first one may profit from the machine's warm caches, or suffer from its other work.
         for secured in (True, False) if turn % 2 else (False, True):
             with _as_kwokctl_has_it(plain=not secured):
                 took, cpu = await _created()
@@ -63,7 +63,7 @@ def _as_kwokctl_has_it(plain: bool) -> Iterator[None]:
 
 async def _created() -> tuple[float, float]:
     """Seconds until all are Ready, and the CPU time that etcd and the API server have spent on it."""
-    # What the plugin writes into etcd itself is not what is compared.
+    # The plugin's own writes to etcd are not part of the comparison.
     async with control_plane(options={"createThrough": "api"}) as plane:
         fleet, before = Fleet(plane), usage(plane.observed.directory)
         started = time.monotonic()

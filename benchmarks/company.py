@@ -1,6 +1,6 @@
-"""A cluster as a company has one, of any size, made to be captured: groups of nodes, queues, and bound pods.
+"""A realistic company cluster of any size, made to be captured: groups of nodes, queues, and bound pods.
 
-What single pods look like is in :mod:`tests.support.captured`; here it becomes a whole cluster.
+Single pods are defined in :mod:`tests.support.captured`; this module makes a whole cluster of them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _template(group: str) -> dict[str, Any]:
 
 
 def queues() -> Iterator[Made]:
-    """Queues of Kueue as a company has them: flavors, queues in cohorts that borrow, one for each team."""
+    """A company's Kueue queues: flavors, and queues in cohorts that borrow, one for each team."""
     root = f"/apis/{_KUEUE}"
 
     def made(plural: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Made:
@@ -109,13 +109,13 @@ def queues() -> Iterator[Made]:
 
 
 def pods(count: int, nodes: int) -> Iterator[dict[str, Any]]:
-    """Pods, each bound to a node that it may be on; what no node has room for, and what is gated, waits.
+    """Pods, each bound to a node that it may be on; pods that no node has room for, and gated ones, stay pending.
 
-    They are bound as they are made, not by the scheduler: what is measured is a capture, not a scheduler.
+    They are bound on creation, not by the scheduler: the benchmark measures a capture, not a scheduler.
     """
     per = nodes // (len(_GROUPS) * len(ZONES))
     turn = dict.fromkeys(captured.NAMESPACES, 0)
-    # By namespace, which group's nodes its pods are on.
+    # The group whose nodes a namespace's pods are on.
     groups = dict(zip(captured.NAMESPACES, _GROUPS, strict=True))
     for pod in captured.pods(count, ZONES[0]):
         metadata = pod["metadata"]
@@ -133,9 +133,9 @@ async def fill(kubeconfig: Path, count: int, nodes: int) -> None:
     """Make everything but the nodes.
 
     Args:
-        kubeconfig: of the cluster, whose nodes are there.
+        kubeconfig: of the cluster, whose nodes exist already.
         count: how many pods.
-        nodes: how many there are.
+        nodes: how many the cluster has.
 
     Raises:
         RuntimeError: the cluster refused something.
@@ -162,7 +162,7 @@ def _place(pod: dict[str, Any]) -> str:
 
 
 async def _account(client: Client, namespace: str) -> None:
-    """Wait until pods of a namespace are taken."""
+    """Wait until the API server accepts pods in a namespace."""
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
     for attempt in range(1, 100):
         try:

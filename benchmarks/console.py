@@ -1,4 +1,4 @@
-"""What the live views cost: `kumulus watch` and `kumulus ui` at 10,000 nodes, with pods that come and go."""
+"""What the live views cost: `kumulus watch` and `kumulus ui` at 10,000 nodes, with pods created and deleted."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ROOT = Path(__file__).resolve().parents[1]
 _JOBS = "/apis/batch/v1/namespaces/default/jobs"
 _A_SECOND = 20
 _LIVES = "20s"
-# The first lists and pictures are not what lasts.
+# The first lists and pictures are not typical of the load that follows.
 _SETTLING = 20.0
 
 
 async def views() -> list[Row]:
-    """The CPU of both views while 20 pods a second begin and end, each after 20 s."""
+    """The CPU of both views while 20 pods a second start, each of which ends after 20 s."""
     async with control_plane() as plane:
         fleet = Fleet(plane)
         await fleet.become(NODES)
@@ -45,7 +45,7 @@ async def views() -> list[Row]:
 
 
 async def _churn(plane: ControlPlane) -> None:
-    """A Job every second, of so many pods, which is removed soon after its end."""
+    """Create a Job of several pods every second, which is removed soon after its end."""
     number = 0
     while True:
         number += 1
@@ -110,7 +110,7 @@ def _take(source: int, shown: bytearray) -> None:
 
 
 async def _address(shown: bytearray) -> str:
-    """The page's address, once the command has said it."""
+    """The page's address, once the command has printed it."""
     for _ in range(60):
         if match := re.search(rb"http://\S+/", shown):
             return match[0].decode()

@@ -91,7 +91,7 @@ def _open_ill(page: Page) -> None:
 def _draw(browser: Browser, svg: str, file: Path) -> None:
     with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
         page = context.new_page()
-        # The picture names a font of the web, which is not fetched: the machine's own does as well.
+        # The picture names a web font, which is not fetched: a local one will do.
         svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
         page.set_content(f"<body style='margin:0'><div style='width:1180px'>{svg}</div></body>")
         page.locator("div").screenshot(path=file)

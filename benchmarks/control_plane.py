@@ -1,4 +1,4 @@
-"""A fresh control plane for each measurement, so that none profits or suffers from the one before."""
+"""A fresh control plane for each measurement, so that no measurement is affected by the one before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kumulus.runtimes.kwok import kwokctl
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
-# The controllers of a control plane that answers go on filling their caches for a while.
+# Controllers continue to fill their caches for a while after the control plane answers.
 _SETTLING_S = 4.0
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
 
@@ -51,12 +51,12 @@ class ControlPlane:
 async def control_plane(
     name: str = "bench", options: dict[str, Any] | None = None, nodes: int | None = None
 ) -> AsyncIterator[ControlPlane]:
-    """Start a control plane of the kwok runtime; it is removed at the end, whatever happens.
+    """Start a control plane of the kwok runtime; it is always removed at the end.
 
     Args:
         name: the cluster's name.
         options: as the stack file's ``kwok:`` section.
-        nodes: how many it is made for; None where that is not known.
+        nodes: how many it is sized for; None where that is not known.
     """
     home = tempfile.mkdtemp(prefix="kumulus-bench-")
     runtime = KwokRuntime()
@@ -75,7 +75,7 @@ async def control_plane(
 
 @asynccontextmanager
 async def stock_control_plane(name: str = "stock") -> AsyncIterator[ControlPlane]:
-    """Start a control plane as kwokctl makes it by itself, of the same binaries, with QPS limits off."""
+    """Start a control plane with kwokctl's own defaults, from the same binaries, with QPS limits off."""
     home = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
     layout = Layout.of(str(home), name)
     layout.home.mkdir(exist_ok=True)

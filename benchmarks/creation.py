@@ -1,4 +1,4 @@
-"""How fast nodes come: against kwokctl, against the limit, and from 2,550 to 10,000."""
+"""How fast nodes are created: against kwokctl, against the limit, and from 2,550 to 10,000."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def large() -> list[Row]:
     """10,000 nodes: created, relabelled, shrunk; each against the creation."""
     async with control_plane() as plane:
         small = await _created(plane, FLEET)
-    # What a change of each node is measured by: its making by a post.
+    # The baseline for changing each node: creating it by a POST.
     async with control_plane() as plane:
         posted = await _created(plane, LARGE, posted=True)
     async with control_plane() as plane:
@@ -136,7 +136,7 @@ async def large() -> list[Row]:
 
 
 async def with_pods() -> list[Row]:
-    """2,550 nodes with 2,550 running pods to none."""
+    """2,550 nodes with 2,550 running pods, deleted."""
     async with control_plane() as plane:
         fleet = Fleet(plane)
         started = time.monotonic()
@@ -186,7 +186,7 @@ async def with_pods() -> list[Row]:
 
 
 async def _until_leased(plane: ControlPlane, nodes: int) -> None:
-    """Wait until the controllers, which stood back while nodes came, have caught up: each node has its lease."""
+    """Wait until the controllers, which yielded while nodes were created, have caught up: each node has its lease."""
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
     for _ in range(300):
         listed = await plane.client.get(path, {"limit": "1"})
@@ -199,7 +199,7 @@ async def _until_leased(plane: ControlPlane, nodes: int) -> None:
 async def _until_running(plane: ControlPlane) -> None:
     """Wait until every pod of the Job runs, by watching the Job."""
     jobs, give_up = "/apis/batch/v1/namespaces/default/jobs", time.monotonic() + 300
-    # A busy API server ends the watch of who does not take everything at once.
+    # A busy API server ends the watch of a client that does not keep up.
     while time.monotonic() < give_up:
         async for batch in watch(plane.client, jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
             if any((job.get("status") or {}).get("ready") == FLEET for _, job in batch):
@@ -217,7 +217,7 @@ async def _created(plane: ControlPlane, nodes: int, *, posted: bool = False) -> 
 
 
 async def _scaled(plane: ControlPlane, nodes: int) -> float:
-    """Seconds ``kwokctl scale node`` takes until all are Ready."""
+    """Seconds that ``kwokctl scale node`` takes until all nodes are Ready."""
     directory = Path(plane.observed.directory)
     started = time.monotonic()
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Draw the dashboards from a live Prometheus, for docs/observability.md: the panels' own queries, in their places.
+"""Draw the dashboards from a live Prometheus, for docs/observability.md: each panel's own queries, in its place.
 
 ``python -m benchmarks.dashboard_pictures https://127.0.0.1:9090 [MINUTES] [.kumulus/clusters/NAME/pki]``
 """
@@ -39,7 +39,7 @@ Series = list[tuple[str, list[tuple[float, float]]]]
 
 
 def main(address: str, minutes: float = 15, pki: Path | None = None) -> int:
-    """Draw each dashboard; `pki` has the certificates of a cluster whose Prometheus asks for them."""
+    """Draw each dashboard; `pki` has the client certificates, for a Prometheus that requires them."""
     if pki:
         tls = ssl.create_default_context(cafile=pki / "ca.crt")
         tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
@@ -60,7 +60,7 @@ def draw(dashboard: Dashboard, address: str, seconds: float, file: Path) -> None
     figure.suptitle(dashboard.title, x=0.01, y=1 - 0.05 / figure.get_figheight(), ha="left", va="top", fontsize=12)
     for panel in panels:
         at = panel["gridPos"]
-        # A row of cells is left below, for what is written there.
+        # One row of the grid is left free below, for the labels.
         down = at["y"] + max(1, at["h"] - (2 if panel["type"] == "timeseries" else 1))
         axes = figure.add_subplot(grid[at["y"] : down, at["x"] : at["x"] + at["w"]])
         if panel["type"] == "row":
@@ -79,7 +79,7 @@ def draw(dashboard: Dashboard, address: str, seconds: float, file: Path) -> None
 
 
 def series(address: str, panel: Mapping[str, Any], seconds: float) -> Series:
-    """What a panel's queries give: the legend of each series, and its points."""
+    """The results of a panel's queries: the legend and the points of each series."""
     now, found = time.time(), []
     for target in panel["targets"]:
         expr = re.sub(r"\$\w+", ".*", target["expr"])

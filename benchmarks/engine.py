@@ -1,4 +1,4 @@
-"""What the whole command costs at 10,000 nodes: previews over an empty program's, state, memory, destroy."""
+"""What whole commands cost at 10,000 nodes: previews compared with an empty program's, state, memory, destroy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _measure() -> list[Row]:
         with _PluginMemory() as memory:
             large.up(timeout=900)
         state = large.backend_file().stat().st_size / 1024
-        # In turn, so that the machine's mood is the same for all three, and while the cluster has nothing to do.
+        # Alternately, so that the machine's load is the same for all three, and while the cluster is idle.
         bare, plain, refreshed = [], [], []
         (directory,) = (path for path in (large.home / "clusters").iterdir() if path.is_dir())
         for _ in range(_ROUNDS):
@@ -97,7 +97,7 @@ def _measure() -> list[Row]:
 
 
 async def _looks(project: Project) -> float:
-    """Seconds that the plugin's comparison of the cluster takes over that of what is recorded, in the median."""
+    """Median seconds by which the plugin's comparison with the cluster exceeds that with the recorded state."""
     recorded = next(each for each in project.state()["resources"] if each["type"] == Cluster.token)
     resource, outputs, inputs = resources()[Cluster.token], recorded["outputs"], recorded["inputs"]
     took = []
@@ -111,7 +111,7 @@ async def _looks(project: Project) -> float:
 
 
 def empty_program(folder: Path) -> Path:
-    """A Pulumi program that declares nothing: what every command costs in any case."""
+    """A Pulumi program that declares nothing, to measure the fixed cost of each command."""
     program = folder / "empty-program"
     program.mkdir()
     options = {"toolchain": "pip", "virtualenv": ".venv"}

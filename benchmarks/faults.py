@@ -30,7 +30,7 @@ _TURNS = 8
 
 
 async def applied() -> list[Row]:
-    """A fault on 1,000 of 10,000 nodes, applied and taken away, against a new label on the 1,111 nodes of one pool."""
+    """A fault on 1,000 of 10,000 nodes, applied and removed, against a new label on the 1,111 nodes of one pool."""
     async with control_plane() as plane:
         fleet = Fleet(plane)
         await fleet.become(_NODES)
@@ -69,8 +69,8 @@ async def applied() -> list[Row]:
             await timed("removed_s", partial(resource.delete, op, "bench", inputs))
 
         for turn in range(_TURNS):
-            # KWOK renews all leases within the same ten seconds of each minute: with one order for all turns, one of
-            # the two would meet that each time, and the other never.
+            # KWOK renews all leases within the same ten seconds of each minute. With a fixed order, one of the two
+            # would coincide with that every time, and the other never.
             for work in (labelled, faulted) if turn % 2 else (faulted, labelled):
                 await work(turn)
         await connections.close()

@@ -1,7 +1,7 @@
-"""What `kumulus fit` says of drawn workloads on a clone, beside what then happens on the source.
+"""What `kumulus fit` predicts for random workloads on a clone, against what then happens on the source.
 
-And what kube-scheduler itself says of drawn pods on the source and on an anonymised clone: how many nodes are feasible,
-and why none is.
+It also compares what kube-scheduler says about random pods on the source and on an anonymised clone: how many nodes are
+feasible, and why none is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.support.project import Project
 _MOST_S = 10.0
 _SCHEDULER = "second-scheduler"
 _SHOWN, _TRIES, _ALIKE_S = 5, 5, 120.0
-# In which order reasons are counted up is not the scheduler's: it sorts them by their text, and names are in it.
+# The order of the reasons carries no meaning: the scheduler sorts them by their text, which contains names.
 _REASON = re.compile(r"[:,] (?=\d)")
 FLEET = Fleet(
     namespaces=NAMESPACES,
@@ -59,13 +59,13 @@ FLEET = Fleet(
 
 
 def drawn() -> tuple[int, int]:
-    """How many workloads and pods; `KUMULUS_BENCH_PROBES=20x50` asks for others than 200 and 500."""
+    """How many workloads and pods; `KUMULUS_BENCH_PROBES=20x50` overrides 200 and 500."""
     first, _, second = os.environ.get("KUMULUS_BENCH_PROBES", "200x500").partition("x")
     return int(first), int(second)
 
 
 async def probes() -> list[Row]:
-    """Both, on one source."""
+    """Both comparisons, on one source."""
     try:
         find("kueue")
     except ToolMissing:
@@ -117,8 +117,8 @@ async def _compared(project: Project, count: int) -> tuple[list[float], list[str
         await never_preempting(there)
         for seed in range(count):
             probe = draw(seed, FLEET)
-            # Of two fleets of this size on two cores, nodes of the one or the other miss their leases now and then, and
-            # are tainted for a while: what is compared is one fleet with its clone.
+            # With two fleets of this size on two cores, some nodes miss a lease renewal now and then and are tainted
+            # for a while. The comparison needs a fleet and its clone with the same taints.
             for _ in range(_TRIES):
                 tainted = await _until_alike(clone, there)
                 began = time.monotonic()
@@ -135,7 +135,7 @@ async def _compared(project: Project, count: int) -> tuple[list[float], list[str
 
 
 async def _until_alike(clone: Client, there: Client) -> frozenset[tuple[str, str]]:
-    """Wait until the same nodes have the same taints in both; which have."""
+    """Wait until the same nodes have the same taints in both clusters; returns these nodes and taints."""
     ends = time.monotonic() + _ALIKE_S
     while (found := await _tainted(clone)) != await _tainted(there):
         if time.monotonic() > ends:
@@ -193,7 +193,7 @@ async def _scheduled(
     changed: Callable[[dict[str, Any]], dict[str, Any]],
     back: Callable[[str], str],
 ) -> dict[str, Judged]:
-    """Each pod by itself under a kube-scheduler that looks at every node."""
+    """Schedule each pod by itself with a kube-scheduler that looks at every node."""
     folder = project.directory.parent / f"scheduler-{stack}"
     config = project.directory.parent / "scheduler.yaml"
     profile = {"schedulerName": _SCHEDULER, "percentageOfNodesToScore": 100}

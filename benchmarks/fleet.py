@@ -27,7 +27,7 @@ class Fleet:
 
     Args:
         plane: the control plane.
-        posted: whether its nodes are posted, as with ``createThrough: api``.
+        posted: whether its nodes are created by POST, as with ``createThrough: api``.
     """
 
     def __init__(self, plane: ControlPlane, *, posted: bool = False) -> None:
@@ -67,7 +67,7 @@ class Fleet:
         return time.monotonic() - started
 
     async def until_ready(self, nodes: int) -> float:
-        """Wait until this many nodes are Ready; returns since when (``time.monotonic``)."""
+        """Wait until this many nodes are Ready; returns the time when they were (``time.monotonic``)."""
         return await until_ready(self._plane.client, nodes)
 
     async def close(self) -> None:
@@ -76,11 +76,11 @@ class Fleet:
 
 
 async def until_ready(client: Client, nodes: int) -> float:
-    """Wait until exactly this many nodes exist and all of them are Ready; returns since when (``time.monotonic``).
+    """Wait until exactly this many nodes exist and all are Ready; returns the time when they were (``time.monotonic``).
 
-    That is when the look began that found them so: what the look itself takes is no part of what is measured.
+    This is the time when the successful check began, so that the check itself is not part of the measurement.
     """
-    # The table that kubectl shows: whole nodes would cost the server more than making some of them.
+    # The table that kubectl shows: listing whole nodes would cost the server more than creating some of them.
     query = {"resourceVersion": "0", "includeObject": "None"}
     while True:
         looked = time.monotonic()

@@ -1,4 +1,4 @@
-"""A fleet of 2,550 nodes in a real kind cluster, by the real ``pulumi``: up, up again, destroy; and what it takes."""
+"""A fleet of 2,550 nodes in a real kind cluster, by the real ``pulumi``: up, up again, destroy; time and resources."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 4
 
 
 async def large_kind() -> list[Row]:
-    """Measure gcp-large on the runtime kind; nothing where Docker or the node image is missing, and it says so."""
+    """Measure gcp-large on the runtime kind; without Docker or the node image, prints that and returns nothing."""
     lacking = docker.trouble() or ("" if image.archive().exists() else "no node image; `make kind-image` makes one")
     if lacking:
         print(f"left out: {lacking}", file=sys.stderr, flush=True)
@@ -85,11 +85,11 @@ async def _all_ready(kubeconfig: Path) -> float:
 
 
 class _Used:
-    """What the node's container takes while nothing is changed.
+    """What the node's container uses while nothing is changed.
 
     Attributes:
         memory: resident memory in MB by program.
-        cores: of the CPU, over the seconds of the look.
+        cores: CPU cores used, over the seconds of the measurement.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The largest fleet that one machine is promised: 50,000 nodes by the real ``pulumi``, and what they cost to stand."""
+"""The largest fleet promised for one machine: 50,000 nodes by the real ``pulumi``, and what they cost when idle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUNDS = 3
 
 
 async def fleet() -> list[Row]:
-    """Up, stand for 15 minutes, preview, destroy."""
+    """Up, idle for 15 minutes, preview, destroy."""
     folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
     empty, large = Project(folder / "empty", empty_program(folder)), Project(folder / "large")
     try:
@@ -86,7 +86,7 @@ async def fleet() -> list[Row]:
 
 
 async def _stand(directory: str) -> tuple[float, float]:
-    """The most MB that a cluster has at any time of a while, and the cores that it uses in the mean."""
+    """A cluster's peak memory in MB over a period, and the mean number of cores it uses."""
     begin, until, most = usage(directory), time.monotonic() + _STANDING_S, 0.0
     while time.monotonic() < until:
         await asyncio.sleep(10)

@@ -1,7 +1,7 @@
-"""What a large fleet costs that just stands: with kwokctl's leases and with those of its size, side by side in one run.
+"""What an idle large fleet costs: with kwokctl's leases and with those for its size, side by side in one run.
 
-A round of these takes 400 s, and several are needed. So a fifth of the nodes have leases a fifth as long on both sides:
-as many renewals a second, sooner.
+A round of these takes 400 s, and several are needed. So both sides have a fifth of the nodes with leases a fifth as
+long: as many renewals a second, in less time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kumulus.model.scale import LEASE_SECONDS, default_heartbeat_factor
 _NODES = int(os.environ.get("KUMULUS_BENCH_LEASES", "10000"))
 _SHARE = 5
 _FACTOR, _BEFORE = default_heartbeat_factor(_NODES), default_heartbeat_factor(0)
-# Two rounds of the rarer ones.
+# Two rounds of the less frequent renewals.
 _WINDOW_S = 2 * _FACTOR / _SHARE * LEASE_SECONDS / 4
 _SETTLING_S = 15.0
 
 
 async def standing() -> list[Row]:
-    """Two fleets on one machine at once, so that whatever else it does concerns both."""
+    """Two fleets on one machine at once, so that the machine's other work affects both."""
     async with (
         control_plane("bench", {"heartbeatFactor": _BEFORE // _SHARE}) as before,
         control_plane("bench", {"heartbeatFactor": _FACTOR // _SHARE}) as now,
@@ -36,7 +36,7 @@ async def standing() -> list[Row]:
         await asyncio.sleep(_SETTLING_S)
         found = await asyncio.gather(_spent(before), _spent(now))
         for fleet in fleets:
-            # Raises what the look found otherwise: all of them have to have stayed Ready.
+            # Raises an error unless all of them have stayed Ready.
             await asyncio.wait_for(fleet.until_ready(_NODES // _SHARE), 30)
             await fleet.close()
     (old, old_renewals), (new, new_renewals) = found

@@ -1,4 +1,4 @@
-"""Ten small clusters of one stack, made side by side by the real ``pulumi``: how long it takes and what they take."""
+"""Ten small clusters of one stack, made in parallel by the real ``pulumi``: how long it takes and what they use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.project import NODES, Project
 
 _CLUSTERS, _NODES = 10, 30
 _MOST_S, _MOST_MB = 60.0, 4000.0
-# What a start leaves in a heap is collected by and by; the most of it at the first collection that is due anyway.
+# Garbage from the start is collected gradually, most of it by the first regular collection.
 _SETTLING_S = 30.0
 
 
@@ -60,7 +60,7 @@ def _measure() -> list[Row]:
 
 
 def memory(directories: list[Path]) -> tuple[float, float]:
-    """MB that are resident, and with pages that several processes share, as programs' code, shared out among them."""
+    """Resident MB, and proportional MB: pages shared by several processes, such as code, are divided among them."""
     pids = [pid for each in directories for found in processes.running(each).values() for pid in found]
     seen = [psutil.Process(pid).memory_full_info() for pid in pids]
     return sum(each.rss for each in seen) / 1e6, sum(each.pss for each in seen) / 1e6

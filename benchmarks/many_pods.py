@@ -1,8 +1,8 @@
-"""Many pods at once: 10,000 on 5,000 nodes, which is KWOK's own gate, and the same through kube-scheduler.
+"""Many pods at once: 10,000 on 5,000 nodes, as in KWOK's own benchmark, and the same through kube-scheduler.
 
-KWOK binds the pods itself (``nodeName``), starts no scheduler, and asks for 5,000 nodes Ready and then for 10,000 pods
-Running, each within 60 s: test/e2e/benchmark.go and test/e2e/kwokctl/benchmark of sigs.k8s.io/kwok v0.8.0. Here a
-scheduler runs, as in every cluster of Kumulus.
+KWOK's benchmark binds the pods itself (``nodeName``), starts no scheduler, and requires 5,000 nodes Ready and then
+10,000 pods Running, each within 60 s: test/e2e/benchmark.go and test/e2e/kwokctl/benchmark of sigs.k8s.io/kwok v0.8.0.
+Here a scheduler runs, as in every cluster of Kumulus.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GIVE_UP_S = 600.0
 
 @dataclass(frozen=True)
 class _Times:
-    """Seconds that 5,000 nodes took to be Ready, the creation of the pods, and from its beginning until all ran."""
+    """Seconds until 5,000 nodes were Ready, for the creation of the pods, and from its start until all pods ran."""
 
     nodes_ready: float
     created: float
@@ -43,7 +43,7 @@ class _Times:
 
 
 async def created() -> list[Row]:
-    """Create the pods bound to their nodes, left to kube-scheduler, and as ``kwokctl scale`` does on its own plane."""
+    """Create the pods already bound, then left to kube-scheduler, then as ``kwokctl scale`` does on its own plane."""
     names = [name for pool in pools(_NODES) for name in pool.node_names()]
     bound = await _measured(lambda number: {"nodeName": names[number % _NODES]})
     scheduled = await _measured(lambda _: {})
@@ -76,7 +76,7 @@ async def created() -> list[Row]:
 
 
 async def _measured(spec: Callable[[int], Mapping[str, Any]]) -> _Times:
-    """Make the nodes, then the pods, each with what is given of its spec, on a control plane of their own."""
+    """Create the nodes, then the pods with the given spec fields, on a new control plane."""
     async with control_plane(nodes=_NODES) as plane:
         fleet = Fleet(plane)
         started = time.monotonic()
@@ -122,9 +122,9 @@ async def _create(plane: ControlPlane, number: int, spec: Mapping[str, Any]) -> 
 
 
 async def _until_running(plane: ControlPlane) -> float:
-    """Wait until every pod is Running; returns since when (``time.monotonic``).
+    """Wait until every pod is Running; returns the time when they were (``time.monotonic``).
 
-    By a watch, as KWOK's benchmark does it: lists of 10,000 pods would take the API server more than the pods do.
+    It uses a watch, as KWOK's benchmark does: listing 10,000 pods would cost the API server more than the pods do.
     """
     running: set[str] = set()
     async with aclosing(

@@ -1,4 +1,4 @@
-"""MultiKueue over a hub and five workers: how many Jobs a second are on a worker, and a worker lost amid them."""
+"""MultiKueue with a hub and five workers: Jobs dispatched to workers per second, and a worker lost during that time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOST = "mk-worker-2"
 
 
 async def dispatched() -> list[Row]:
-    """A thousand Jobs of one pod each, twice: once undisturbed, once with a worker killed amid them and back."""
+    """A thousand Jobs of one pod each, twice: undisturbed, and with a worker killed and restarted during the run."""
     return await asyncio.to_thread(_measure)
 
 
@@ -112,7 +112,7 @@ def _job(name: str, runs: str) -> dict[str, Any]:
 
 
 def _jobs(project: Project, name: str, runs: str, *, lose: bool = False) -> tuple[float, float]:
-    """Jobs that are on a worker in a second, from the first one's creation, and seconds until all have finished."""
+    """Jobs dispatched per second, from the first one's creation, and seconds until all have finished."""
     begin, dispatched_s = time.monotonic(), 0.0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         parts = [range(each, _JOBS, _AT_ONCE) for each in range(_AT_ONCE)]
@@ -165,7 +165,7 @@ def _lose(project: Project) -> None:
 
 
 def _ran(project: Project, name: str) -> list[str]:
-    """The Jobs of which there are pods that have begun."""
+    """The Jobs with pods that have started."""
     pods = project.api(name).list(_PODS)
     return [
         each["metadata"]["labels"]["batch.kubernetes.io/job-name"]

@@ -1,4 +1,4 @@
-"""Other ways to make nodes, for comparison: ``kubectl create``, one request after the other, one resource a node."""
+"""Other ways to create nodes, for comparison: ``kubectl create``, sequential requests, one Pulumi resource per node."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The page at 10,000 nodes and 10,000 pods after an hour of 50 events a second, in a real Chromium.
 
-``python -m benchmarks page``. The fleet is no cluster's: it is filled as watches would fill it, by a clock that is
-turned, so that an hour takes a minute; the page, its server and what both remember are the product's.
+``python -m benchmarks page``. There is no cluster: the fleet is filled as watches would fill it, with a clock that is
+advanced by hand, so that an hour takes a minute. The page, its server and their memory are the product's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WHOLE = Amounts(96_000, 2**40, 8, 110)
 
 
 async def of_an_hour() -> list[Row]:
-    """First picture, frames while dragging, and what page and server hold."""
+    """Time to the first picture, frame times while dragging, and the memory of page and server."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         return []
@@ -78,7 +78,7 @@ async def _visit(browser: Browser, address: str) -> list[Row]:
 
 
 def _alone() -> float:
-    """Bytes that only the renderer of the page has; of several the largest is the page's."""
+    """Private memory of the page's renderer, in bytes; of several renderers the largest is the page's."""
     every = psutil.Process().children(recursive=True)
     return max(each.memory_full_info().uss for each in every if "--type=renderer" in each.cmdline())
 
@@ -93,7 +93,7 @@ async def _until(page: Page, script: str) -> None:
 
 
 async def _dragged(page: Page) -> list[float]:
-    """The milliseconds between pictures while the handle is drawn from one end to the other and back."""
+    """The milliseconds between frames while the handle is dragged from one end to the other and back."""
     await page.evaluate(
         """() => { globalThis.shown = []; let last = performance.now();
         const step = (now) => { shown.push(now - last); last = now; watching = requestAnimationFrame(step); };
@@ -109,7 +109,7 @@ async def _dragged(page: Page) -> list[float]:
     await page.mouse.down()
     await page.evaluate("shown.length = 0")
     for step in range(300):
-        # There and back, as a hand that looks for something does.
+        # There and back, like a user who is looking for something.
         share = 1 - abs(1 - step / 150)
         await page.mouse.move(box["x"] + box["width"] * (1 - share), middle)
     found: list[float] = await page.evaluate("() => { cancelAnimationFrame(watching); return shown; }")
@@ -130,7 +130,7 @@ def _row(what: str, must: str, value: float, unit: str, passed: bool | None) -> 
 
 
 class _Hands:
-    """A clock that is turned, until it goes by itself."""
+    """A clock that is advanced by hand until it is set running."""
 
     def __init__(self) -> None:
         self.turned, self.goes = 0.0, 0.0
@@ -164,7 +164,7 @@ async def _serve() -> None:
     page._memory = memory = Memory("bench", live, clock=hands)
     made = PODS
     for _ in range(HOUR * RATE // 4):
-        # One goes, one comes, waits, is bound: four events.
+        # One pod is removed; another is created, waits, and is bound: four events.
         gone = draw.randrange(PODS)
         live.fleet.set_pod(f"default/{there[gone]}", None)
         there[gone] = name = f"train-{made}"

@@ -1,4 +1,4 @@
-"""Pods drawn by a seed, to ask schedulers about: of every size, with and without what keeps them from nodes."""
+"""Random pods from a seed, to ask schedulers about: of every size, with and without constraints on nodes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _COUNTS = (1, 1, 2, 5, 12)
 
 @dataclass(frozen=True)
 class Fleet:
-    """What can be asked for in a cluster.
+    """What pods can request in a cluster.
 
     Args:
-        namespaces: that are there.
-        selectors: labels of which nodes have one.
-        tolerations: of the taints that are there.
+        namespaces: those that exist.
+        selectors: sets of labels, each of which some nodes have.
+        tolerations: of the existing taints.
         neighbours: labels that pods have.
         resource: an extended resource that some nodes have.
     """
@@ -73,8 +73,8 @@ def _required(key: str, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def never_preempting(client: Client) -> None:
-    """Make the class of pods that take nobody's place; one that is there stays."""
-    # First in the queue: who waits there for room is tried again whenever a pod is removed.
+    """Create the PriorityClass of pods that never preempt; an existing one is left."""
+    # High priority, so that these pods come first in the queue: pending pods are tried again when a pod is removed.
     body = {"metadata": {"name": CLASS}, "value": 1_000_000_000, "preemptionPolicy": "Never"}
     try:
         await client.write("POST", _CLASSES, body)
@@ -85,7 +85,7 @@ async def never_preempting(client: Client) -> None:
     pod["spec"] |= {"priorityClassName": CLASS}
     ends = time.monotonic() + _PATIENCE_S
     while True:
-        # The admission knows it a moment later, by a watch of its own.
+        # The admission plugin knows the class a moment later, through its own watch.
         try:
             await client.request("POST", "/api/v1/namespaces/default/pods", params={"dryRun": "All"}, body=pod)
             return
@@ -96,7 +96,7 @@ async def never_preempting(client: Client) -> None:
 
 
 def manifest(probe: Probe, index: int, scheduler: str = "") -> dict[str, Any]:
-    """One of the pods as a user would make it, but that it preempts nobody."""
+    """One of the pods as a user would make it, except that it preempts no other pod."""
     containers = [{**each, "image": "none"} for each in probe.spec["containers"]]
     named = {"schedulerName": scheduler} if scheduler else {}
     metadata = {"name": f"{probe.name}-{index}", "namespace": probe.namespace, "labels": dict(probe.labels)}
@@ -104,13 +104,13 @@ def manifest(probe: Probe, index: int, scheduler: str = "") -> dict[str, Any]:
 
 
 async def what_happens(client: Client, probe: Probe, scheduler: str = "") -> tuple[int, str]:
-    """Make the pods, wait for what the scheduler says of each, and remove them.
+    """Create the pods, wait for the scheduler's verdict on each, and remove them.
 
     Returns:
-        How many got a node, and what was said of the first that did not.
+        How many got a node, and the scheduler's message about the first that did not.
 
     Raises:
-        TimeoutError: it did not say.
+        TimeoutError: the scheduler gave no verdict.
         RuntimeError: the API server refused one.
     """
     path = f"/api/v1/namespaces/{probe.namespace}/pods"

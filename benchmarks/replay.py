@@ -1,7 +1,7 @@
 """A recorded day of three hours replayed at speed 10: its times, its requests, its pods; and a part at speed 1.
 
-The day is played for real on a cluster within 18 minutes, and the times of its audit log are then stretched tenfold:
-what is imported is a log of three hours.
+The day is run on a real cluster within 18 minutes, and the times of its audit log are then stretched tenfold, so that
+the imported log covers three hours.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.support.recorded_day import MERGE, STRATEGIC, RecordedDay, Step, audi
 NODES = 100
 RACK = 10
 DAY_S, SPEED = 1080.0, 10.0
-# Of the whole day; `KUMULUS_BENCH_REPLAYS=0` plays the part at speed 1 alone.
+# Replays of the whole day; `KUMULUS_BENCH_REPLAYS=0` replays only the part at speed 1.
 TIMES = int(os.environ.get("KUMULUS_BENCH_REPLAYS", "2"))
 JOBS, PODS_OF_A_JOB, SERVICES, REPLICAS = 950, 4, 20, 20
 _PART = ("3000s", "3300s")  # five minutes of the second hour, at speed 1
@@ -108,11 +108,11 @@ class LongDay(RecordedDay):
 
 @dataclass(frozen=True)
 class _Replay:
-    """What came of one.
+    """The result of one replay.
 
     Args:
         report: its report.
-        lines: the API server's log of it.
+        lines: the API server's audit log of it.
     """
 
     report: Report
@@ -124,12 +124,12 @@ class _Replay:
 
     @property
     def run(self) -> str:
-        """What the names of its namespaces have in them."""
+        """The part of the run's id that its namespaces have in their names."""
         return self.report.metadata.run_id[-6:]
 
 
 async def recorded_day() -> list[Row]:
-    """Record the day, play it twice at its speed and a part of it at speed 1."""
+    """Record the day, replay it twice at speed 10 and a part of it at speed 1."""
     with tempfile.TemporaryDirectory(prefix="kumulus-bench-") as temporary:
         folder = Path(temporary)
         async with control_plane() as plane:
@@ -156,11 +156,11 @@ async def recorded_day() -> list[Row]:
 
 
 def stretch(log: Path, to: Path, factor: float) -> None:
-    """Write an audit log anew whose times are this many times as far from its first one.
+    """Write a copy of an audit log with all times this many times as far from the first one.
 
     Args:
-        log: it.
-        to: where.
+        log: the audit log.
+        to: the copy.
         factor: how many times.
     """
     began: datetime | None = None
@@ -198,7 +198,7 @@ async def _replayed(plane: ControlPlane, log: Path, file: Path) -> _Replay:
 
 
 def _patient(file: Path, log: Path) -> int:
-    """Give an experiment time enough; returns how long the log is before it."""
+    """Give an experiment enough time; returns the log's size before it, in bytes."""
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"settle": "1s", "timeout": "1h"}))
     return log.stat().st_size
 
@@ -257,9 +257,9 @@ def _minutes() -> int:
 
 
 def _apart(then: Mapping[tuple[str, str], float], part: _Replay) -> list[float]:
-    """By how many ms creations of a part were apart from the log's, beside what all of them were apart: the median."""
+    """Deviation in ms of each creation's time in a part from the log's, less the median deviation."""
     now = created(part.lines, lambda name: part.run in name)
-    # What was there when the part began is created at once, and has no time to compare.
+    # Objects that existed when the part began are created at once and have no time to compare.
     began = min(then.values()) + float(_PART[0].rstrip("s"))
     late = {each: now[each] - at for each, at in then.items() if each in now and at >= began}
     middle = statistics.median(late.values()) if late else 0.0

@@ -1,4 +1,4 @@
-"""Write what was measured: a JSON file with every figure, and the tables of docs/performance.md."""
+"""Write the measurements: a JSON file with every figure, and the tables of docs/performance.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row:
 
     Attributes:
         what: what is compared with what.
-        must: what has to be reached, in words; empty when it is published only.
+        must: what has to be reached, in words; empty when the figure is only published.
         reached: the figure, in words.
         passed: whether it was reached; None when there is nothing to reach.
         figures: every number behind it, by name with its unit.
@@ -37,7 +37,7 @@ class Row:
 
 
 def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> None:
-    """Write a scenario's rows, in place of those of its last run, to the JSON file and the page.
+    """Write a scenario's rows to the JSON file and the page, in place of those of its last run.
 
     Args:
         scenario: its name.
@@ -63,7 +63,7 @@ def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> 
 
 
 def tables(known: dict[str, Any]) -> str:
-    """What has to be reached and what is for comparison only, as Markdown tables."""
+    """The rows with a goal and the rows for comparison only, as Markdown tables."""
     gates = ["| What | Must reach | Measured | | Load before |", "|---|---|---|---|---|"]
     others = ["| What | Measured |", "|---|---|"]
     for run in known.values():

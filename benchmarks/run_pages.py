@@ -25,7 +25,7 @@ _DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
 
 class Picture(NamedTuple):
-    """Which moment is drawn: milliseconds, the job that is chosen, and the theme."""
+    """The moment to draw: milliseconds, the selected job, and the theme."""
 
     at: int
     job: str = ""
@@ -66,14 +66,14 @@ def draw(name: str, picture: Picture) -> None:
         page.evaluate("at => kumulus.seek(at)", picture.at)
         if picture.job:
             page.evaluate("job => kumulus.choose(job)", picture.job)
-        # Tables follow the handle a few times a second.
+        # The tables are updated a few times a second.
         page.wait_for_timeout(1500)
         page.screenshot(path=_DOCS / "pictures" / f"run-{name}.png")
         browser.close()
 
 
 def main() -> None:
-    """Write and draw what the command line names, or all again."""
+    """Write and draw the page that the command line names, or all of them again."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run_pages", description=__doc__)
     parser.add_argument("name", nargs="?", choices=sorted(PICTURES))
     parser.add_argument("runs", nargs="*", type=Path, help="directories of runs")

@@ -16,7 +16,7 @@ from kumulus.model import scale
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
-# What all of them were measured with.
+# All sizes were measured with these.
 _FACTOR = 5
 _CORES = 2
 

@@ -1,7 +1,7 @@
-"""What a scheduler reads of a cluster's objects, as the API server has them: the same in two clusters, or what differs.
+"""What a scheduler reads of a cluster's objects, as the API server has them, and how two clusters differ in it.
 
-The list of fields is written here by hand from kube-scheduler's plugins and Kueue's controller, not taken from
-`kumulus.capture`: a field that a capture forgets is to be seen.
+The list of fields is written by hand from kube-scheduler's plugins and Kueue's controller, not taken from
+`kumulus.capture`, so that a field that a capture omits is noticed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _POD = [
 ]
 _CONTAINER = ("name", "resources", "restartPolicy")
 _OURS = ("kumulus.io/", "topology.kumulus.io/")
-# Of the disk behind a volume, which a clone does not have: no scheduler reads it.
+# Fields about the disk behind a volume, which a clone does not have; no scheduler reads them.
 _BEHIND = ("csi", "hostPath")
 
 
@@ -78,7 +78,7 @@ async def digest(client: Client) -> dict[str, Any]:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """What is not the same, a line for each object."""
+    """The differences, one line for each object."""
     lines = []
     for key in sorted({*one, *other}):
         if one.get(key) != other.get(key):

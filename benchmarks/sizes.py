@@ -1,4 +1,4 @@
-"""What fleets of growing size cost: time, memory, CPU and writes, while they come and when they only stand there.
+"""What fleets of growing size cost: time, memory, CPU and writes, during creation and when idle.
 
 The figures go to ``benchmarks/results/sizes.json``; ``kumulus.model.scale`` and docs/scale.md rest on them.
 """
@@ -22,10 +22,10 @@ from kumulus.model.scale import LEASE_SECONDS, default_heartbeat_factor
 
 SIZES = (30, 1000, 2550, 10_000, 20_000, 50_000, 100_000)
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
-# Renewals come in bursts, as the nodes came: whole rounds are counted, of a quarter of the lease each.
+# Renewals come in bursts, as the nodes were created: whole rounds are counted, each a quarter of the lease duration.
 _STANDING_S = 100.0
 _SETTLING_S = 15.0
-# What has not come by then does not come.
+# Nodes that are not Ready by then never will be.
 _MOST_S = 900.0
 
 
@@ -37,7 +37,7 @@ class Size:
         nodes: how many.
         ready_s: seconds from the update's start until all were Ready.
         creating_cpu_s: CPU seconds by component in that time; the plugin's own under ``plugin``.
-        standing_cores: cores used by component when nothing changes.
+        standing_cores: cores used by each component when nothing changes.
         memory_mb: resident memory by component then.
         leases_per_s: lease renewals a second then.
         etcd_mb: size of etcd's database file.
@@ -57,9 +57,9 @@ class Size:
 
 
 async def curves() -> list[Row]:
-    """Measure one size after the other, each on a fresh control plane made for it, until one does not hold.
+    """Measure one size after the other, each on a fresh control plane sized for it, until one is not steady.
 
-    ``KUMULUS_BENCH_SIZES`` names some, such as ``30,1000``: what is written of others stays.
+    ``KUMULUS_BENCH_SIZES`` selects some, such as ``30,1000``; the recorded figures of others stay.
     """
     chosen = [int(word) for word in os.environ.get("KUMULUS_BENCH_SIZES", "").split(",") if word]
     known = {entry["nodes"]: entry for entry in (json.loads(RESULTS.read_text()) if RESULTS.exists() else [])}

@@ -1,4 +1,4 @@
-"""A full cluster saved and restored: ours, and beside it `kwokctl snapshot` on the same cluster."""
+"""A full cluster saved and restored, by Kumulus and by `kwokctl snapshot` on the same cluster."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from kumulus.kube.bulk import for_each
 from kumulus.runtimes.kwok import kwokctl, snapshot
 from kumulus.runtimes.kwok.layout import Layout
 
-# `KUMULUS_BENCH_SNAPSHOT=100x100` asks for others than the full size.
+# `KUMULUS_BENCH_SNAPSHOT=100x100` overrides the full size.
 NODES, PODS = (int(each) for each in os.environ.get("KUMULUS_BENCH_SNAPSHOT", "10000x10000").split("x"))
 _MOST_SAVED_S, _MOST_RESTORED_S = 10.0, 20.0
 _PODS = "/api/v1/namespaces/default/pods"
 _NOW = {"gracePeriodSeconds": 0}
 _COLLECTIONS = ("/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces", "/api/v1/serviceaccounts")
-# etcd's own form needs etcdctl, which is none of the tools here.
+# The format `etcd` needs etcdctl, which is not one of the tools here.
 _FORMATS = ("etcd", "k8s")
 _RUN_S = 120.0
 
 
 async def full() -> list[Row]:
-    """10,000 nodes and 10,000 pods: saved, restored after all pods and a tenth of the nodes are gone, twice."""
+    """10,000 nodes and 10,000 pods: saved, then restored after all pods and a tenth of the nodes are deleted, twice."""
     with tempfile.TemporaryDirectory() as folder:
         async with control_plane(nodes=NODES) as plane:
             return await _measure(plane, Path(folder))
@@ -107,7 +107,7 @@ async def _running(plane: ControlPlane) -> None:
 
 async def _emptied(plane: ControlPlane) -> None:
     """All pods and every tenth node deleted."""
-    # Not the collection at once: for 10,000 that takes longer than an answer may.
+    # Not by deleting the collection: for 10,000 that takes longer than the request timeout.
     pods = [f"{_PODS}/{name}" for name in await objects.names(plane.client, _PODS)]
     nodes = [f"/api/v1/nodes/{name}" for name in (await objects.names(plane.client, "/api/v1/nodes"))[::10]]
     done = await for_each(
@@ -117,7 +117,7 @@ async def _emptied(plane: ControlPlane) -> None:
 
 
 async def _digest(plane: ControlPlane) -> dict[str, str]:
-    """A sum of each object but for its times, by its path."""
+    """A checksum of each object without its timestamps, by its path."""
     found = {}
     for path in _COLLECTIONS:
         async for page in plane.client.pages(path):
@@ -144,7 +144,7 @@ def _different(one: Mapping[str, str], other: Mapping[str, str]) -> int:
 
 
 async def _of_kwokctl(plane: ControlPlane, folder: Path) -> tuple[dict[str, float], str]:
-    """What `kwokctl snapshot save` and `restore` take, or why there is no such figure."""
+    """How long `kwokctl snapshot save` and `restore` take, or why there is no such figure."""
     whys = []
     for form in _FORMATS:
         try:

@@ -1,4 +1,4 @@
-"""What a control plane's processes use, and what its API server was asked."""
+"""What a control plane's processes use, and which requests its API server has answered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kumulus.kube import Client
 
 _COUNTER = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<value>\S+)")
 _LOOK_S, _WITHIN_S = 3.0, 300.0
-# Of a core, for all that acts by itself; the API server and etcd serve thousands of leases even when nothing happens.
+# Cores, for all components but the API server and etcd, which serve thousands of leases even when nothing happens.
 _AT_REST = 0.3
 _SERVE = ("kube-apiserver", "etcd")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -34,12 +34,12 @@ class Usage:
     memory: dict[str, float]
 
     def cpu_since(self, before: Usage) -> dict[str, float]:
-        """Seconds of CPU time by component since another look."""
+        """Seconds of CPU time by component since an earlier measurement."""
         return {name: self.cpu[name] - before.cpu.get(name, 0.0) for name in self.cpu}
 
 
 def usage(directory: str) -> Usage:
-    """Look at the processes of the cluster in that directory."""
+    """Measure the processes of the cluster in that directory."""
     cpu: dict[str, float] = {}
     memory: dict[str, float] = {}
     for name, pids in processes.running(Path(directory)).items():
@@ -50,7 +50,7 @@ def usage(directory: str) -> Usage:
 
 
 def until_at_rest(directory: str) -> None:
-    """Wait until a control plane has caught up with what was done to it, and does little but renew leases.
+    """Wait until a control plane has caught up with earlier changes and does little but renew leases.
 
     Args:
         directory: the cluster's.

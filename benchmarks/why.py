@@ -1,4 +1,4 @@
-"""What it costs to say why: pods a second with `why: true` and without, one after the other on the same cluster."""
+"""What explanations cost: pods a second with `why: true` and without, one after the other on the same cluster."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _WAYS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class _Found:
-    """What came of one run.
+    """The result of one run.
 
     Args:
         rate: bindings in a second.
         scheduler_s: CPU seconds of kube-scheduler.
-        beside_s: CPU seconds of what reads its log and is asked by it.
-        filters: of how many bindings it is known which filters refused nodes; empty without `why`.
+        beside_s: CPU seconds of the processes that read its log and that it queries.
+        filters: for how many bindings it is known which filters rejected nodes; empty without `why`.
     """
 
     rate: float
@@ -52,7 +52,7 @@ class _Found:
 
 
 async def explained() -> list[Row]:
-    """Half of the pods may go to one zone of three; of the nodes, kube-scheduler scores 167 or 230 for each pod."""
+    """Half of the pods are limited to one zone of three; kube-scheduler scores 167 or 230 nodes for each pod."""
     found: dict[str, list[_Found]] = {way: [] for way in _WAYS}
     async with control_plane() as plane:
         fleet = Fleet(plane)
@@ -113,7 +113,7 @@ async def _run(plane: ControlPlane, fields: dict[str, Any]) -> _Found:
             say=lambda _: None,
         )
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        # A busy machine is no failure here.
+        # Slow answers of a busy machine are not failures here.
         async with Client(load_kubeconfig(plane.observed.kubeconfig), patience=60.0) as client:
             made = Run(client, load(file), options)
             report = await made.run()
@@ -125,7 +125,7 @@ async def _run(plane: ControlPlane, fields: dict[str, Any]) -> _Found:
     return _Found(
         measures["scheduling.rate"],
         measures["cpu.scheduler"],
-        # All of them are this process's own, and are over.
+        # All these processes are children of this one and have ended.
         children - measures["cpu.scheduler"],
         sums(recorded.decisions, recorded.totals)[0]["filters"] if recorded else {},
     )

@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings for every test."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.support.second_try", "tests.support.time_limit"]
 
-# Nobody is asked for programs; tests of downloads have a mirror of their own.
+# Programs are not downloaded; tests of downloads have their own mirror.
 os.environ["KUMULUS_TOOLS"] = "build"
 
-# Journals of runs are the user's; those of tests go with them.
+# Journals of runs are kept in the user's state directory; those of tests are removed with this one.
 _STATE = tempfile.TemporaryDirectory(prefix="kumulus-state-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
 
-# A shell's background job inherits an ignored SIGINT and hands it on; tests that press Ctrl-C need it to be heard.
+# A shell's background job inherits an ignored SIGINT and passes it on; tests of Ctrl-C need the default handler.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# An example that is slow says what else the machine does.
+# A slow example only shows that the machine is busy.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

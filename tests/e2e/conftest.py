@@ -25,7 +25,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    """A project of the test's own."""
+    """A project for one test."""
     made = Project(tmp_path)
     yield made
     made.close()
@@ -45,7 +45,7 @@ class Fleet:
 
     Attributes:
         project: where it was brought up.
-        cluster: its ``kumulus:cluster``, as up now: a test that changes it brings the change up too.
+        cluster: its ``kumulus:cluster`` as deployed; a test that changes it also has to apply the change.
     """
 
     project: Project

@@ -1,4 +1,4 @@
-"""One real control plane for all tests of this folder, and pools on it as the plugin's adapter drives them."""
+"""One real control plane for all tests of this folder, and pools on it, driven as by the plugin's adapter."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class Plane:
 
 
 def wanted(home: Path, name: str = "test", owner: str = "the tests", **options: Any) -> Wanted:
-    """A control plane to ask for."""
+    """The specification of a control plane."""
     return Wanted(name, owner, str(home), KwokRuntime().default_version(), options)
 
 
 @contextmanager
 def plane_at(home: Path, **options: Any) -> Iterator[Plane]:
-    """A control plane below a directory, on which pods can be created; nothing of it is left at the end.
+    """A control plane below a directory, ready for pods; it is removed completely at the end.
 
     Args:
         home: the directory.
@@ -83,7 +83,7 @@ def plane_at(home: Path, **options: Any) -> Iterator[Plane]:
     try:
         observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
         api = Api(Path(observed.kubeconfig))
-        # Pods are refused until the controller manager has made it.
+        # Pods are rejected until the controller manager has created it.
         api.until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
         yield Plane(runtime, asked, observed, api)
         api.close()
@@ -146,7 +146,7 @@ class Pools:
         return await self.resource.read(operation(), "id", outputs or inputs, inputs)
 
     async def drift(self, inputs: Properties) -> Properties:
-        """What a read names as drift."""
+        """The drift that a read reports."""
         found = await self.read(inputs)
         assert found is not None
         drift: Properties = found.outputs.get("drift", {})
@@ -165,7 +165,7 @@ class Pools:
 
 
 def operation(said: Said | None = None, **options: Any) -> Operation:
-    """The circumstances of a call; ``stop``, ``preview`` and ``timeout`` as for :class:`Operation`."""
+    """The context of a call; ``stop``, ``preview`` and ``timeout`` as for :class:`Operation`."""
     urn = "urn:pulumi:test::kumulus::kumulus:index:NodePool::pool"
     return Operation(urn, said or Said(), options.pop("stop", None) or asyncio.Event(), **options)
 

@@ -15,8 +15,8 @@ from tests.soak.report import RECORD, publish
 from tests.support import trials
 
 HERE = Path(__file__).resolve().parent
-# Rounds of each part: a round of kills or interrupts is three trials, one of faults twenty-four, one of power one,
-# one of input a minute, one of alone fifty.
+# Rounds of each part. A round has three trials of kills or of interrupts, twenty-four of faults, one of power; a round
+# of input takes one minute, a round of alone fifty.
 PARTS = {
     "kills": 50,
     "faults": 2,
@@ -52,7 +52,7 @@ def main() -> int:
             trials.SEED: asked.seed,
             trials.RECORD: str(RECORD),
         }
-        # A part in full takes longer than a test may.
+        # A full part takes longer than the time limit of a test.
         command = [sys.executable, "-m", "pytest", str(HERE / f"test_{part}.py"), "-q", "-s", "--timeout=0"]
         if subprocess.run(command, env={**os.environ, **variables}, check=False).returncode:
             failed.append(part)

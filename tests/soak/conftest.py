@@ -1,4 +1,4 @@
-"""One stack for all trials of a module, and its end."""
+"""One stack for all trials of a module, removed at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stack of some hundred nodes to do harm to: what it declares, what may be there, and how it is brought up again."""
+"""A stack of some hundred nodes to inject faults into: what it declares, what has to exist, and how it recovers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.support.api import METADATA, Api, Object, Refused
 from tests.support.project import NODES, Project, Result, Running
 
 GPU = "nvidia.com/gpu"
-# Of the pools that trials make, change and remove.
+# In all pools that trials create, change and remove.
 NODES_OF_A_TRIAL = 400
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 RECORDS = "/api/v1/namespaces/kube-system/configmaps"
-# Leases are taken by KWOK, and removed by Kubernetes' garbage collector, some time after their nodes: both stand back
-# behind whatever else the machine does. A lease that is not there after this does not come.
+# KWOK acquires leases, and Kubernetes' garbage collector removes them, some time after the nodes change: both yield to
+# the machine's other work. A lease that does not exist after this time never will.
 LEASES_WITHIN_S = 300.0
-# One that takes none any more does not come back by itself: KWOK 0.8.0's queue can be stuck for good, which
+# A kwok-controller that acquires no more leases does not recover: KWOK 0.8.0's queue can be stuck for good, which
 # docs/reliability.md describes. A new kwok-controller begins with a new queue.
 STUCK_AFTER_S = 60.0
 STUCK = "kwok-controller is stuck"
@@ -59,7 +59,7 @@ class Fleet:
         return {"nodeGroups": groups}
 
     def nodes(self) -> dict[str, tuple[str, str, str, str]]:
-        """What has to be there, computed without the product: by node name its mark, taint, GPUs and group."""
+        """The nodes that have to exist, computed without the product: mark, taint, GPUs and group by node name."""
         found = {f"keep-z-{ordinal}": ("kept", "kept", "8", "keep") for ordinal in range(3)}
         for pool, count in self.pools.items():
             for ordinal in range(count):
@@ -77,7 +77,7 @@ def many(mark: str = "first", gpus: int = 8, shift: int = 0) -> Fleet:
 
 
 def has_slices(node: str) -> bool:
-    """Whether a node's GPUs are to be had by claims as well."""
+    """Whether a node's GPUs are available through ResourceClaims as well."""
     return not node.startswith("a-")
 
 
@@ -101,7 +101,7 @@ class Rig:
         project: a project without a stack.
 
     Attributes:
-        create_through: how the stack has its nodes made, as ``kwok.createThrough``.
+        create_through: how the stack creates its nodes, as ``kwok.createThrough``.
     """
 
     def __init__(self, project: Project) -> None:
@@ -116,7 +116,7 @@ class Rig:
         return self._own or self.project.api()
 
     def look_through(self, api: Api) -> None:
-        """Look at the cluster with this client from now on, wherever its kubeconfig may lead."""
+        """Use this client to inspect the cluster from now on, instead of its kubeconfig."""
         self._own = api
 
     def want(self, fleet: Fleet) -> None:
@@ -125,26 +125,26 @@ class Rig:
         self.project.write_stack({**fleet.cluster(), "kwok": {"createThrough": self.create_through}})
 
     def become(self, fleet: Fleet) -> None:
-        """Bring the stack up without harm."""
+        """Bring the stack up without faults."""
         self.want(fleet)
         self.project.up()
         found = self.faults()
         assert not found, found
 
     def again(self, operation: str, mark: str) -> None:
-        """What an operation begins from, after a fault that came too late for the one before."""
+        """Restore an operation's starting point, after a fault that came too late in the attempt before."""
         if operation == "create":
             self.become(NOTHING)
         else:
             self.become(many(f"before-{mark}"))
 
     def recover(self) -> Result:
-        """The next up: after ``pulumi cancel`` where the killed command left its lock."""
+        """Run the next up, after ``pulumi cancel`` where the killed command left its lock."""
         self.unlock()
         return self.project.pulumi(*UP)
 
     def unlock(self) -> None:
-        """Free the stack where a killed command left its lock, and its state, as `kumulus up` says that one does."""
+        """Remove half-written state and the lock of a killed command, as `kumulus up` advises."""
         state = self.project.directory.parent / "state"
         for cut in half_written(state):
             cut.unlink()
@@ -154,11 +154,11 @@ class Rig:
             assert cancelled.code == 0, cancelled.text
 
     def faults(self) -> list[str]:
-        """What is not exactly as wanted: nodes, their fields, records, slices, leases, processes; empty when all is."""
+        """What is not exactly as declared: nodes, their fields, records, slices, leases, processes; empty if all is."""
         return [*self._nodes(), *self._records(), *self._slices(), *self._leases(), *self._processes()]
 
     def _records(self) -> list[str]:
-        """Pools and faults on record: as many nodes of each pool as are wanted, and no fault."""
+        """The records: each pool with as many nodes as declared, and no fault."""
         there = {}
         for each in self.api.list(RECORDS, labelSelector="kumulus.io/record"):
             name, record = each["metadata"]["name"], json.loads(each["data"]["record"])
@@ -169,7 +169,7 @@ class Rig:
         return [] if there == wanted else [f"on record are {there} instead of {wanted}"]
 
     def _slices(self) -> list[str]:
-        """ResourceSlices: one of each node that is to have one, with its devices."""
+        """ResourceSlices: one for each node that has to have one, with its devices."""
         there = {each["spec"]["nodeName"]: len(each["spec"]["devices"]) for each in self.api.list(SLICES)}
         wanted = {name: int(gpus) for name, (_, _, gpus, _) in self.wanted.nodes().items() if has_slices(name)}
         return [
@@ -179,7 +179,7 @@ class Rig:
         ]
 
     def _leases(self) -> list[str]:
-        """Leases: one of each node, held by the kwok-controller, once it and the garbage collector are through."""
+        """Leases: one for each node, held by the kwok-controller, once it and the garbage collector are done."""
         wanted, began = set(self.wanted.nodes()), time.monotonic()
         before, changed = set[tuple[str, str]](), began
         while True:
@@ -199,7 +199,7 @@ class Rig:
             time.sleep(0.5)
 
     def mend(self, wrong: str) -> None:
-        """Bring the stack to what is wanted after a trial that did not converge."""
+        """Repair the stack after a trial that did not converge."""
         if STUCK in wrong:
             processes.kill(self.project.processes()[f"{self.project.stack}/kwok-controller"])
         self.project.up("--refresh")
@@ -237,13 +237,13 @@ def _seen(node: Object) -> tuple[str, str, str, str]:
 
 
 class Progress:
-    """Counts what happens to nodes while a command runs, by a watch from before its start.
+    """Counts events of nodes while a command runs, by a watch that begins before the command.
 
     Args:
         api: a client of the cluster.
         kind: of the events that count: ADDED, also for nodes that come to match the selector, or DELETED.
         selector: of the nodes that count.
-        survives: whether the server goes meanwhile, and the watch is to be begun again where it was.
+        survives: whether the trial kills or stops the API server or etcd, so that the watch has to be resumed.
     """
 
     def __init__(self, api: Api, kind: str, selector: str, survives: bool = False) -> None:
@@ -258,7 +258,7 @@ class Progress:
     def _watch(self) -> None:
         while not self._ended.is_set():
             try:
-                # A server ends a watch before its time as well; it goes on from where it was.
+                # A server may end a watch early; it is resumed from the last event.
                 self._follow()
                 if self.problem:
                     return
@@ -266,7 +266,7 @@ class Progress:
                 if not self._survives:
                     self.problem = f"the watch broke: {type(error).__name__}: {error}"
                     return
-                # The server goes in this trial: that is what it is about.
+                # This trial kills or stops the API server or etcd on purpose.
                 time.sleep(0.2)
 
     def _follow(self) -> None:
@@ -274,7 +274,7 @@ class Progress:
             if self._ended.is_set():
                 return
             if event["type"] == "ERROR" and event["object"].get("code") == 410 and self._survives:
-                # A server that was started anew knows nothing of before; the moment that was waited for is past.
+                # A restarted server has no earlier events; the moment that the trial waited for is past.
                 self._version = self._api.version(NODES)
                 return
             if event["type"] == "ERROR":
@@ -284,7 +284,7 @@ class Progress:
             self.count += event["type"] == self._kind
 
     def check(self) -> list[str]:
-        """End it; what was wrong with the watch, by which a trial's moment is told."""
+        """End the watch; returns what went wrong with it, since it determines a trial's moment."""
         problem = self.problem
         self._ended.set()
         return [problem] if problem else []
@@ -300,6 +300,6 @@ def await_moment(command: Running, reached: Callable[[], bool]) -> bool:
 
 
 def recorded_pools(project: Project) -> dict[str, Object]:
-    """The outputs that the state has of each pool, by its name."""
+    """Each pool's outputs in the state, by the pool's name."""
     resources = project.state().get("resources") or []
     return {r["outputs"]["name"]: r["outputs"] for r in resources if r["type"].endswith(":NodePool")}

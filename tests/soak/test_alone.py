@@ -1,4 +1,4 @@
-"""A cluster that is left alone: a week's leases, compressed, make neither its files nor its processes grow."""
+"""An idle cluster: a week of lease renewals, compressed in time, makes neither its files nor its processes grow."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tests.support.trials import Trial, note, soaking
 pytestmark = pytest.mark.integration
 __all__ = ["pools"]
 
-# kwok-controller renews a lease each quarter of its time: of 200 s by kwokctl's own factor of 5, of 1 s by this one,
-# which is as short as it can be.
+# kwok-controller renews a lease every quarter of its duration: 200 s with kwokctl's own factor of 5, 1 s with this one,
+# the shortest possible.
 FACTOR, COMPRESSED, USUAL_S = 0.025, 200, 50
 NODES = 20
 WEEK_S = 7 * 24 * 3600
-# Kubernetes compacts etcd each five minutes.
+# Kubernetes compacts etcd every five minutes.
 COMPACTION = f"{5 * 60 * 1000 // COMPRESSED}ms"
-# The whole week takes 50 minutes on a machine that does nothing else, a sample of it these seconds; on one with much to
-# do so many times as long.
+# On an idle machine the whole week takes 50 minutes and a sample SAMPLE_S; a busy machine may need SLOWER times as
+# long.
 SAMPLE_S, SLOWER = 45.0, 4
-# How often it is looked at the files and the processes.
+# How often files and processes are measured.
 SAMPLES = 20
 BOUND_DISK = 256 << 20
 BOUND_MEMORY = 1536 << 20
@@ -45,7 +45,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cluster takes.
+    """What a cluster uses.
 
     Attributes:
         disk: bytes of all its files.
@@ -75,12 +75,12 @@ def size(plane: Plane) -> Size:
 
 
 def renewed(plane: Plane) -> int:
-    """How often leases were renewed and other things written, by the cluster's revision."""
+    """The number of lease renewals and other writes so far, from the cluster's revision."""
     return int(plane.api.get(f"{LEASES}?limit=1")["metadata"]["resourceVersion"])
 
 
 async def compress(plane: Plane) -> None:
-    """Have etcd compacted as often as the leases come."""
+    """Have etcd compacted more often, in proportion to the lease renewals."""
     layout = Layout(plane.directory)
     settings, *others = layout.documents()
     for component in settings["components"]:
@@ -110,7 +110,7 @@ async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plan
         sizes.append(size(plane))
         hours = (renewed(plane) - begin) / NODES * USUAL_S / 3600
         print(f"{time.monotonic() - began:.0f} s, {hours:.1f} h: {sizes[-1]}", file=sys.stderr, flush=True)
-    # A fifth of it for caches to fill.
+    # The first fifth is left for caches to fill.
     early, late, written = sizes[SAMPLES // 5 - 1], sizes[-1], renewed(plane) - begin
     simulated = written / NODES * USUAL_S
     told = (
@@ -126,5 +126,5 @@ async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plan
     took = time.monotonic() - began
     note(Trial("left alone", f"leases of {NODES} nodes", f"{took:.0f} s", told, well, took, injected=written))
     assert well, told
-    # What is logged for each lease would be the most of it in a fleet: 320 bytes, and 120 million leases a week.
+    # A log line per renewal would dominate the logs of a large fleet: 320 bytes for each of 120 million a week.
     assert late.log - early.log < 100 * written, told

@@ -1,4 +1,4 @@
-"""The control plane fails while pulumi works on some hundred nodes: the same up waits for it and loses nothing."""
+"""The control plane fails while pulumi changes some hundred nodes: the same up waits for it and loses nothing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ CUTS: tuple[Kind, ...] = ("cut", "lost answer", "half an answer")
 
 @dataclass
 class Scene:
-    """A stack whose plugin reaches its control plane through a proxy; the test itself looks past it.
+    """A stack whose plugin reaches its control plane through a proxy; the test itself bypasses it.
 
     Attributes:
         rig: the stack.
-        proxy: what the plugin goes through.
-        direct: a kubeconfig that leads past it.
+        proxy: the proxy that the plugin uses.
+        direct: a kubeconfig that bypasses the proxy.
     """
 
     rig: Rig
@@ -65,7 +65,7 @@ def component(rig: Rig, name: str) -> int:
 
 
 def restart(name: str) -> Strike:
-    """Kill a component, and start it a second later as it was."""
+    """Kill a component, and restart it unchanged a second later."""
 
     def strike(scene: Scene) -> int:
         process = psutil.Process(component(scene.rig, name))
@@ -107,7 +107,7 @@ def cut_all(scene: Scene) -> int:
 
 
 class Writer:
-    """Writes small objects all the time and remembers which of them the API server has acknowledged.
+    """Writes small objects continuously and remembers which of them the API server has acknowledged.
 
     Args:
         api: a client of the cluster.
@@ -131,13 +131,13 @@ class Writer:
             try:
                 self._api.create(self.PATH, {"metadata": {"name": name}, "data": {"number": str(number)}})
             except (OSError, HTTPException, Refused):
-                # Not acknowledged: it may be there or not.
+                # Not acknowledged: it may or may not exist.
                 time.sleep(0.05)
             else:
                 self.acknowledged.append(name)
 
     def lost(self) -> list[str]:
-        """End it; what was acknowledged and is not there."""
+        """Stop writing; returns the objects that were acknowledged and do not exist."""
         self._ended.set()
         self._thread.join(60)
         there = {each["name"] for each in self._api.metadata(self.PATH)}
@@ -150,7 +150,7 @@ class Writer:
 
 @contextmanager
 def harmed(scene: Scene, harm: Harm | None) -> Iterator[None]:
-    """Harm requests while a command runs."""
+    """Inject faults into requests while a command runs."""
     scene.proxy.harm(harm)
     try:
         yield
@@ -158,7 +158,7 @@ def harmed(scene: Scene, harm: Harm | None) -> Iterator[None]:
         scene.proxy.harm(None)
 
 
-# In words; what is done at one moment, which returns how often it struck; what is done to requests all the time.
+# By description: the strike at one moment, which returns how often it struck, and the continuous harm to requests.
 FAULTS: dict[str, tuple[Strike | None, Harm | None]] = {
     "API server killed and started again": (restart("kube-apiserver"), None),
     "etcd killed and started again, beside writes": (restart("etcd"), None),
@@ -172,7 +172,7 @@ FAULTS: dict[str, tuple[Strike | None, Harm | None]] = {
 
 
 def answers(rig: Rig) -> bool:
-    """Whether the API server answers, whatever was done to it."""
+    """Whether the API server answers."""
     try:
         return bool(rig.api.version(NODES))
     except (OSError, HTTPException, Refused):
@@ -189,11 +189,11 @@ def trial(scene: Scene, fault: str, operation: str, number: int, drawn: int = 0)
     moment = chance(fault, operation, number, drawn).randrange(20, NODES_OF_A_TRIAL * 3 // 5)
     mark = f"{operation}-{number}-{list(FAULTS).index(fault)}-{drawn}"
     strike, harm = FAULTS[fault]
-    # What is done to connections does not meet nodes that are written past them.
+    # Faults of connections do not affect nodes that are written directly to etcd.
     rig.create_through = "api" if harm is not None or strike is cut_all else "storage"
     rig.want(NOTHING if operation == "delete" else many(mark, gpus=8 if operation == "create" else 4))
     selector = "kumulus.io/group in (a,b)" if operation == "delete" else f"{ROUND}={mark}"
-    # The test's own client goes past the proxy.
+    # The test's own client bypasses the proxy.
     survives = "killed" in fault or "stopped" in fault
     progress = Progress(rig.api, "DELETED" if operation == "delete" else "ADDED", selector, survives)
     writer = Writer(Api(scene.direct), mark) if "writes" in fault else None
@@ -223,7 +223,7 @@ def trial(scene: Scene, fault: str, operation: str, number: int, drawn: int = 0)
 
 def test_what_fails_meanwhile_is_waited_for_and_nothing_is_lost(scene: Scene) -> None:
     every = [(fault, operation) for fault in FAULTS for operation in OPERATIONS]
-    # The sample: real processes, each in one operation. tests/integration/test_faults.py has the harm to requests.
+    # The sample: real processes, each in one operation. tests/integration/test_faults.py tests the harm to requests.
     sample = list(zip(FAULTS, OPERATIONS, strict=False))
     found = []
     for number in rounds(sample=1):

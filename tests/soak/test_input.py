@@ -1,4 +1,4 @@
-"""Damaged and hostile files of every kind that is read: an error in words, within two seconds and 200 MB, or none."""
+"""Damaged and hostile input files of every kind: a readable error or none, within two seconds and 200 MB."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.support import fuzz
 from tests.support.trials import Trial, note, rounds, seed, soaking
 
-# A round is a minute of CPU time, shared by the kinds; a sample of it without `make soak`.
+# A round is a minute of CPU time, divided among the kinds; a short sample without `make soak`.
 SECONDS = 60 / len(fuzz.KINDS)
 SAMPLE = 2.0
 
@@ -28,7 +28,7 @@ def test_hostile_and_damaged_files_are_told_soon_in_words_and_in_little_memory(t
 
 
 def fed(kind: str, drawn: str, seconds: float, now: Path) -> list[str]:
-    """One round of one kind, in a process of its own; what broke a promise."""
+    """Run one round of one kind in its own process; returns what broke a promise."""
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.fuzz", kind, drawn, str(seconds), str(now)],

@@ -1,4 +1,4 @@
-"""Ctrl-C during an operation: pulumi is back soon, the state has what was done, the next up completes it."""
+"""Ctrl-C during an operation: pulumi ends soon, the state has what was done, the next up completes it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
     """One Ctrl-C in the middle, and the next up.
 
     Raises:
-        NotStruck: the command had done its work, which is undone, before its moment came.
+        NotStruck: the command had finished before its moment came; its work is undone.
     """
     moment = chance("interrupt", operation, number, drawn).randrange(20, NODES_OF_A_TRIAL * 3 // 4)
     mark = f"{operation}-{number}-{drawn}"
@@ -45,7 +45,7 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
     ended = command.result()
     seconds = time.monotonic() - signalled
     if not struck or ended.code == 0:
-        # Heard when all was done: there is nothing to see of it.
+        # The signal arrived when everything was done, so it had no effect.
         rig.recover()
         rig.again(operation, mark)
         raise NotStruck("the command had ended")
@@ -64,12 +64,12 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
 
 
 def told(text: str) -> list[str]:
-    """What is wrong with what pulumi said when it was interrupted."""
+    """What is wrong with pulumi's output after the interrupt."""
     return [f"it says {word}: {text[-1500:]}" for word in ("Traceback", "KeyboardInterrupt") if word in text]
 
 
 def recorded_wrongly(rig: Rig, operation: str) -> list[str]:
-    """Where the state does not say how many nodes each pool has; of a delete it says that pools are still there."""
+    """Where the state does not say how many nodes each pool has; for a delete, that the pools still exist."""
     there: Counter[str] = Counter()
     unlike: Counter[str] = Counter()
     known = recorded_pools(rig.project)
@@ -78,7 +78,7 @@ def recorded_wrongly(rig: Rig, operation: str) -> list[str]:
         there[pool] += 1
         unlike[pool] += node["labels"].get(ROUND) != known.get(pool, {}).get("labels", {}).get(ROUND)
     if operation == "update":
-        # Of pools that were changed to the last node, or not begun, nothing is left to do.
+        # Pools that were changed completely, or not at all, have nothing left to do.
         return [
             f"{pool}: {count} nodes are not as recorded, and it is not recorded that they are left to do"
             for pool, count in unlike.items()

@@ -27,16 +27,16 @@ from tests.support.project import Result, Running
 from tests.support.trials import NotStruck, Trial, chance, note, rounds, until_struck
 
 pytestmark = pytest.mark.e2e
-# What of a round's trials begins from nothing, or destroys all: the control plane's own making is then in its way.
+# The share of trials that begin from nothing or destroy everything, so that the control plane itself is affected.
 WHOLE = 0.2
-# Seconds after its start in which a command is at work.
+# Seconds from a command's start in which an early kill happens.
 EARLY = {"create": 5.0, "update": 2.5, "delete": 2.0}
-# A plugin is about to end when the last nodes are done.
+# A plugin is about to end when the last nodes are done, so later kills would miss it.
 LATEST = int(NODES_OF_A_TRIAL * 0.85)
 
 
 def target(operation: str, mark: str, random_numbers: random.Random) -> Fleet:
-    """What is wanted after an operation of a round."""
+    """The declared fleet after an operation of a round."""
     if operation == "delete":
         return NOTHING
     if operation == "create":
@@ -45,13 +45,13 @@ def target(operation: str, mark: str, random_numbers: random.Random) -> Fleet:
 
 
 def strike(command: Running, victim: str, moment: int, early: float, progress: Progress | None) -> str:
-    """Kill at a moment; returns it in words.
+    """Kill at a moment; returns a description of the moment.
 
     Args:
         command: the pulumi command under way.
         victim: ``plugin`` or ``pulumi``.
-        moment: the number of nodes after which, or without ``progress`` the share of the early seconds.
-        early: seconds.
+        moment: the number of nodes after which to kill; without ``progress`` it gives the share of the early seconds.
+        early: the early seconds.
         progress: counts nodes.
 
     Raises:
@@ -82,7 +82,7 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
     """One kill, and the next up.
 
     Raises:
-        NotStruck: the command had done its work, which is undone, before its moment came.
+        NotStruck: the command had finished before its moment came; its work is undone.
     """
     numbers = chance("kill", operation, number, drawn) if drawn else chance("kill", operation, number)
     victim, moment = numbers.choice(["plugin", "pulumi"]), numbers.randrange(LATEST)
@@ -93,7 +93,7 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
     if whole and operation == "create":
         rig.project.destroy()
     elif operation == "create" and rig.wanted.pools:
-        # A destroy that was killed in the round before has left what there was.
+        # A destroy that was killed in the previous round has left nodes behind.
         rig.become(NOTHING)
     if operation == "delete" and whole:
         wanted = before
@@ -107,7 +107,7 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
         words = strike(command, victim, moment, EARLY[operation], progress)
         killed = command.result()
         if killed.code == 0:
-            # The engine had every answer by then.
+            # The engine already had every answer.
             raise NotStruck(f"{words}: it had done its work")
     except NotStruck:
         ended = command.result()
@@ -152,6 +152,6 @@ def test_a_kill_at_any_moment_is_mended_by_the_next_up(rig: Rig) -> None:
 
 
 def left(rig: Rig) -> list[str]:
-    """What the commands left running, Pulumi's language host aside: it looks for its engine every five minutes."""
+    """Processes left by the commands, except Pulumi's language host: it checks for its engine every five minutes."""
     running = processes.helpers(rig.project.home).values()
     return [line for line in running if "/pulumi-language-python " not in line]

@@ -1,8 +1,8 @@
-"""The power goes: files are cut off, or as they were before; ``up --refresh`` has it all again, or says what is lost.
+"""Power loss: files are truncated or outdated; ``up --refresh`` restores everything, or says what is lost.
 
 A file system may lose whatever was not synced: a file's end, its content, or its last change. So every component is
-killed, and then files are cut at a random byte, emptied, removed, or put back as they were at an earlier moment: copied
-while a command was at work, with etcd stopped for the copy of its data, so that it is what a disk may have had.
+killed, and then files are cut at a random byte, emptied, removed, or restored from an earlier copy. The copy is made
+while a command works, with all components paused, so that it is a state that a disk may have had.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.trials import Trial, chance, note, rounds
 
 pytestmark = pytest.mark.e2e
 SECTOR = 512
-# What is said of what cannot be brought back.
+# The message about objects that cannot be restored.
 LOST = "without the objects in it"
 
 
@@ -48,7 +48,7 @@ def cut(name: str) -> Callable[[Rig, random.Random, Path], str]:
 
 
 def gone(name: str) -> Callable[[Rig, random.Random, Path], str]:
-    """A file whose name was not on the disk yet."""
+    """Remove a file, as if its directory entry had not been written yet."""
 
     def damage(rig: Rig, numbers: random.Random, _: Path) -> str:
         (rig.project.cluster() / name).unlink()
@@ -58,7 +58,7 @@ def gone(name: str) -> Callable[[Rig, random.Random, Path], str]:
 
 
 def older(*names: str) -> Callable[[Rig, random.Random, Path], str]:
-    """Files as they were at a moment during the update."""
+    """Replace files by their copies from a moment during the update."""
 
     def damage(rig: Rig, numbers: random.Random, copy: Path) -> str:
         for name in names:
@@ -74,22 +74,22 @@ def older(*names: str) -> Callable[[Rig, random.Random, Path], str]:
 
 
 def log_cut(rig: Rig, numbers: random.Random, _: Path) -> str:
-    """The end of etcd's log: what it had not synced, and so acknowledged to nobody, and sometimes more."""
+    """Cut the end of etcd's log: records that it had not synced and so not acknowledged, and sometimes more."""
     file = sorted(rig.project.cluster().glob("etcd/member/wal/*.wal"))[-1]
     content = file.read_bytes().rstrip(b"\0")
     lost = numbers.choice([numbers.randrange(1, 64), numbers.randrange(64, 4096), numbers.randrange(len(content))])
-    # A disk writes whole sectors, by whose zeros etcd tells a record that was cut off from one that was spoiled.
+    # A disk writes whole sectors; by their zeros etcd distinguishes a truncated record from a corrupt one.
     lost = min(len(content), lost + (len(content) - lost) % SECTOR)
-    # etcd has allocated the rest of the file, as zeros.
+    # etcd preallocates the rest of the file as zeros.
     with file.open("r+b") as opened:
         opened.seek(len(content) - lost)
         opened.write(b"\0" * lost)
     return f"etcd's log without its last {lost} of {len(content)} bytes"
 
 
-# Those of `make test`: the first.
+# `make test` runs the first ones.
 SAMPLE = 4
-# What is damaged; whether all has to be there again without a word of a loss.
+# The damage, and whether everything has to be restored without a message about a loss.
 DAMAGES: dict[str, tuple[Callable[[Rig, random.Random, Path], str], bool]] = {
     "kubeconfig": (cut("kubeconfig.yaml"), True),
     "kwok.yaml gone": (gone("kwok.yaml"), True),
@@ -119,13 +119,13 @@ def stopped(pids: list[int]) -> Iterator[None]:
 
 
 def copied(rig: Rig, into: Path) -> None:
-    """The cluster's files as they are at one moment, on which nobody writes."""
+    """Copy the cluster's files at one moment, with all components paused."""
     with stopped([pid for pids in rig.project.processes().values() for pid in pids]):
         shutil.copytree(rig.project.cluster(), into, symlinks=True, ignore=shutil.ignore_patterns("logs", "bin"))
 
 
 def trial(rig: Rig, number: int, copy: Path) -> Trial:
-    """An update during which a copy is taken, a loss of power, and the next up."""
+    """An update during which a copy is made, a power loss, and the next up."""
     numbers = chance("power", number)
     name = list(DAMAGES)[number % len(DAMAGES)]
     damage, has_to_be_whole = DAMAGES[name]
@@ -136,7 +136,7 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
     copied(rig, copy)
     amid = command.process.poll() is None
     if numbers.random() < 0.5 and amid:
-        # The power goes in the middle of it.
+        # The power loss comes during the update.
         command.process.kill()
         command.result()
         processes.kill(processes.helpers(rig.project.home))
@@ -151,7 +151,7 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
         wrong.append("it shows a traceback")
     said = "in the next up --refresh"
     if again[1] != 0 and not wrong:
-        # What is lost was said, and what to do: that is done.
+        # The message said what is lost and what to do; the test does that.
         shutil.rmtree(rig.project.cluster())
         processes.kill(pid for pids in rig.project.processes().values() for pid in pids)
         again = recovered(rig)
@@ -159,7 +159,7 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
         wrong += [] if again[1] == 0 else [f"what was said does not help: {why(again[0])}"]
     wrong += rig.faults() if not wrong else []
     if wrong and name == "etcd older" and "was not looked at" in again[0]:
-        # What was acknowledged is undone, which no disk does that syncs; the first had not looked, and said so.
+        # Acknowledged writes are lost, which no syncing disk does; the first up said that it had not looked.
         again, said = recovered(rig), "told that pools were not looked at; by one more up --refresh"
         wrong = rig.faults()
     if wrong:
@@ -171,14 +171,14 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
 
 
 def why(text: str) -> str:
-    """What a command says of its failure."""
+    """The error lines of a failed command."""
     lines = [line.strip() for line in text.partition("Diagnostics:")[2].splitlines()]
     first = next((n for n, line in enumerate(lines) if line.startswith("error:")), 0)
     return " / ".join(filter(None, lines[first : first + 12]))[:1500]
 
 
 def recovered(rig: Rig) -> tuple[str, int, float]:
-    """The next ``up --refresh``, after ``pulumi cancel`` where a lock was left: its text, code and seconds."""
+    """Run the next ``up --refresh``, after ``pulumi cancel`` where a lock was left: its text, code and seconds."""
     rig.unlock()
     found = rig.project.pulumi("up", "--yes", "--skip-preview", "--refresh")
     return found.text, found.code, found.seconds

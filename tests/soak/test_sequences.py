@@ -1,7 +1,7 @@
 """Any sequence of specs, drift and cut-off runs ends in exactly the declared nodes, on a real control plane.
 
-A run is cut off by cancelling its task between two requests, with nothing recorded of what was under way: a kill of the
-process, which is tried by test_kills, does the same to the cluster at a coarser grain.
+A run is cut off by cancelling its task between two requests, with the work in progress not recorded. A kill of the
+process, which test_kills tests, has the same effect on the cluster, with less control of the moment.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ specs = st.fixed_dictionaries(
         ),
     }
 )
-# Pools by name; what is done to nodes behind the plugin's back; and whether the run that follows is cut off early on.
+# Pools by name; changes to nodes behind the plugin's back; and whether the run that follows is cut off early.
 steps = st.tuples(
     st.dictionaries(names, specs, max_size=3),
     st.lists(
@@ -69,7 +69,7 @@ def loop() -> Iterator[asyncio.Runner]:
 
 
 def drift(plane: Plane, kind: str, index: int) -> None:
-    """Do something to one of the nodes that are there."""
+    """Change one of the existing nodes."""
     nodes = sorted(node["name"] for node in plane.api.metadata(NODES))
     if not nodes:
         return
@@ -84,7 +84,7 @@ def drift(plane: Plane, kind: str, index: int) -> None:
     elif kind == "taint":
         plane.api.merge(path, {"spec": {"taints": [{"key": "theirs", "effect": "NoExecute"}]}})
     else:
-        # One more in a pool for each index: another sequence's step may have made this one already.
+        # One intruder in a pool for each index: another step may have made this one already.
         pool = name.rpartition("-")[0]
         intruder = f"{pool}-intruder{index}"
         if intruder not in nodes:
@@ -92,10 +92,10 @@ def drift(plane: Plane, kind: str, index: int) -> None:
 
 
 class Stack:
-    """What the engine does of an ``up --refresh``, with the plugin's own resource; cut off, it forgets what it did.
+    """The engine's part in an ``up --refresh``, with the plugin's own resource; when cut off, it forgets its work.
 
     Attributes:
-        struck: how many runs were cut off amid their work.
+        struck: how many runs were cut off during their work.
     """
 
     def __init__(self, plane: Plane) -> None:
@@ -109,7 +109,7 @@ class Stack:
         said = Said()
         task = asyncio.ensure_future(self._up(found, pools, said))
         if cut_after is not None:
-            # Between two requests, with nothing recorded of what was under way.
+            # Between two requests, with the work in progress not recorded.
             asyncio.get_running_loop().call_later(cut_after / 100, task.cancel)
         try:
             await task
@@ -159,7 +159,7 @@ def node_faults(node: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     taints = {(t["key"], t["effect"]): t.get("value", "") for t in node["spec"].get("taints", [])}
     taints = {key: value for key, value in taints.items() if key[0] not in theirs}
     if "team" not in spec["labels"] and labels.get("team") == "drifted":
-        # Somebody else's label, as long as the pool has none of that name.
+        # Another owner's label, as long as the pool declares none of that name.
         labels = {key: value for key, value in labels.items() if key != "team"}
     have = {
         "labels": {key: labels[key] for key in ("team", "rack", "example.com/x") if key in labels},
@@ -186,7 +186,7 @@ def test_any_sequence_of_specs_drift_and_cut_off_runs_converges(plane: Plane, lo
     count = struck = 0
 
     def recorded(stack: Stack, outcome: str, began: float) -> None:
-        """One of the record, if a run of it was cut off amid its work."""
+        """Record the trial if one of its runs was cut off during its work."""
         nonlocal count, struck
         count, struck = count + 1, struck + stack.struck
         if stack.struck:
@@ -209,7 +209,7 @@ def test_any_sequence_of_specs_drift_and_cut_off_runs_converges(plane: Plane, lo
             for pools, harm, cut_after in sequence:
                 if cut_after is not None:
                     loop.run(stack.up(pools, cut_after))
-                # Pulumi does not know of a pool whose creation was cut off: the next up has to declare it still.
+                # Pulumi does not know a pool whose creation was cut off: the next up must still declare it.
                 loop.run(stack.up(pools, None))
                 wrong += stack.faults(pools)
                 assert wrong == []

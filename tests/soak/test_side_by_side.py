@@ -1,4 +1,4 @@
-"""Many small stacks at once on one machine: all come up, nothing of theirs meets, all go."""
+"""Many small stacks at once on one machine: all come up, do not affect each other, and are destroyed."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ MERGE_PATCH = "application/merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-# A limit is there for what never comes. Where images are loaded or other control planes start at the same time, etcd's
-# fsync alone takes seconds.
+# A limit for conditions that never hold. While images are loaded or other control planes start, etcd's fsync alone
+# takes seconds.
 PATIENCE_S = 120.0
 _SHOWN = 5
 
@@ -29,7 +29,7 @@ Object = dict[str, Any]
 
 
 class Refused(Exception):
-    """The server's answer was no success."""
+    """The server answered with an error."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
@@ -69,7 +69,7 @@ class Api:
         """Send one request and return its decoded answer.
 
         Raises:
-            Refused: the server said no.
+            Refused: the server answered with an error.
         """
         accept = _METADATA_ONLY if content == _METADATA_ONLY else "application/json"
         headers = {**self._headers, "Accept": accept, **({"Content-Type": content} if body is not None else {})}
@@ -77,7 +77,7 @@ class Api:
         try:
             answer, raw = self._send(verb, path, data, headers)
         except (ConnectionError, ssl.SSLError, http.client.RemoteDisconnected):
-            # A connection from before the server was restarted: the second attempt has one of its own.
+            # The connection was from before a restart of the server: the second attempt opens a new one.
             answer, raw = self._send(verb, path, data, headers)
         if answer.status >= 300:
             raise Refused(answer.status, raw.decode(errors="replace")[:500])
@@ -141,7 +141,7 @@ class Api:
             selectors: ``labelSelector`` and ``fieldSelector``.
 
         Raises:
-            AssertionError: the condition did not hold in time; it shows the objects.
+            AssertionError: the condition did not hold in time; the message shows the objects.
         """
         give_up = time.monotonic() + timeout
         while True:
@@ -151,7 +151,7 @@ class Api:
                 return state
             if time.monotonic() > give_up:
                 raise AssertionError(f"{path} {selectors}: not as awaited after {timeout:.0f} s:\n{_shown(state)}")
-            # A server ends a watch before its time as well; what there is by then is asked for again.
+            # A server may end a watch early; the collection is then listed again.
             version = page["metadata"]["resourceVersion"]
             for event in self.events(path, version, give_up - time.monotonic(), **selectors):
                 if event["type"] == "ERROR":
@@ -172,12 +172,12 @@ class Api:
     def events(
         self, path: str, version: str, seconds: float, accept: str = "application/json", **selectors: str
     ) -> Iterator[Object]:
-        """What happens in a collection after a resourceVersion, over a connection of its own, which a thread may use.
+        """The events of a collection after a resourceVersion, over a separate connection, so that a thread may use it.
 
         Args:
             path: the collection.
             version: the resourceVersion to begin at.
-            seconds: how long to look.
+            seconds: how long to watch.
             accept: the representation; :data:`METADATA` is quicker to get than whole objects.
             selectors: ``labelSelector`` and ``fieldSelector``.
         """
@@ -203,7 +203,7 @@ class Api:
 
 
 def _file(beside: Path, folder: Path, holder: Mapping[str, str], name: str) -> Path:
-    """The file that holds a certificate or key: the one that is named, or one written from the data given instead."""
+    """The file that holds a certificate or key: the named one, or one written from inline data."""
     if f"{name}-data" not in holder:
         return beside / holder[name]
     file = folder / name

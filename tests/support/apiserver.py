@@ -1,4 +1,4 @@
-"""A small HTTP server in place of an API server: it answers as a test tells it to and remembers what it was asked."""
+"""A small HTTP server in place of an API server: it gives the answers that a test sets and records the requests."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Seen:
 
 @dataclass
 class Server:
-    """Answers each request with the next of its answers, the last one for ever; remembers what it was asked."""
+    """Answers each request with the next of its answers, repeating the last one; records the requests."""
 
     address: str = ""
     answers: list[Answer] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """A real Chromium for tests of pages.
 
 It is Debian's package ``chromium``, or another one on PATH; nothing is downloaded. Without it the tests are skipped
-and say so, unless KUMULUS_REQUIRE_BROWSER is set, as in CI, where they then fail.
+with a message, or fail if KUMULUS_REQUIRE_BROWSER is set, as in CI.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 REQUIRED = "KUMULUS_REQUIRE_BROWSER"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = [
-    # Its own network services would knock at the internet, which a test has no business with.
+    # Chromium's own network services would contact the internet, which a test must not do.
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -29,14 +29,14 @@ _ARGUMENTS = [
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start one, headless; skips or fails the test when there is none."""
+    """Start a headless Chromium; skips or fails the test when there is none."""
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         told = "no Chromium on PATH: apt install chromium (Debian), or any package that puts chromium there"
         if os.environ.get(REQUIRED):
             pytest.fail(told)
         pytest.skip(told)
-    # Chromium refuses its sandbox to root.
+    # Chromium does not run sandboxed as root.
     arguments = [*_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
@@ -50,7 +50,7 @@ def until(page: Page, script: str, seconds: float = 15) -> None:
     """Wait until an expression is true; Playwright's own way needs ``eval``, which the page's policy forbids.
 
     Raises:
-        AssertionError: it is not, in time.
+        AssertionError: the expression did not become true in time.
     """
     for _ in range(round(seconds * 20)):
         if page.evaluate(script):

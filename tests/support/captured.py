@@ -1,4 +1,4 @@
-"""A cluster as a company has one, to be captured: affinities, taints, spread, volumes, priorities, gates."""
+"""A realistic company cluster, to be captured: affinities, taints, spread, volumes, priorities, gates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 
 def objects() -> Iterator[Made]:
-    """What pods refer to, by the collection to post it to."""
+    """The objects that pods refer to, each with the collection to post it to."""
     for namespace in NAMESPACES:
         labels = {"example.com/tier": namespace[:2], "team": f"team-{namespace}"}
         yield "/api/v1/namespaces", {"metadata": {"name": namespace, "labels": labels}}
@@ -33,7 +33,7 @@ def objects() -> Iterator[Made]:
 
 
 def devices(nodes: int) -> Iterator[Made]:
-    """A driver's devices on nodes acme-0, acme-1 …, and a class of them."""
+    """A driver's devices on nodes acme-0, acme-1 …, and a DeviceClass for them."""
     rule = 'device.driver == "gpu.acme.example" && device.attributes["gpu.acme.example"].breed == "acme-large"'
     yield (
         "/apis/resource.k8s.io/v1/deviceclasses",

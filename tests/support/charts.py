@@ -64,7 +64,7 @@ _FILES = {
 
 
 def write_chart(directory: Path, version: str, files: Mapping[str, str] | None = None) -> Path:
-    """Write the chart as a directory of that path, with further files by their paths in it."""
+    """Write the chart as a directory at that path, with further files by their paths in it."""
     directory.mkdir(parents=True)
     (directory / "Chart.yaml").write_text(yaml.safe_dump(_about(version)))
     for name, text in {**_FILES, **(files or {})}.items():
@@ -74,12 +74,12 @@ def write_chart(directory: Path, version: str, files: Mapping[str, str] | None =
 
 
 def hook(seconds: int) -> dict[str, str]:
-    """A further file: a Job that installing and upgrading the chart waits for, so long."""
+    """A further file: a Job that runs so long, which installing and upgrading the chart wait for."""
     return {"templates/hook.yaml": _HOOK.replace("SECONDS", str(seconds))}
 
 
 def crd(*fields: str) -> dict[str, str]:
-    """A further file: the CRD of widgets, with these fields of texts in their spec."""
+    """A further file: the CRD of widgets, with these string fields in their spec."""
     properties = {field: {"type": "string"} for field in fields}
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -94,7 +94,7 @@ def crd(*fields: str) -> dict[str, str]:
 
 
 def schema() -> dict[str, str]:
-    """A further file: what the chart's values have to be."""
+    """A further file: the schema of the chart's values."""
     properties = {"replicas": {"type": "integer"}, "greeting": {"type": "string", "pattern": "^[a-z0-9 ]+$"}}
     return {"values.schema.json": json.dumps({"type": "object", "properties": properties})}
 
@@ -110,7 +110,7 @@ def pack_chart(folder: Path, version: str, files: Mapping[str, str] | None = Non
 
 @contextmanager
 def repository(folder: Path, versions: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Serve the chart in some versions as a chart repository of 127.0.0.1; its URL.
+    """Serve some versions of the chart as a chart repository on 127.0.0.1; yields its URL.
 
     Args:
         folder: an empty folder for its files.

@@ -1,4 +1,4 @@
-"""A file system of a size of its own, for tests of a full disk."""
+"""A file system of limited size, for tests of a full disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 @contextmanager
 def small(place: Path, megabytes: int) -> Iterator[Path]:
-    """Mount a file system of so many MiB on a directory; where that is not allowed, the test is skipped."""
+    """Mount a file system of this many MiB on a directory; skips the test where that is not allowed."""
     if os.geteuid() != 0:
         pytest.skip("mounting a small file system takes root")
     options = ["-t", "tmpfs", "-o", f"size={megabytes}m"]
@@ -29,7 +29,7 @@ def small(place: Path, megabytes: int) -> Iterator[Path]:
 
 
 def resize(place: Path, spare: int) -> None:
-    """Leave about so many bytes free on a file system of :func:`small`, on which somebody may write meanwhile."""
+    """Leave about this many bytes free on a file system of :func:`small`, which may be written to at the same time."""
     for more in range(64):
         state = os.statvfs(place)
         size = (state.f_blocks - state.f_bfree) * state.f_frsize + spare + (more << 18)
@@ -40,7 +40,7 @@ def resize(place: Path, spare: int) -> None:
 
 
 def fill(place: Path) -> None:
-    """Take all the room there is on a file system; `place/filling` has it, and gives it back when it is removed."""
+    """Use up all space of a file system with the file `place/filling`; removing that file frees it."""
     block = bytes(2**16)
     with (place / "filling").open("wb", buffering=0) as filling, pytest.raises(OSError, match="No space left"):
         _write_on(filling, block)

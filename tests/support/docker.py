@@ -1,7 +1,7 @@
-"""Docker for tests of the runtime kind: whether it is there, and asking it.
+"""Docker for tests of the runtime kind: whether it can be used, and running its commands.
 
-Tests use the engine that answers. Without one they are skipped and say so, unless KUMULUS_REQUIRE_KIND is set, as in
-CI, where they then fail. They never start one, since that changes the machine's network; engine.py does, around a run.
+Tests use a running engine. Without one they are skipped with a message, or fail if KUMULUS_REQUIRE_KIND is set, as in
+CI. They never start one, since that changes the machine's network; engine.py does, around a test run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SECONDS = 30
 
 
 def require() -> None:
-    """Skip the test where Docker cannot be used; fail it where it has to be."""
+    """Skip the test where Docker cannot be used; fail it where Docker is required."""
     said = trouble()
     if said and os.environ.get(REQUIRED):
         pytest.fail(said)

@@ -1,6 +1,6 @@
-"""Samples of pod lifecycles' durations, from the very jq expressions of their stages, and how far they are off.
+"""Samples of pod lifecycles' durations, from the jq expressions of their stages, and how far they are off.
 
-It is C jq that evaluates here and gojq in KWOK. tests/integration/test_pod_lifecycles.py shows that both draw the same.
+Here C jq evaluates them, in KWOK gojq. tests/integration/test_pod_lifecycles.py shows that both draw the same.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def distance(sample: Sequence[float], cdf: Cdf) -> float:
 def spread_error(sample: Sequence[float], cdf: Cdf) -> float:
     """How far a sample's spread is off, in standard errors: beyond 5 once in two million right samples.
 
-    :func:`distance` hardly tells a spread that is a tenth too large. What a distribution makes of its own samples is
-    even between 0 and 1, of which the variance is 1/12, and that of a sample's variance 1/180 by its size.
+    :func:`distance` hardly detects a spread that is a tenth too large. A distribution function maps its own samples to
+    the uniform distribution on 0 to 1, whose variance is 1/12; a sample's variance has variance 1/180 by its size.
     """
     count = len(sample)
     evened = [cdf(value) for value in sample]

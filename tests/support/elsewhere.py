@@ -1,8 +1,8 @@
 """A cluster that is not the stack's own: a control plane with RBAC, a node, and users of few rights.
 
-No container can run here. So where a stack makes a Deployment of a kwok-controller or of Karpenter, :class:`StandIn`
-runs that program as a process, with the Deployment's own configuration, service account and arguments; the pod itself
-is emulated on the node `host`, which stands in for a real one.
+No container can run here. So for each Deployment of a kwok-controller or of Karpenter that a stack creates,
+:class:`StandIn` runs the program as a process, with the Deployment's own configuration, service account and arguments.
+The pod itself is emulated on the node `host`, which stands in for a real one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Elsewhere:
         return found
 
     def user(self, token: str, context: str = "team") -> dict[str, Any]:
-        """A kubeconfig of a user with a token, in which there is another context too."""
+        """A kubeconfig of a user with a token, which has another context as well."""
         admin = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]
         authority = (self.kubeconfig.parent / admin["certificate-authority"]).read_bytes()
         cluster = {"server": admin["server"], "certificate-authority-data": base64.b64encode(authority).decode()}
@@ -83,12 +83,12 @@ class Elsewhere:
         }
 
     def add_node(self, name: str, **labels: str) -> None:
-        """Post a node that says that a kubelet is behind it."""
+        """Create a node that looks as if a kubelet had registered it."""
         info = dict.fromkeys(
             ("architecture", "bootID", "kernelVersion", "kubeProxyVersion", "kubeletVersion", "machineID"), ""
         ) | dict.fromkeys(("operatingSystem", "osImage", "systemUUID"), "")
         node = {
-            # KWOK takes no node without any label for one that a selector could mean.
+            # In KWOK no selector matches a node without labels.
             "metadata": {
                 "name": name,
                 "labels": {"kubernetes.io/hostname": name, **labels},
@@ -103,7 +103,7 @@ class Elsewhere:
         self.api.create(NODES, node)
 
     def objects(self) -> dict[str, str]:
-        """The UID of every object of every kind in every namespace, by its path; events and leases come and go."""
+        """The UID of every object of every kind in every namespace, by its path, except events and leases."""
         found: dict[str, str] = {}
         for base, resource in self._kinds():
             with suppress(Refused):
@@ -118,7 +118,7 @@ class Elsewhere:
         bases = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
         for base in bases:
             kinds: list[Object] = []
-            # A group whose last kind has just gone is still named for a moment.
+            # An API group is still listed for a moment after its last kind is removed.
             with suppress(Refused):
                 kinds = self.api.get(base)["resources"]
             for kind in kinds:
@@ -154,7 +154,7 @@ class StandIn:
         self._thread.start()
 
     def logs(self) -> str:
-        """The ends of what the processes said."""
+        """The last output of the processes."""
         return "\n".join(file.read_text(errors="replace")[-2000:] for file in self._folder.glob("*.log"))
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class StandIn:
         self._kubelet()
 
     def _start(self, name: str, spec: Object) -> subprocess.Popen[bytes]:
-        """The program with what the pod would be given: its files, its arguments and its service account."""
+        """Start the program with what the pod would get: its files, its arguments and its service account."""
         maps = {volume["name"]: volume["configMap"]["name"] for volume in spec["volumes"]}
         (container,) = spec["containers"]
         if container["name"] == "karpenter":
@@ -224,14 +224,14 @@ class StandIn:
             return subprocess.Popen([str(toolchain.find("karpenter"))], stdout=log, stderr=log, env=environment)
 
     def _kubeconfig(self, name: str, spec: Object) -> Path:
-        """As a pod's service account reaches the API server."""
+        """Write a kubeconfig for the pod's service account."""
         file = self._folder / f"{name}.kubeconfig"
         user = self._elsewhere.user(self._elsewhere.token("kube-system", spec["serviceAccountName"]))
         file.write_text(json.dumps({**user, "current-context": "team"}))
         return file
 
     def _kubelet(self) -> None:
-        """The host's part: a pod that came runs, and one that is to go, goes."""
+        """Act as the host's kubelet: run new pods, and remove those that are being deleted."""
         for pod in self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={HOST}"):
             metadata = pod["metadata"]
             path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
@@ -262,7 +262,7 @@ def standing_in(elsewhere: Elsewhere, folder: Path) -> Iterator[StandIn]:
 
 
 def settled(elsewhere: Elsewhere, wanted: Mapping[str, str], timeout: float = 120) -> tuple[set[str], set[str]]:
-    """What is more and what is less than a list of objects, once what goes by itself has gone."""
+    """The objects in excess of a list and those missing from it, once objects that vanish by themselves are gone."""
     give_up = time.monotonic() + timeout
     while True:
         found = elsewhere.objects().items()

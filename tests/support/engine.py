@@ -1,8 +1,8 @@
-"""A Docker engine of one's own around a command, where none answers:
+"""Start a private Docker engine around a command, where none is running:
 
     python -m tests.support.engine COMMAND…
 
-It ends with the command and leaves nothing: no container, no network, no rule.
+The engine ends with the command and leaves nothing behind: no container, no network, no firewall rule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.docker import trouble
 
 _SECONDS = 30
 _PR_SET_PDEATHSIG = 1
-# What lists something that tests may have left, and what removes it.
+# Docker commands that list things tests may have left, and those that remove them.
 _LEFT = (
     ("ps --all --quiet", "rm --force --volumes"),
     ("network ls --quiet --filter type=custom", "network rm"),
@@ -37,10 +37,10 @@ class NoEngine(Exception):
 
 @contextmanager
 def engine() -> Iterator[str]:
-    """The address of an engine: of the one that answers, or of one that ends with the block and leaves nothing.
+    """The address of an engine: the running one, or a private one that ends with the block and leaves nothing.
 
     Raises:
-        NoEngine: neither; says why.
+        NoEngine: there is neither; the message says why.
     """
     if not trouble():
         yield os.environ.get("DOCKER_HOST", "")
@@ -59,7 +59,7 @@ def engine() -> Iterator[str]:
 
 
 def _start(folder: Path, host: str) -> subprocess.Popen[bytes]:
-    # Whatever this machine's own engine is set to.
+    # Independent of the settings of this machine's own engine.
     settings = folder / "daemon.json"
     settings.write_text("{}")
     roots = [f"--data-root={folder}/data", f"--exec-root={folder}/exec", f"--pidfile={folder}/pid", f"--host={host}"]
@@ -86,7 +86,7 @@ def _await(process: subprocess.Popen[bytes], host: str, log: Path) -> None:
 
 def _stop(process: subprocess.Popen[bytes], host: str) -> None:
     environment = {**os.environ, "DOCKER_HOST": host}
-    # With the engine's own end these would only be cut off.
+    # Ending the engine would only stop these, not remove them.
     for listing, removal in _LEFT:
         listed = subprocess.run(
             ["docker", *listing.split()], env=environment, capture_output=True, text=True, check=False
@@ -118,10 +118,10 @@ def main(command: list[str]) -> int:
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
     process = subprocess.Popen(command, env=environment)
-    # Handed on: the engine ends after the command, however that ends.
+    # The signal is passed on: the engine ends after the command, however that ends.
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
-        # Of a Ctrl-C the terminal has told the command too.
+        # On Ctrl-C the terminal has sent the signal to the command as well.
         with suppress(KeyboardInterrupt):
             return process.wait()
 

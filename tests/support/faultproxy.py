@@ -1,6 +1,6 @@
-"""A proxy in front of an API server that does harm on the way: it cuts, delays, refuses and fails for real.
+"""A proxy in front of an API server that injects real faults: it cuts connections, delays, refuses and fails requests.
 
-It ends TLS with the cluster's own certificate, so that it can tell requests apart, and forwards what it spares.
+It terminates TLS with the cluster's own certificate, so that it can tell requests apart, and forwards the others.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Harm:
     """What is done to requests.
 
     Attributes:
-        kinds: one of these is done: ``cut`` before the request reaches the server, ``lost answer`` and ``half an
+        kinds: one of these is chosen: ``cut`` before the request reaches the server, ``lost answer`` and ``half an
             answer`` after it took effect; ``429`` with Retry-After: 1 and ``500`` instead of it; ``slow`` delays it.
         share: of the requests that are harmed, 0 to 1.
         seconds: how long, from the first request on; for ever when None.
         delay: seconds of the longest delay.
-        numbers: where chance comes from.
+        numbers: the source of randomness.
     """
 
     kinds: tuple[Kind, ...]
@@ -78,7 +78,7 @@ class FaultProxy:
         self._loop.close()
 
     def kubeconfig(self, file: Path) -> Path:
-        """Write a kubeconfig that leads through the proxy, with absolute paths of its certificates."""
+        """Write a kubeconfig that connects through the proxy, with absolute certificate paths."""
         document = _kubeconfig(self._directory / "kubeconfig.yaml")
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         cluster["server"] = f"https://127.0.0.1:{self._port}"
@@ -91,16 +91,16 @@ class FaultProxy:
     # --- harm ------------------------------------------------------------------------------------------------------
 
     def harm(self, harm: Harm | None) -> None:
-        """Do this to requests from now on; None for no more harm."""
+        """Inject this into requests from now on; None ends it."""
         self._ends = 0.0
         self._harm = harm
 
     def refuse(self) -> None:
-        """Cut every connection and take no new ones."""
+        """Cut every connection and accept no new ones."""
         self._do(self._refuse())
 
     def accept(self) -> None:
-        """Take connections again."""
+        """Accept connections again."""
         self._do(self._listen())
 
     # --- in its own thread -------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class FaultProxy:
 
 
 def _free_port() -> int:
-    """A port below Linux's ephemeral range, so that no outgoing connection takes it while nobody listens."""
+    """A port below Linux's ephemeral range, so that no outgoing connection takes it while the proxy does not listen."""
     for port in random.sample(range(15000, 20000), 100):
         with closing(socket.socket()) as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))

@@ -14,7 +14,7 @@ WHOLE = Amounts(96_000, 1360 * GI, 8, 110)
 
 
 def node(name: str, zone: str = "use1", group: str = "h100", **more: Any) -> Node:
-    """A node of 8 GPUs that is well."""
+    """A healthy node with 8 GPUs."""
     fields: dict[str, Any] = {
         "pool": f"{group}-{zone}",
         "rack": "",
@@ -37,7 +37,7 @@ def pod(name: str, on: str, gpus: int = 1, phase: str = "Running") -> Pod:
 
 
 def large(fleet: Fleet, nodes: int) -> None:
-    """A fleet of three products in three zones, in racks of 16, partly taken, with some nodes that are not well."""
+    """A fleet of three products in three zones, in racks of 16, partly used, with some unhealthy nodes."""
     products = ("NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3", "NVIDIA-H200")
     groups = ("a100", "h100", "h200")
     for index in range(nodes):

@@ -1,7 +1,7 @@
-"""Feed the readers of stack files, KEMU files, experiments and kubeconfigs with damaged and hostile texts.
+"""Feed the readers of stack files, KEMU files, experiments and kubeconfigs damaged and hostile texts.
 
-``python -m tests.support.fuzz KIND SEED SECONDS NOTE``: each text comes from the seed and its number alone. NOTE holds
-the text that is being read, so that one that ends the process, or keeps it, is known. What broke a promise is printed.
+``python -m tests.support.fuzz KIND SEED SECONDS NOTE``: each text depends only on the seed and its number. NOTE holds
+the current text, so that a text that crashes or hangs the process is known. Texts that broke a promise are printed.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _BOMB = "[&a [x,x,x,x,x,x,x,x,x]" + "".join(f", &{chr(98 + n)} [{','.join([f'*{c
 
 
 def _size(draw: random.Random, most: int) -> int:
-    """Mostly a few; now and then many, which takes its time."""
+    """Mostly small; occasionally the maximum, which takes longer."""
     return most if draw.random() < 0.05 else draw.choice((1, 2, 3, 40, 200))
 
 
-# What has broken readers: depth, aliases, merges, tags, signs that are none, numbers without end, keys twice.
+# What breaks readers: depth, aliases, merges, tags, invalid characters, endless numbers, duplicate keys.
 _HOSTILE: tuple[Callable[[random.Random], str], ...] = (
     lambda draw: draw.choice("[{") * _size(draw, 400_000),
     lambda draw: _BOMB + "]" * draw.randrange(2),
@@ -71,14 +71,14 @@ _HOSTILE: tuple[Callable[[random.Random], str], ...] = (
 
 
 def main(kind: str, seed: str, seconds: float, note: Path) -> int:
-    """Feed one kind of reader for so long; prints `{"texts": N, "accepted": N, "broken": [...]}`."""
-    # One that does not end is ended, and its text is in the note.
+    """Feed one kind of reader for this many seconds; prints `{"texts": N, "accepted": N, "broken": [...]}`."""
+    # A reader that exceeds its limits is killed, and the text is in the note.
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     good, scratch = sources(kind), note.with_suffix(".yaml")
     number, accepted, broken = 0, 0, []
     for text in good:
         assert attempt(kind, text, scratch) == "", f"a good text of {kind} is refused"
-    # Of CPU time: a busy machine reads as many.
+    # CPU time, so that a busy machine reads as many texts.
     end = time.process_time() + seconds
     while time.process_time() < end:
         text = damaged(random.Random(f"{seed}:{kind}:{number}"), good)
@@ -115,7 +115,7 @@ def sources(kind: str) -> list[str]:
 
 
 def damaged(draw: random.Random, good: list[str]) -> str:
-    """One of the texts with something done to it, up to eight times."""
+    """One of the texts, damaged up to eight times."""
     text = draw.choice(good)
     for _ in range(draw.randint(1, 8)):
         begin = draw.randrange(len(text) + 1)
@@ -133,7 +133,7 @@ def damaged(draw: random.Random, good: list[str]) -> str:
 
 
 def attempt(kind: str, text: str, scratch: Path) -> str:
-    """Read a text as the product does; what it said of it, empty when it was taken."""
+    """Read a text as the product does; returns the error message, empty when the text was accepted."""
     try:
         if kind == "stack":
             load({"cluster": read_yaml(text)}, "dev", ROOT)
@@ -156,7 +156,7 @@ def misspoken(said: str) -> str:
         return f"not printable: {said[:300]!r}"
     if "Traceback" in said or said == "an error without a word":
         return said[:300]
-    # One for each mistake, however many there are.
+    # There may be any number of lines, one for each mistake.
     longest = max(map(len, said.splitlines()), default=0)
     return f"a line of {longest} characters" if longest > 2_000 else ""
 

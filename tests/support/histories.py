@@ -1,4 +1,4 @@
-"""Histories that tests draw, and a reading of them that shares nothing with the product's."""
+"""Random histories for tests, and a way to read them that shares no code with the product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Tai
 from tests.support.fleets import WHOLE, node, pod
 
 REASONS = (("Insufficient nvidia.com/gpu",), ("Insufficient cpu", "node(s) had untolerated taint"), ("not tried",))
-# Of each what the pods of a job may go to, as the product has it and as a reading of nodes that shares nothing with it.
+# Where the pods of a job may go: as the product's rule, and as an independent function of a node.
 _EVEN = Shape((Requirement("parity", "In", ("even",)),))
 _TOLERANT = Shape(tolerations=(Toleration("ill", "Exists", "", ""),))
 RULES = (
@@ -26,7 +26,7 @@ RULES = (
 
 
 def drawn(seed: int, nodes: int = 40, pods: int = 120, steps: int = 1500, span: int = 600_000) -> History:
-    """A history of nodes that come, fall ill and go, and of pods that wait, are bound, run, are preempted and end."""
+    """A random history: nodes come, get faults and are removed; pods wait, are bound, run, are preempted and end."""
     draw, recorder = random.Random(seed), Recorder({"title": f"drawn {seed}", "scheduler": "default"})
     times = sorted(draw.randrange(span) for _ in range(steps))
     for index in range(nodes):
@@ -43,7 +43,7 @@ def _key(index: int) -> JobKey:
 
 
 def _node(draw: random.Random, index: int, well: bool) -> Any:
-    # One that is ill has a taint, too.
+    # An unhealthy node has a taint, too.
     ill: dict[str, Any] = (
         {} if well else draw.choice(({"faults": ("xid79",)}, {"ready": "Unknown"}, {"cordoned": True}))
     )
@@ -83,7 +83,7 @@ def _step(draw: random.Random, recorder: Recorder, nodes: int, pods: int, at: in
 
 
 def read_at(plain: dict[str, Any], at: int, rooms: bool = False) -> dict[str, Any]:
-    """What was so at a time, by looking from each row for the last event that names it: slow, and on its own.
+    """The state at a time, from the last event that names each row: slow, but independent of the product.
 
     Args:
         plain: a history; with ``rooms`` one that was drawn.
@@ -139,7 +139,7 @@ def read_at(plain: dict[str, Any], at: int, rooms: bool = False) -> dict[str, An
 
 
 def _room(plain: dict[str, Any], number: int, pods: dict[int, Any], there: dict[int, Any], nodes: Any) -> Any:
-    """Where a job's waiting pods could go, by the rules that were drawn and not by what the history says of them."""
+    """Where a job's waiting pods could go, by the drawn rules and not by what the history records about them."""
     waiting = sorted(n for n, (row, status, _) in pods.items() if row[1] == number and status == 1)
     if not waiting:
         return None
@@ -167,7 +167,7 @@ def _room(plain: dict[str, Any], number: int, pods: dict[int, Any], there: dict[
 
 
 def _state(plain: dict[str, Any], number: int, past: list[list[int]], count: Counter[int]) -> str:
-    """A job's state by the last that was said of it and by its pods."""
+    """A job's state, from its last event and from its pods."""
     told = [event[3] for event in past if event[1] == 2 and event[2] == number]
     size, says = (plain["facts"][told[-1]][0], plain["facts"][told[-1]][3]) if told and told[-1] >= 0 else (0, "gone")
     held = sum(count[status] for status in (2, 3, 4, 5))

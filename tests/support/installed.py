@@ -1,4 +1,4 @@
-"""Kumulus as a user has it: a wheel in a virtual environment of its own, and a home with nothing in it."""
+"""Kumulus as a user has it: a wheel in its own virtual environment, and an empty home."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment with nothing but Kumulus in it; what Kumulus needs is taken from the test's own.
+    """A virtual environment with nothing but Kumulus in it; its dependencies come from the test's own environment.
 
     Attributes:
         prefix: its directory.
@@ -49,10 +49,10 @@ class Environment:
 
     @classmethod
     def make(cls, prefix: Path) -> Environment:
-        """Make one, without Kumulus."""
+        """Make an environment without Kumulus."""
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True, timeout=120)
         made = cls(prefix)
-        # A path in a .pth file is added as it is, so the editable installation there is not found by it.
+        # .pth files in a directory added by a .pth file are not read, so its editable installation is not found.
         (made.packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
         return made
 
@@ -67,20 +67,20 @@ class Environment:
         return self.prefix / "bin" / "python"
 
     def install(self, wheel: Path) -> None:
-        """Install a wheel with pip, without what it needs."""
+        """Install a wheel with pip, without its dependencies."""
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check"]
         options = ["--quiet", "--no-index", "--no-deps", "--ignore-installed"]
         subprocess.run([*pip, "install", *options, str(wheel)], check=True, timeout=120)
 
     def digest(self) -> dict[str, str]:
-        """What is in its site-packages, by path."""
+        """Checksums of the files in its site-packages, by path."""
         files = (path for path in self.packages.rglob("*") if path.is_file())
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @dataclass(frozen=True)
 class User:
-    """Somebody with an empty home, and the tools that this machine has.
+    """A user with an empty home and this machine's tools.
 
     Attributes:
         home: the home.
@@ -126,7 +126,7 @@ class User:
         )
 
     def processes(self) -> dict[int, str]:
-        """What still runs for this user; the command line by pid."""
+        """The processes that still run for this user: command lines by pid."""
         found = {}
         for process in psutil.process_iter(["cmdline", "status"]):
             try:

@@ -1,4 +1,4 @@
-"""KEMU's own input files, which are no part of this project: tests that use them are skipped where they are missing."""
+"""KEMU's own input files, which are not part of this project; tests that use them are skipped if they are missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What tests of a real kind cluster need of the machine, and the add-on they put in it.
+"""What tests of a real kind cluster need from the machine, and the add-on that they install in it.
 
-Without Docker they are skipped, in CI failed (docker.py); without a node image, which `make kind-image` makes, they are
-skipped and say so.
+Without Docker they are skipped, or fail in CI (docker.py). Without a node image, which `make kind-image` makes, they
+are skipped with a message.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HELLO = "hello from "
 
 
 def node_image() -> str:
-    """The node image's name, once Docker has it; skips or fails the test where that cannot be."""
+    """The node image's name, once Docker has it; skips or fails the test where that is impossible."""
     docker.require()
     try:
         for tool in ("kind", "kwok-charts", "hello"):
@@ -47,7 +47,7 @@ def hello() -> dict[str, Any]:
 
 
 def config(port: int) -> dict[str, Any]:
-    """kind's configuration that has the add-on answer at a port of 127.0.0.1."""
+    """A kind configuration with which the add-on answers at a port of 127.0.0.1."""
     mapping = {"containerPort": _HELLO_NODE_PORT, "hostPort": port, "listenAddress": "127.0.0.1"}
     nodes = [{"role": "control-plane", "extraPortMappings": [mapping]}]
     return {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4", "nodes": nodes}
@@ -60,12 +60,12 @@ def answering(port: int) -> str:
             words = str(answer.read().decode())
     except OSError:
         return ""
-    # For a moment after a restart an address may be another pod's, which answers something else.
+    # For a moment after a restart the address may belong to another pod, which answers something else.
     return words.removeprefix(_HELLO).strip() if words.startswith(_HELLO) else ""
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
+    """A port that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -34,13 +34,13 @@ def crd(name: str, *fields: str, **metadata: Any) -> Object:
 
 
 def there(api: Api, names: Collection[str]) -> set[str]:
-    """Those of the names that the cluster has."""
+    """The names among these whose CRDs the cluster has."""
     return {each["name"] for each in api.metadata(CRDS)}.intersection(names)
 
 
 @contextmanager
 def without(api: Api, names: Collection[str]) -> Iterator[None]:
-    """A cluster that has none of these at first, and none afterwards: it removes a kind after the kind's objects."""
+    """Check that the cluster has none of these CRDs at first, and remove them afterwards."""
     assert not there(api, names)
     yield
     for name in there(api, names):

@@ -1,4 +1,4 @@
-"""Nodes and pods as the API server sends them in protobuf, from as little as a test has to say."""
+"""Nodes and pods as the API server sends them in protobuf, with defaults for all that a test does not set."""
 
 from __future__ import annotations
 

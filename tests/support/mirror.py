@@ -1,4 +1,4 @@
-"""A mirror of release files on this machine, which answers well or badly as a test asks."""
+"""A local mirror of release files, which answers correctly or with faults as a test asks."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Answer:
-    """What a path gives.
+    """The answer for a path.
 
     Attributes:
         body: the whole file.
-        status: other than 200, and the body is not sent.
+        status: the body is sent only with 200.
         location: where it redirects to.
-        truncate: after how many bytes of an answer the connection breaks, one number for each of the first answers.
-        ranges: whether a part can be asked for.
+        truncate: number of bytes after which the connection breaks, for each of the first answers.
+        ranges: whether range requests are supported.
         drip: seconds to wait after each kilobyte.
-        silent: seconds to wait before anything is said.
+        silent: seconds to wait before answering.
     """
 
     body: bytes = b""
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass
 class Mirror:
-    """The server: its URL, what it has, and what it was asked for as (path, Range header)."""
+    """The server: its URL, its files, and the requests it received as (path, Range header)."""
 
     url: str
     files: dict[str, Answer] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def serving() -> Iterator[Mirror]:
             self._send(body[: answer.truncate.pop(0)] if answer.truncate else body, answer.drip)
             if len(body) and self.wfile.closed:
                 return
-            # One broken off early is seen as such only when the connection ends.
+            # The client notices a truncated answer only when the connection ends.
             self.close_connection = True
 
         def _head(self, status: int, headers: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ def serving() -> Iterator[Mirror]:
 
 
 def program(version: str, padding: int = 0) -> bytes:
-    """A program that tells its version as the sample's tools do, and is so many bytes longer."""
+    """A program that prints its version as the sample's tools do, padded by this many bytes."""
     return f"#!/bin/sh\necho tool v{version}\nexit 0\n".encode() + b"#" * padding
 
 

@@ -1,4 +1,4 @@
-"""The machine's network, kept: a Docker engine leaves its bridge, its rules, and forwarding switched on."""
+"""Restores the machine's network: a Docker engine leaves its bridge, its rules, and forwarding enabled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TABLES = ("filter", "nat", "mangle", "raw")
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Put it back at the end of the block."""
+    """Restore the network at the end of the block."""
     had_bridge = Path("/sys/class/net", _BRIDGE).exists()
     forwarding = _FORWARDING.read_text()
     rules = {program: _rules(program) for program in ("iptables", "ip6tables")}
@@ -37,7 +37,7 @@ def _rules(program: str) -> str | None:
 
 
 def _restore(program: str, before: str) -> None:
-    # A table without rules may not be named at all, and so not be emptied.
+    # A table that had no rules may be missing from the saved rules; restoring these would not empty it.
     for table in _TABLES:
         if f"*{table}\n" not in before:
             _run(program, "--table", table, "--flush")

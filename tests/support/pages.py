@@ -1,4 +1,4 @@
-"""The page of a fleet that a test fills, served from a thread of its own."""
+"""The page of a fleet that a test fills, served from its own thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ServedFleet:
     """
 
     def __init__(self, fill: Callable[[Fleet], None]) -> None:
-        # Not entered, so that it hears of no cluster: what the fleet holds is the test's.
+        # Not entered, so that it watches no cluster: the test alone fills the fleet.
         self.live = Live(Client(Connection("http://127.0.0.1:1", "none"), patience=1), Places((), ()))
         self.live.checks = {"kube-apiserver": Check("ok"), "etcd": Check("ok"), "kube-scheduler": Check("ok")}
         fill(self.live.fleet)
@@ -47,13 +47,13 @@ class ServedFleet:
         self._loop.close()
 
     def stop(self) -> None:
-        """End the server, as Ctrl-C does; a second time nothing is left to do."""
+        """End the server, as Ctrl-C does; a second call does nothing."""
         if self.address:
             self.address = ""
             self._await(self._serving.__aexit__(None, None, None))
 
     def change(self, change: Callable[[Live], object]) -> None:
-        """Change something, in the server's own thread."""
+        """Run a change in the server's own thread."""
 
         async def run() -> None:
             change(self.live)

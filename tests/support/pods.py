@@ -1,4 +1,4 @@
-"""Pods and nodes as tests make and judge them."""
+"""Helpers of tests to create and check pods and nodes."""
 
 from __future__ import annotations
 

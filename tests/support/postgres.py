@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, from Debian's packages or wherever `postgres` is."""
+"""A private PostgreSQL server for a test, from Debian's packages or from PATH."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def programs() -> Path:
 
 
 def _user() -> str | None:
-    """Whom the server runs as: oneself, or for root somebody else; None where there is nobody."""
+    """The user that the server runs as: the current one, or for root another one; None where that one is missing."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid()).pw_name
     try:
@@ -49,9 +49,9 @@ def _user() -> str | None:
 
 @contextmanager
 def running() -> Iterator[str]:
-    """A server on 127.0.0.1; gives the URL of an empty database, as Pulumi takes it for a backend."""
+    """Run a server on 127.0.0.1; yields the URL of an empty database, in the form of a Pulumi backend."""
     folder, user = programs(), _user()
-    # Not in pytest's directory, which only root may enter.
+    # Not in pytest's directory, which only its owner, here root, may enter.
     home = Path(tempfile.mkdtemp(prefix="kumulus-postgres-"))
     secret = home / "password"
     secret.write_text(_PASSWORD)

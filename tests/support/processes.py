@@ -1,4 +1,4 @@
-"""What a test's commands left running, and where it listens: told by the process table, not by pid files."""
+"""Processes that a test's commands left running, and their ports: from the process table, not from pid files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def components(home: Path) -> dict[str, list[int]]:
 
 
 def helpers(home: Path) -> dict[int, str]:
-    """What else runs on behalf of a KUMULUS_HOME: pulumi, its language host, its plugins; the command line by pid."""
+    """Other processes of a KUMULUS_HOME: pulumi, its language host, its plugins; command lines by pid."""
     ours = {pid for pids in components(home).values() for pid in pids}
     found: dict[int, str] = {}
     for process in psutil.process_iter(["cmdline", "status"]):
@@ -68,10 +68,10 @@ def kill(pids: Iterable[int]) -> None:
 
 
 def await_that(holds: Callable[[], bool], timeout: float, what: str, pause: float = 0.02) -> None:
-    """Look again and again until something holds that nothing tells of by itself, such as the end of a process.
+    """Poll until a condition holds that cannot be watched, such as the end of a process.
 
     Raises:
-        AssertionError: it does not hold in time.
+        AssertionError: the condition does not hold in time.
     """
     give_up = time.monotonic() + timeout
     while not holds():
@@ -81,7 +81,7 @@ def await_that(holds: Callable[[], bool], timeout: float, what: str, pause: floa
 
 def _lives(process: psutil.Process) -> bool:
     try:
-        # Of several threads the first may be a zombie while others still hold files and ports.
+        # The main thread may be a zombie while other threads still hold files and ports.
         return bool(process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     except psutil.NoSuchProcess:
         return False

@@ -61,7 +61,7 @@ def short(urn: str) -> str:
 
 
 class Outputs(mocks.Mocks):
-    """Gives each resource the outputs that the plugin would; in a preview only those it would know."""
+    """Gives each resource the outputs that the plugin would give; in a preview only those known then."""
 
     def __init__(self, preview: bool) -> None:
         self._preview = preview
@@ -76,7 +76,7 @@ class Outputs(mocks.Mocks):
             state["stackId"] = STACK_ID
         if args.typ == COMMAND and not self._preview:
             state |= {"stdout": "", "stderr": ""}
-        # The cluster's controller writes what is in it.
+        # The cluster's controller fills in the data.
         if args.typ == "kubernetes:core/v1:Secret" and not self._preview:
             state["data"] = {"token": "dDBrZW4=", "ca.crt": "Q0E="}
         return None if self._preview else f"{args.name}-id", state
@@ -85,7 +85,7 @@ class Outputs(mocks.Mocks):
         if args.token == "kumulus:index:findKwok":
             return {"controller": "", "stages": False}, []
         if args.token == "kumulus:index:findCharts":
-            # A repository that is meant to be out of reach says so by its name.
+            # The name of a repository says whether it is meant to be unreachable.
             wrong = {
                 str(index): f"the chart {chart['chart']} cannot be fetched"
                 for index, chart in enumerate(args.args["charts"])
@@ -150,11 +150,11 @@ def run(program: Callable[[], object], *, preview: bool = False) -> Program:
         logger.addHandler(handler)
         try:
             set_mocks(monitor.mocks, "kumulus", "dev", preview, logger, monitor)
-            # The one that the mocks made has no program, and so would not register the program's exports.
+            # The root resource that the mocks made has no program, so it would not register the program's exports.
             set_root_resource(None)
             loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
         finally:
-            # Of a program that has failed some are left, which would be waited for with the next one's.
+            # A failed program leaves tasks behind, which would be awaited together with the next program's.
             for task in asyncio.all_tasks(loop):
                 task.cancel()
             loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop), return_exceptions=True))

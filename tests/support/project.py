@@ -25,9 +25,9 @@ NODES = "/api/v1/nodes"
 POOL = "kumulus:index:NodePool"
 CLUSTER = "kumulus:index:Cluster"
 
-# What the tester's shell may hold and a test must not see.
 _IDLE = ("same", "refresh", "read")
-# The last would have every command compile the program and the plugin again, as no user's machine does.
+# Variables that the tester's shell may hold and a test must not see. The last one would make each command compile the
+# program and the plugin again, unlike on users' machines.
 _PRIVATE = ("PULUMI_", "KUMULUS_", "KWOK_", "KUBECONFIG", "HELM_", "PYTHONDONTWRITEBYTECODE")
 
 
@@ -62,8 +62,8 @@ class Step:
         type: type token of the resource.
         name: name of the resource.
         changed: the kind of each changed property (``update``, ``add`` …) by its path.
-        old: the recorded inputs, new: the wanted ones.
-        found: the recorded outputs, after a refresh what was found.
+        old: the recorded inputs, new: the declared ones.
+        found: the recorded outputs; after a refresh, those that were read.
     """
 
     op: str
@@ -81,7 +81,7 @@ class Preview:
 
     Attributes:
         steps: the steps that change something.
-        messages: what was said of each resource, by its name; of the stack as a whole by "".
+        messages: the diagnostics of each resource, by its name; those of the stack as a whole by "".
     """
 
     steps: tuple[Step, ...]
@@ -89,7 +89,7 @@ class Preview:
 
     @property
     def by_name(self) -> dict[str, Step]:
-        """The steps by the resource's name, of the project's own resource types alone."""
+        """The steps of clusters and node pools only, by the resource's name."""
         return {step.name: step for step in self.steps if step.type in (POOL, CLUSTER)}
 
 
@@ -102,7 +102,7 @@ class Running:
         self._result: Result | None = None
 
     def await_plugin(self) -> int | None:
-        """The pid of the plugin that works for the command, once it has started one; None when it ends before."""
+        """The pid of the command's plugin, once it is started; None when the command ends before."""
         while self.process.poll() is None:
             with suppress(psutil.Error):
                 for child in psutil.Process(self.process.pid).children():
@@ -112,7 +112,7 @@ class Running:
         return None
 
     def result(self, timeout: float = 300) -> Result:
-        """Wait for its end; asked again, it is the same."""
+        """Wait for its end; later calls return the same result."""
         if self._result is None:
             out, err = self.process.communicate(timeout=timeout)
             self._result = Result(self.process.returncode, out, err, time.monotonic() - self._started)
@@ -151,12 +151,12 @@ class Project:
             **environment.complete(kept),
             "PULUMI_HOME": str(self.pulumi_home),
             processes.HOME_VARIABLE: str(self.home),
-            # Whatever the terminal: what is compared is plain text.
+            # Independent of the terminal: tests compare plain text.
             "NO_COLOR": "1",
         }
 
     def keep_clusters_in(self, home: Path) -> None:
-        """Have clusters and all that Kumulus remembers of them in another directory, before there are any."""
+        """Move KUMULUS_HOME to another directory, before there are any clusters."""
         self.home = home
         self.environment[processes.HOME_VARIABLE] = str(home)
 
@@ -178,7 +178,7 @@ class Project:
         self.write_config({f"kumulus:{key}": value for key, value in wanted.items()}, stack)
 
     def write_config(self, config: Mapping[str, Any], stack: str | None = None) -> None:
-        """Write a stack's file with these keys under ``config``; the salt that pulumi put there stays."""
+        """Write a stack's file with these keys under ``config``; the salt that pulumi put there is kept."""
         self.stack = stack or self.stack
         file = self.stack_file()
         salt = [line for line in _lines(file) if line.startswith("encryptionsalt:")]
@@ -196,11 +196,11 @@ class Project:
     # --- pulumi ----------------------------------------------------------------------------------------------------
 
     def known(self, stack: str) -> None:
-        """Say that the backend has a stack already, which somebody else made."""
+        """Note that a stack exists in the backend already, made by another project."""
         self._known.add(stack)
 
     def start(self, *arguments: str, stack: str | None = None, **variables: str) -> Running:
-        """Start a pulumi command on a stack, which is made known to the backend first."""
+        """Start a pulumi command on a stack, which is created in the backend first."""
         stack = stack or self.stack
         if stack not in self._known:
             made = self._spawn("stack", "init", stack, "--no-select", variables=variables).result()
@@ -213,7 +213,7 @@ class Project:
         return self.start(*arguments, stack=stack, **variables).result(timeout)
 
     def up(self, *arguments: str, stack: str | None = None, timeout: float = 300, shown: bool = False) -> Result:
-        """Run ``pulumi up``, which has to succeed; `shown` with its preview, without which no cluster is replaced."""
+        """Run ``pulumi up``, which has to succeed; `shown` keeps its preview, without which no cluster is replaced."""
         unasked = ["--yes"] if shown else ["--yes", "--skip-preview"]
         result = self.pulumi("up", *unasked, *arguments, stack=stack, timeout=timeout)
         assert result.code == 0, result.text
@@ -285,7 +285,7 @@ class Project:
         return self.cluster(name) / "kubeconfig.yaml"
 
     def api(self, name: str | None = None) -> Api:
-        """A client of a cluster; a new one when its kubeconfig is another file than before."""
+        """A client of a cluster; a new one when its kubeconfig has been rewritten."""
         file = self.kubeconfig(name)
         stamp = file.stat().st_mtime
         known = self._apis.get(str(file))
@@ -324,7 +324,7 @@ class Project:
         return processes.components(self.home)
 
     def close(self) -> None:
-        """End everything that was started here, however far it got."""
+        """End everything that was started here."""
         for process in self._started:
             if process.poll() is None:
                 process.kill()

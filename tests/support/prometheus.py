@@ -1,4 +1,4 @@
-"""A Prometheus as a test asks it."""
+"""A Prometheus client for tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 
 class Prometheus:
-    """One that answers at an address such as ``https://127.0.0.1:9090``, or in plain.
+    """The Prometheus at an address such as ``https://127.0.0.1:9090``; plain HTTP works too.
 
     Args:
         address: where.
-        pki: the directory of the cluster's certificates, for one that asks for them.
+        pki: the directory of the cluster's certificates, for a Prometheus that requires them.
     """
 
     def __init__(self, address: str, pki: Path | None = None) -> None:
@@ -34,7 +34,7 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def values(self, expr: str) -> list[float]:
-        """The numbers that an expression has now; a dashboard's variables stand for everything."""
+        """The current values of an expression; a dashboard's variables match everything."""
         found = self.api("query", query=re.sub(r"\$\w+", ".*", expr))["result"]
         numbers = [float(sample["value"][1]) for sample in found]
         return [number for number in numbers if not math.isnan(number)]

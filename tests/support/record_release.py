@@ -1,11 +1,11 @@
-"""Record what this version of Kumulus leaves behind, so that later versions can be tried on it.
+"""Record what this version of Kumulus leaves behind, so that later versions can be tested with it.
 
     python -m tests.support.record_release            # this checkout
     python -m tests.support.record_release /elsewhere # another, with a .venv of its own
 
-Brings the stack of tests/data/recorded-stack.yaml up with the checkout's own program and plugin, ends the control
-plane in good order, and writes a directory below tests/data/releases, which tests/e2e/test_upgrade.py finds by itself.
-Takes a minute; do it for each version that is released, from a checkout without changes. tests/data/README.md says what
+Brings the stack of tests/data/recorded-stack.yaml up with the checkout's own program and plugin, stops the control
+plane cleanly, and writes a directory below tests/data/releases, which tests/e2e/test_upgrade.py finds by itself.
+Takes a minute; do it for each release, from a checkout without changes. tests/data/README.md says what
 is in it.
 """
 
@@ -31,9 +31,9 @@ from tests.support.releases import PACKED, RELEASES, Recording
 
 STACK = "recorded"
 _STACK_FILE = ROOT / "tests" / "data" / "recorded-stack.yaml"
-# What tells of the past only, or is made again: the next file of etcd's log, 64 MB of nothing, and what programs said.
+# Files that are history only or are recreated: etcd's next log file (64 MB, empty) and the programs' logs.
 _LEFT_OUT = (".log", ".tmp", ".pid")
-# In the order in which each can still write to the next.
+# Ordered so that each can still write to the next while it stops.
 _ORDER = ("kwok-controller", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd")
 _JOB = {
     "metadata": {"name": "train"},
@@ -56,7 +56,7 @@ def record(checkout: Path) -> Path:
         checkout: its folder, with a `.venv`.
 
     Raises:
-        AssertionError: pulumi failed, with what it said.
+        AssertionError: pulumi failed; the message has its output.
     """
     commit = _git(checkout, "rev-parse", "--short", "HEAD")
     version = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["version"]
@@ -84,7 +84,7 @@ def _bring_up(project: Project) -> Recording:
     api.create(JOBS, _JOB)
     api.create(PODS, pod("service"))
     api.until(PODS, lambda pods: sorted(each["status"]["phase"] for each in pods.values()) == ["Running", "Succeeded"])
-    # Faults and pods are recorded as they are once all is at rest.
+    # Faults and pods are recorded in their final state.
     project.up("--refresh")
     exported = project.pulumi("stack", "export", "--show-secrets")
     assert exported.code == 0, exported.text
@@ -100,7 +100,7 @@ def _bring_up(project: Project) -> Recording:
 
 
 def _stop(project: Project) -> None:
-    """End the control plane so that etcd has written everything."""
+    """Stop the control plane so that etcd has written everything."""
     running = project.processes()
     for component in _ORDER:
         for pid in running.get(f"{STACK}/{component}", []):
@@ -119,7 +119,7 @@ def _pack(root: Path, archive: Path) -> None:
 def _kept(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
     if found.isfile() and found.name.endswith(_LEFT_OUT):
         return None
-    # Whoever records it is nobody's business, and an archive that is made twice should differ in what differs.
+    # The archive does not reveal who recorded it, and two archives differ only where their contents do.
     found.uid = found.gid = found.mtime = 0
     found.uname = found.gname = ""
     return found

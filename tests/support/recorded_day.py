@@ -1,4 +1,4 @@
-"""A day of our own on a real control plane, whose API server logs it: rollouts, jobs, a drain, a preemption."""
+"""A scripted day on a real control plane with an audit log: rollouts, jobs, a drain, a preemption."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Step = tuple[float, Callable[[], Any]]
 
 
 def audited(directory: Path, log: Path, api: Api) -> None:
-    """Start a cluster's API server again, with an audit log by Kumulus' own policy; its address stays."""
+    """Restart a cluster's API server at the same address, with an audit log by Kumulus' own policy."""
     policy = log.with_suffix(".policy.yaml")
     policy.write_text(POLICY)
     (pid,) = processes.running(directory)["kube-apiserver"]
     how = programs.described(directory, "kube-apiserver", pid)
-    # In one file: by itself it begins another after 100 MB.
+    # In one file: by default the API server begins another after 100 MB.
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-maxsize=100000")
     processes.end([pid])
     programs.start(type(how)(how.directory, how.name, (*how.command, *flags), how.environment, how.working_directory))
@@ -42,7 +42,7 @@ def audited(directory: Path, log: Path, api: Api) -> None:
 
 @dataclass
 class RecordedDay:
-    """What users do in a day, of so many jobs and so many seconds.
+    """What users do in a day of this many jobs and seconds.
 
     Attributes:
         api: of the cluster.
@@ -50,7 +50,7 @@ class RecordedDay:
         selector: labels of those nodes.
         seconds: how long it takes.
         jobs: how many Jobs come.
-        cpus: of a node.
+        cpus: CPUs of a node.
     """
 
     api: Api
@@ -62,7 +62,7 @@ class RecordedDay:
     cpus: int = 8
 
     def play(self) -> None:
-        """Do it, each thing at its time."""
+        """Run the steps, each at its time."""
         began = time.monotonic()
         for at, do in sorted(self._steps(), key=lambda step: step[0]):
             time.sleep(max(0.0, began + at * self.seconds - time.monotonic()))
@@ -144,13 +144,13 @@ class RecordedDay:
         assert any(evicted), "then nobody can see that it was drained"
 
     def _evict(self, pod: Object) -> bool:
-        """Evict a pod, unless it went by itself meanwhile."""
+        """Evict a pod, unless it is already gone."""
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
         return _unless_gone(lambda: self.api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", body))
 
     def _urgent(self) -> None:
-        """As many urgent pods as there are nodes, each of which takes nearly all of one."""
+        """Create an urgent pod for each node but one; each takes nearly a whole node."""
         for number in range(len(self.nodes) - 1):
             pod = self._pod(f"urgent-{number}", str(self.cpus - 1), priorityClassName="recorded-urgent")
             self.api.create("/api/v1/namespaces/train/pods", pod)
@@ -163,7 +163,7 @@ class RecordedDay:
         )
 
     def _deleted(self, name: str) -> bool:
-        """Delete a pod, unless it went by itself meanwhile."""
+        """Delete a pod, unless it is already gone."""
         return _unless_gone(lambda: self.api.delete(f"/api/v1/namespaces/shop/pods/{name}"))
 
 
@@ -185,7 +185,7 @@ _SECRET = {"name": "PASSWORD", "value": "correct horse battery staple"}
 
 
 def created(lines: Iterable[str], namespaces: Callable[[str], bool]) -> dict[tuple[str, str], float]:
-    """When workloads were created, by an audit log: by their kind and name; those that controllers made left out."""
+    """Creation times of workloads in an audit log, by kind and name, without those that controllers created."""
     found = {}
     for line in lines:
         event = json.loads(line)
@@ -202,12 +202,12 @@ def created(lines: Iterable[str], namespaces: Callable[[str], bool]) -> dict[tup
 
 
 def sent(lines: Iterable[str], run: str, deleted: Collection[str] = ()) -> list[tuple[str, str, str]]:
-    """What a replay asked of the API server in its namespaces, evictions apart, sorted: verb, where, body.
+    """The requests of a replay in its namespaces, without evictions, sorted: verb, where, body.
 
     Args:
         lines: of an audit log.
-        run: what the names of its namespaces have in them.
-        deleted: names of what users deleted then; all else is deleted in the end, with the namespaces.
+        run: the part that its namespaces' names contain.
+        deleted: names of objects that users deleted; all others are deleted at the end, with the namespaces.
     """
     found = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""What former versions left behind: put where a test can go on with it."""
+"""What earlier versions left behind, restored so that a test can continue with it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.support.project import ROOT, Project
 
 RELEASES = ROOT / "tests" / "data" / "releases"
 PACKED = "recording.tar.xz"
-# What a cluster's folder has links to, or names.
+# Programs that a cluster's folder links to or names.
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What was there when a release was recorded.
+    """The state when a release was recorded.
 
     Attributes:
         root: the directory that the stack and its cluster were in.
-        tools: the directory of the programs that ran.
+        tools: the directory of the control plane's programs.
         stack: the stack's name.
         identity: the UID of the cluster's namespace kube-system.
         nodes, pods: UIDs by name; the pods are those of the namespace default.
@@ -40,20 +40,20 @@ class Recording:
 
 
 def recorded() -> list[Path]:
-    """The releases that there is a recording of."""
+    """The releases with a recording."""
     return sorted(file.parent for file in RELEASES.glob(f"*/{PACKED}"))
 
 
 def restore(release: Path, project: Project, claims: ports.Claims) -> Recording:
     """Put a recorded stack and cluster into a project, as if that version had made them there; nothing runs.
 
-    What depends on the machine is put in its place: the folder that all was in, that of the tools, and ports, which may
-    be taken here. All else is as it was written.
+    What depends on the machine is replaced: the root folder, the folder of the tools, and ports, which may be in use
+    here. All else is as it was written.
 
     Args:
         release: one of :func:`recorded`.
-        project: where to put it; empty as yet.
-        claims: who keeps the cluster's ports free until it runs.
+        project: where to put it; still empty.
+        claims: keeps the cluster's ports free until it runs.
     """
     recording = Recording(**json.loads((release / "recording.json").read_text()))
     root = project.directory.parent
@@ -63,11 +63,11 @@ def restore(release: Path, project: Project, claims: ports.Claims) -> Recording:
     moved = {recording.root: str(root)}
     moved |= {f"{recording.tools}/{name}": str(toolchain.find(name)) for name in _PROGRAMS}
     moved |= {str(port): str(claims.take()) for port in set(layout.ports().values())}
-    # All at once: a port that is taken here may be one of those that were taken there.
+    # All in one pass: a new port here may equal one of the recorded ports.
     pattern = re.compile("|".join(rf"(?<![0-9]){re.escape(old)}(?![0-9a-z-])" for old in moved))
     texts = [file for folder in (root / "home", root / "project") for file in folder.rglob("*")]
     for file in [*texts, root / "state.json"]:
-        # What is in the cluster knows of no folder.
+        # Objects in etcd do not mention any folder.
         if "etcd" not in file.parent.parts:
             _move(file, pattern, moved)
     project.stack = recording.stack

@@ -1,4 +1,4 @@
-"""Reports of runs that never were, for what reads reports."""
+"""Made-up reports of runs, for tests of code that reads reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reporter that remembers what it was told."""
+"""A reporter that records its messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A second try, alone, for the few tests that failed beside others: ``--second-try``, which CI asks for.
+"""Retry the few tests that failed in the parallel run, one at a time: ``--second-try``, which CI uses.
 
-The tests run control planes side by side on machines that have other guests. What fails there and holds alone is told
-by name with its first failure, and counted as flaky; what fails twice is a failure. Why: docs/decisions/second-try.md.
+The tests run control planes in parallel on shared machines. A test that fails there and passes alone is reported by
+name with its first failure and counted as flaky; one that fails twice is a failure. Why: docs/decisions/second-try.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def failed(reporter: TerminalReporter) -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Try again; whatever holds now is flaky."""
+    """Retry the failed tests; those that pass now are flaky."""
     if not session.config.getoption("second_try") or hasattr(session.config, "workerinput"):
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -1,7 +1,7 @@
-"""A stand-in for Pulumi's plugin `command`, for tests: it really runs the commands of ``local.Command``, and no more.
+"""A stand-in for Pulumi's plugin `command`, for tests: it really runs the commands of ``local.Command``, nothing else.
 
-The real one, https://github.com/pulumi/pulumi-command, comes from Pulumi's own download only, which a testing machine
-may not reach. Told apart here as there: ``create``, ``update`` (``create`` again without one) and ``delete``,
+The real one, https://github.com/pulumi/pulumi-command, is available only from Pulumi's own downloads, which a testing
+machine may not reach. Both distinguish ``create``, ``update`` (``create`` again without one) and ``delete``,
 ``triggers`` (the SDK makes another one a replacement), ``environment``, ``dir`` and ``interpreter``; a failed
 ``create`` leaves nothing in the state; a preview runs nothing and knows no output of what has changed.
 """
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def install(pulumi_home: Path) -> None:
-    """Put it where the engine looks for the real one, for engines with this PULUMI_HOME."""
+    """Install it where engines with this PULUMI_HOME look for the real one."""
     folder = pulumi_home / "plugins" / f"resource-command-v{VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "pulumi-resource-command"
@@ -36,7 +36,7 @@ def install(pulumi_home: Path) -> None:
 
 
 class StandIn(provider_pb2_grpc.ResourceProviderServicer):
-    """The protocol, as far as ``local.Command`` needs it."""
+    """The part of the provider protocol that ``local.Command`` needs."""
 
     def GetPluginInfo(self, request: Any, context: Any) -> Any:
         return plugin_pb2.PluginInfo(version=VERSION)
@@ -101,7 +101,7 @@ def _ran(inputs: dict[str, Any], command: str | None, before: dict[str, Any], co
         check=False,
     )
     if answer.returncode != 0:
-        # As the real one says it.
+        # Same wording as the real plugin's.
         said = f"{answer.stdout}{answer.stderr}".strip()
         context.abort(grpc.StatusCode.UNKNOWN, f"exit status {answer.returncode}: running {command!r}:\n{said}")
     return {**inputs, "stdout": answer.stdout.rstrip("\n"), "stderr": answer.stderr.rstrip("\n")}

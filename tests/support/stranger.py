@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 _NOBODY = "65534"
-# One question for each, over TLS that takes any certificate or in plain; what cannot be asked has the status 0.
+# Sends each request, over TLS with any certificate or in plain HTTP; status 0 where that fails.
 _ASK = """
 import http.client, json, ssl, sys
 trusting = ssl.create_default_context()
@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of it; the status 0 stands for no answer at all, with the reason in the text."""
+    """The answer; the status 0 stands for no answer at all, with the reason in the text."""
 
     status: int
     headers: dict[str, str]
@@ -55,7 +55,7 @@ class Answer(NamedTuple):
 
 
 def run(command: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program as somebody else; skips the test where the tests are not root's, who alone may do so."""
+    """Run a program as another user; skips the test unless it runs as root, which this needs."""
     if os.geteuid() or not shutil.which("setpriv"):
         pytest.skip("another local user can be tried by root with setpriv (util-linux) only")
     become = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--bounding-set=-all"]
@@ -72,7 +72,7 @@ def run(command: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[
 
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
-    """Ask as another user of this machine."""
+    """Send requests as another user of this machine."""
     asked = [[each.scheme, each.port, each.verb, each.path, dict(each.headers)] for each in questions]
     done = run([_python(), "-I", "-c", _ASK], json.dumps(asked))
     assert done.returncode == 0, done.stderr
@@ -81,12 +81,12 @@ def ask(questions: Sequence[Question]) -> list[Answer]:
 
 
 def can_read(file: Path) -> bool:
-    """Whether that user gets at a file's content."""
+    """Whether that user can read a file's content."""
     return run(["/bin/cat", "--", str(file)]).returncode == 0
 
 
 def _python() -> str:
-    # The one that runs the tests may lie in a home that nobody else can look into.
+    # The interpreter of the tests may be in a home directory that other users cannot read.
     for candidate in ("/usr/bin/python3", sys.executable):
         if Path(candidate).exists() and run([candidate, "-I", "-c", ""]).returncode == 0:
             return candidate

@@ -22,7 +22,7 @@ def written(directory: Path, experiment: dict[str, Any] | None = None, **fields:
 
     Args:
         directory: where to.
-        experiment: fields of the experiment, in place of a traced workload of a policy.
+        experiment: fields of the experiment, instead of a traced workload with a policy.
         fields: of the sweep, instead of two policies and two seeds.
     """
     group = {
@@ -56,6 +56,6 @@ def place(file: Path) -> Path:
 
 
 def starts(directory: Path) -> list[str]:
-    """The cells that have been started, in their order, by the directory of the results."""
+    """The cells that have been started, in order, from the log in the directory of the results."""
     log = directory / "starts.log"
     return [line.split()[2] for line in log.read_text().splitlines()] if log.exists() else []

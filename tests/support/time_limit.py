@@ -1,7 +1,7 @@
-"""No test that starts clusters begins after a moment that is named: ``--clusters-until``, which CI asks for.
+"""Start no more tests that use clusters after a given time: ``--clusters-until``, which CI uses.
 
-A machine at a third of its usual speed would otherwise need more than the 90 minutes that CI has, and then nothing is
-known of any test. What is left out says so among the skipped ones; unit tests run whatever the time is.
+A machine at a third of its usual speed would otherwise need more than the 90 minutes that CI allows, and then there
+would be no result of any test. Omitted tests are reported as skipped; unit tests always run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trials of faults: how many, at which seeded moments, and a record of how each came out."""
+"""Trials of faults: how many, at which seeded moments, and a record of each outcome."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Trial:
     Attributes:
         fault: what was done, as docs/reliability.md names it.
         during: ``create``, ``update``, ``delete`` or another operation.
-        moment: when it was done, and to whom.
+        moment: when it was injected, and where.
         injected: how often the fault was seen to strike: 1 for a kill, the number of requests harmed by a proxy.
-        redrawn: how often it was drawn again before, since the command had ended before its moment came.
+        redrawn: how often it was drawn again because the command had ended before its moment came.
         outcome: ``in the same up``, ``by the next up``, or what went wrong.
-        converged: whether the set of nodes, and their fields, were exactly as wanted in the end.
-        seconds: how long the up took that made it so; for an interrupt, from the signal to pulumi's end.
+        converged: whether the nodes and their fields were exactly as declared in the end.
+        seconds: duration of the up that converged; for an interrupt, from the signal to pulumi's end.
     """
 
     fault: str
@@ -55,10 +55,10 @@ def until_struck(trial: Callable[[int], Trial]) -> Trial:
     """Draw a trial again until its fault strikes.
 
     Args:
-        trial: one trial; given how often it was drawn before, on which its moment is to depend.
+        trial: one trial; gets the number of earlier draws, on which its moment has to depend.
 
     Raises:
-        AssertionError: it never struck, so that the test says nothing.
+        AssertionError: it never struck, so that the test shows nothing.
     """
     for drawn in range(_MOST_DRAWS):
         try:
@@ -72,12 +72,12 @@ def until_struck(trial: Callable[[int], Trial]) -> Trial:
 
 
 def seed() -> str:
-    """The seed of all trials: one and the same unless another is asked for."""
+    """The seed of all trials: a fixed one unless the environment sets another."""
     return os.environ.get(SEED) or "kumulus"
 
 
 def rounds(sample: int) -> range:
-    """Numbers of the rounds to run: a small sample, unless ``make soak`` asks for more."""
+    """Numbers of the rounds to run: a small sample, or more in ``make soak``."""
     first = int(os.environ.get(FIRST) or 0)
     return range(first, first + int(os.environ.get(ROUNDS) or sample))
 
@@ -106,7 +106,7 @@ def note(trial: Trial) -> None:
 
 @functools.cache
 def _code() -> str:
-    """The commit that is tried, with a + where its package differs from it."""
+    """The commit under test, with a + where the package differs from it."""
 
     def git(*words: str) -> str:
         root = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""What pods use, as the kubelets that KWOK plays and metrics-server tell of it."""
+"""What pods use, as reported by KWOK's emulated kubelets and by metrics-server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scrape(cluster: Path, node: str) -> Series:
 
 
 def scraped(cluster: Path, node: str, there: Callable[[Series], object], timeout: float = 120) -> Series:
-    """The series, once KWOK knows of what is wanted and nobody else reads at the same moment."""
+    """The series, once a condition on them holds: KWOK may not know an object yet, or serve another reader."""
     give_up = time.monotonic() + timeout
     while True:
         found = scrape(cluster, node)

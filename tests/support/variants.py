@@ -1,4 +1,4 @@
-"""A copy of the package with something added to it, to see what else would have to be touched for it: nothing."""
+"""A copy of the package with an addition, to show that nothing else has to be changed for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import kumulus
 def ask_a_copy(
     directory: Path, added: Mapping[str, str], changed: Mapping[str, tuple[str, str]], questions: str
 ) -> str:
-    """What a program prints that uses a changed copy of the package.
+    """The output of a program that uses a changed copy of the package.
 
     Args:
-        directory: an empty one, where the copy is made.
+        directory: an empty directory for the copy.
         added: contents of new files, by their path in the package.
-        changed: for files that are there, a text that is in them once, and what to write in its place.
+        changed: for existing files, a text that occurs in them once, and its replacement.
         questions: the program.
     """
     package = directory / "src" / "kumulus"

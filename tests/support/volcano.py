@@ -39,7 +39,7 @@ _SPEC = {
 
 
 def install(api: Api) -> None:
-    """Make the kind known and wait until it can be used."""
+    """Install the CRD and wait until it can be used."""
     version = {
         "name": "v1alpha1",
         "served": True,

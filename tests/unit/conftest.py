@@ -1,4 +1,4 @@
-"""What holds for every unit test."""
+"""Settings for every unit test."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def fetching(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine may fetch plugins, whatever the tester's shell says: under the mocks there are none."""
+    """Let the engine fetch plugins, whatever the tester's shell sets: under the mocks there are none."""
     monkeypatch.delenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", raising=False)

@@ -1,8 +1,8 @@
 """Whether a command wrote what the page says it writes.
 
-A printed line stands for itself, but for what no two runs have in common:
+A printed line stands for itself, except for parts that differ between runs:
 
-- ``…`` stands for anything in a line, and a line of nothing else for any number of lines;
+- ``…`` stands for anything in a line, and alone in a line for any number of lines;
 - durations (``0.12s``, ``3.0 s``, ``1m3s``), rates (``101/s``), times of day and dates, and amounts of MB and GB stand
   for others of their kind;
 - blanks stand for any number of blanks, and blank lines for nothing.
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 ANY = "…"
 
-# Each with what it stands for; the first that fits at a place is taken.
+# Each pattern with what it stands for; the first that matches at a place is used.
 _PATTERNS = tuple(
     (re.compile(found), stands_for)
     for found, stands_for in (
@@ -28,17 +28,17 @@ _PATTERNS = tuple(
         (r"\s+", r"\s+"),
     )
 )
-# What Pulumi says to show that it goes on.
+# Lines that Pulumi prints to show progress.
 _PROGRESS = re.compile(r"^@ (updating|previewing|destroying|refreshing)\b.*\.\.\.\.+$")
 
 
 def differences(printed: str, written: str, unordered: bool = False) -> list[str]:
-    """What of a page's output is not in what was written, and the other way round.
+    """The differences between a page's output and what was written.
 
     Args:
         printed: as the page has it.
         written: as the command wrote it.
-        unordered: lines may come in another order, as from work that is done side by side.
+        unordered: whether lines may come in another order, as from parallel work.
 
     Returns:
         One sentence for the first difference found; none when they agree.
@@ -68,7 +68,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _in_order(wanted: Sequence[str], found: Sequence[str]) -> list[str]:
-    # The places in `found` at which what was wanted so far can end.
+    # The positions in `found` at which the lines of `wanted` so far can end.
     ends, gap = {0}, False
     for line in wanted:
         if line.strip() == ANY:

@@ -27,11 +27,11 @@ class Block:
     """A fenced block of a page.
 
     Attributes:
-        page: the file it stands in.
+        page: the file that contains it.
         line: the number of its first line of text.
         language: the word after the fence; "" without one.
-        text: what is between the fences, without the fence's indentation.
-        markers: what the comments directly above it say, in their order.
+        text: the text between the fences, without the fence's indentation.
+        markers: the texts of the comments directly above it, in their order.
     """
 
     page: Path

@@ -1,4 +1,4 @@
-"""One shell for a page's commands: what one of them exports or enters, the next one finds."""
+"""One shell for a page's commands, so that variables and the directory carry over from one to the next."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Shell:
         """Run a command; returns its exit code and what it wrote, errors included.
 
         Raises:
-            TimeoutError: it has not ended by then (seconds).
+            TimeoutError: it has not ended within the timeout (seconds).
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        # Braces keep it in this shell, and give it no input: it would read the next command.
+        # Braces keep the command in this shell and let its input be redirected: it would read the next command.
         script = f"{{ {command}\n}} </dev/null\nprintf '\\n%s %s\\n' {self._mark} $?\n"
         self._process.stdin.write(script.encode())
         self._process.stdin.flush()
@@ -58,13 +58,13 @@ class Shell:
         return int(code), text.decode(errors="replace")
 
     def close(self) -> None:
-        """End it, and what a command that was not waited for is still doing."""
+        """End the shell and the commands that are still running in it."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
         try:
             self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
-            # A control plane that a command has started is in a session of its own.
+            # Control planes that commands have started are in sessions of their own and are not affected.
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

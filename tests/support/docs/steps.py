@@ -1,21 +1,21 @@
-"""What a page has its reader do, in order: the commands of its blocks, and the files it has them write or edit.
+"""The steps that a page asks its reader to do, in order: commands to run, and files to write or edit.
 
-A block of commands stands below one of these comments:
+A block of commands has one of these comments above it:
 
-    <!-- run -->                     its commands are run; where output is printed, they have to write it
+    <!-- run -->                     its commands are run; they have to write the output that is printed
     <!-- run: unordered -->          …, in any order of lines
     <!-- run: fails 2, 3 -->         …, and the second and the third command have to fail
-    <!-- not run: REASON -->         they are not, and this is why
+    <!-- not run: REASON -->         its commands are not run, for this reason
 
-Any other block may stand below:
+Any other block may have one of these above it:
 
-    <!-- file: PATH -->              it is written to the file
-    <!-- file: PATH, end -->         it is written to the file's end
+    <!-- file: PATH -->              the block is written to the file
+    <!-- file: PATH, end -->         the block is appended to the file
 
-And anywhere, for what the page says in words:
+These may be anywhere, for steps that the page describes in words:
 
     <!-- edit: PATH: OLD => NEW -->  the first OLD in the file becomes NEW
-    <!-- meanwhile: COMMAND -->      run and not printed, such as waiting for what a reader sees happen
+    <!-- meanwhile: COMMAND -->      run but not printed, such as waiting for something that a reader would see
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Command:
     """A command to run.
 
     Attributes:
-        place: where it stands.
+        place: its page and line, for messages.
         text: the command, of one line or several.
-        output: what the page prints below it; None when it prints nothing.
+        output: the output that the page prints below it; None when it prints nothing.
         fails: whether it has to fail.
         unordered: whether its output's lines may come in any order.
     """
@@ -79,10 +79,10 @@ Step = Command | File | Edit
 
 
 def steps(page: Path) -> list[Step]:
-    """What a page has its reader do.
+    """The steps of a page.
 
     Raises:
-        AssertionError: a marker that is none of these, or in the wrong place.
+        AssertionError: a marker is unknown or in the wrong place.
     """
     return [step for _, step in sorted(_all(page), key=lambda numbered: numbered[0])]
 

@@ -1,6 +1,6 @@
-"""The images of kube-prometheus-stack, made here of Go programs under the names that the chart asks for.
+"""The images of kube-prometheus-stack, built here from Go programs under the names that the chart uses.
 
-Of kube-state-metrics it is the project's own version under that name. There is none of Grafana, whose page npm makes.
+For kube-state-metrics the project's own version has that name. There is none for Grafana, whose page is built by npm.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kumulus.kind_image.containers import Container
 from kumulus.toolchain import pins, supply
 
 _HERE = Path(__file__).resolve().parent
-# By program: the image's name, and the program's path in it, which the operator's manifests name or leave out.
+# By program: the image's name and the program's path in it, which the operator's manifests may or may not name.
 _IMAGES = {
     "operator": ("quay.io/prometheus-operator/prometheus-operator:v0.83.0", "bin/operator"),
     "prometheus-config-reloader": (
@@ -27,7 +27,7 @@ _IMAGES = {
 
 
 def archive(folder: Path) -> Path:
-    """Write an archive of them into a folder; what is not built yet takes some minutes, once.
+    """Write an archive of them into a folder; programs that are not built yet take some minutes, once.
 
     Raises:
         ToolchainError: something cannot be built.
