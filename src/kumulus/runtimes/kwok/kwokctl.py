@@ -38,8 +38,8 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         ProviderError: kwokctl failed; the message has the last lines of its output.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
+    # Its own work directory: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
     environment["KWOK_WORKDIR"] = str(layout.home)
-    # A config of its own even where none is needed: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
     try:
         process = await asyncio.create_subprocess_exec(
             str(toolchain.find("kwokctl")),
