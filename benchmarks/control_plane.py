@@ -23,6 +23,7 @@ from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 # Controllers continue to fill their caches for a while after the control plane answers.
 _SETTLING_S = 4.0
+_SCALING_S = 600.0
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
 
 
@@ -99,6 +100,21 @@ async def stock_control_plane(name: str = "stock") -> AsyncIterator[ControlPlane
             await kwokctl.run(layout, "delete", "cluster")
         processes.end([pid for pids in processes.running(layout.directory).values() for pid in pids])
         shutil.rmtree(home, ignore_errors=True)
+
+
+async def scale(plane: ControlPlane, *what: str, replicas: int) -> None:
+    """Run ``kwokctl scale``, which ends when the objects are created.
+
+    Args:
+        plane: the control plane, ours or kwokctl's own.
+        what: the resource, and what else the command takes.
+        replicas: how many objects.
+
+    Raises:
+        ProviderError: it failed, or took more than ten minutes.
+    """
+    layout = Layout(Path(plane.observed.directory))
+    await kwokctl.run(layout, "scale", *what, "--replicas", str(replicas), timeout=_SCALING_S)
 
 
 def pools(nodes: int, cluster: str = "bench", count: int = 9) -> list[Pool]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
 from benchmarks import limit
-from benchmarks.control_plane import ControlPlane, control_plane, stock_control_plane
+from benchmarks.control_plane import ControlPlane, control_plane, scale, stock_control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kumulus import toolchain
 from kumulus.kube.watch import watch
 
 FLEET = 2550
@@ -218,15 +216,6 @@ async def _created(plane: ControlPlane, nodes: int, *, posted: bool = False) -> 
 
 async def _scaled(plane: ControlPlane, nodes: int) -> float:
     """Seconds that ``kwokctl scale node`` takes until all nodes are Ready."""
-    directory = Path(plane.observed.directory)
     started = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        str(toolchain.find("kwokctl")),
-        *("--name", directory.name, "scale", "node", "--replicas", str(nodes)),
-        env={**os.environ, "KWOK_WORKDIR": str(directory.parent.parent)},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    if await process.wait():
-        raise RuntimeError("kwokctl scale node failed")
+    await scale(plane, "node", replicas=nodes)
     return await until_ready(plane.client, nodes) - started

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from benchmarks.control_plane import ControlPlane, control_plane, pools, stock_control_plane
+from benchmarks.control_plane import ControlPlane, control_plane, pools, scale, stock_control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from kumulus.kube.bulk import for_each
 from kumulus.kube.codecs import METADATA
 from kumulus.kube.watch import Events, follow
-from kumulus.runtimes.kwok import kwokctl
-from kumulus.runtimes.kwok.layout import Layout
 
 _NODES, _PODS, _MOST_S = 5000, 10_000, 60.0
 _PATH = "/api/v1/namespaces/default/pods"
@@ -87,27 +84,30 @@ async def _measured(spec: Callable[[int], Mapping[str, Any]]) -> _Times:
         async def create(number: int) -> None:
             await _create(plane, number, spec(number))
 
-        started = time.monotonic()
-        all_run = asyncio.create_task(_until_running(plane))
-        outcome = await for_each(range(_PODS), create, workers=plane.client.connections)
-        assert outcome.complete, outcome
-        made = time.monotonic() - started
-        return _Times(nodes_ready, made, await asyncio.wait_for(all_run, _GIVE_UP_S) - started)
+        async def create_all() -> None:
+            outcome = await for_each(range(_PODS), create, workers=plane.client.connections)
+            assert outcome.complete, outcome
+
+        return await _times(plane, nodes_ready, create_all())
 
 
 async def _scaled() -> _Times:
     """As KWOK's benchmark does it: all pods on one node, as ``kwokctl scale pod`` makes them."""
     async with stock_control_plane() as plane:
-        layout = Layout(Path(plane.observed.directory))
         started = time.monotonic()
-        await kwokctl.run(layout, "scale", "node", "fake-node", "--replicas", str(_NODES), timeout=_GIVE_UP_S)
+        await scale(plane, "node", "fake-node", replicas=_NODES)
         nodes_ready = await until_ready(plane.client, _NODES) - started
-        started = time.monotonic()
-        all_run = asyncio.create_task(_until_running(plane))
-        on = ("--param", '.nodeName="fake-node-000000"')
-        await kwokctl.run(layout, "scale", "pod", "fake-pod", "--replicas", str(_PODS), *on, timeout=_GIVE_UP_S)
-        made = time.monotonic() - started
-        return _Times(nodes_ready, made, await asyncio.wait_for(all_run, _GIVE_UP_S) - started)
+        pods = scale(plane, "pod", "fake-pod", "--param", '.nodeName="fake-node-000000"', replicas=_PODS)
+        return await _times(plane, nodes_ready, pods)
+
+
+async def _times(plane: ControlPlane, nodes_ready: float, creation: Awaitable[None]) -> _Times:
+    """Wait for the creation of the pods, and until all of them run."""
+    started = time.monotonic()
+    all_run = asyncio.create_task(_until_running(plane))
+    await creation
+    made = time.monotonic() - started
+    return _Times(nodes_ready, made, await asyncio.wait_for(all_run, _GIVE_UP_S) - started)
 
 
 async def _create(plane: ControlPlane, number: int, spec: Mapping[str, Any]) -> None:
