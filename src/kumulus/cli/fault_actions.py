@@ -64,7 +64,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                 "  Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
             ) from None
         if there is not None and not there.ending:
-            print(f"{args.title}: {fault.name} was active already ({held(there)}): this replaces it")
+            print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
         print(
             f"{args.title}: "
             + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
@@ -176,7 +176,7 @@ def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault
     return found[0]
 
 
-def held(fault: Record) -> str:
+def in_words(fault: Record) -> str:
     """A description of a fault that is being replaced: `gpu-fell-off-bus on 3 nodes, since 10:03:00Z`."""
     count = size(fault.nodes)
     where = f" on {count:,} node{'' if count == 1 else 's'}" if fault.nodes else ""

@@ -180,4 +180,4 @@ def test_the_process_that_ends_a_fault_ends_when_the_cluster_is_gone(tmp_path: P
 def test_a_fault_that_another_takes_the_place_of_is_named(nodes: dict[str, frozenset[int]], said: str) -> None:
     kind = kinds()["xid-48"]
     record = Record("x", "xid-48", nodes, kind.node, kind.pods, since="2026-11-22T10:00:00Z")
-    assert fault_actions.held(record) == said
+    assert fault_actions.in_words(record) == said

@@ -216,14 +216,14 @@ async def _turn(
     If another process has changed the other faults in the meantime, the nodes are changed again.
     """
     name = (after or before or Record("")).name
-    others = [fault for fault in known.holding(now) if fault.name != name]
+    others = [fault for fault in known.active(now) if fault.name != name]
     sets: list[NodeSet] = [each.nodes for each in (before, after) if each is not None]
     nodes, wanted = union(*sets), {**known.pools, **(pools or {})}
     shown = [*others, *([before.active()] if before else [])]
     target = [*others, *([after.active()] if after else [])]
     turned = await turn(client, wanted, nodes, shown, target, now=now, stop=stop, progress=progress)
     fresh = await records.read(client)
-    there = [fault for fault in fresh.holding(now) if fault.name != name]
+    there = [fault for fault in fresh.active(now) if fault.name != name]
     if there != others and not turned.undone:
         again = [*there, *([after.active()] if after else [])]
         more = await turn(client, {**wanted, **fresh.pools}, nodes, target, again, now=now, stop=stop)

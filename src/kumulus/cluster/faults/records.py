@@ -140,13 +140,13 @@ class Records:
         pools = {name: pool for name, pool in self.pools.items() if pool.labels.get(STACK_ID, "") in known}
         return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools)
 
-    def holding(self, now: str) -> list[ActiveFault]:
+    def active(self, now: str) -> list[ActiveFault]:
         """The active faults: neither ending nor over."""
         return [each.active() for each in self.faults.values() if not each.ending and not each.over(now)]
 
     def laid_over(self, pool: Pool, now: str) -> Pool:
         """A pool with the active faults of its nodes."""
-        return replace(pool, faults=faults_of(pool.name, self.holding(now)))
+        return replace(pool, faults=faults_of(pool.name, self.active(now)))
 
 
 async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> Records:
