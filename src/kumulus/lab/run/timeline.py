@@ -152,7 +152,7 @@ class Timeline:
         known = (await records.read(self._client)).of(self._owner)
         if not known.pools and offer_effects(fault) is None:
             raise LabError(
-                "the cluster has no recorded pools, by which nodes are chosen; `pulumi up --refresh` does it"
+                "the cluster has no recorded pools, by which nodes are chosen; `pulumi up --refresh` records them"
             )
         found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
         if problems:
