@@ -186,9 +186,13 @@ def test_no_command_line_showed_one(planted: Planted) -> None:
 def test_another_user_cannot_look_into_the_environment_of_the_programs(planted: Planted) -> None:
     """There Pulumi has the configuration of a Python program, and a host command what it was given."""
     own = {**os.environ, "WORD": planted.canaries.new("environ")}
-    child = subprocess.Popen(["/bin/sh", "-c", "echo; exec sleep 60"], env=own, stdout=subprocess.PIPE)
+    # It is the same program until it is ended: /proc shows no environment while one program replaces another.
+    child = subprocess.Popen(["cat"], env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
+        assert child.stdin is not None
         assert child.stdout is not None
+        child.stdin.write(b"\n")
+        child.stdin.flush()
         child.stdout.readline()
         assert planted.canaries.found_in(Path(f"/proc/{child.pid}/environ").read_bytes())
         assert not stranger.can_read(Path(f"/proc/{child.pid}/environ"))

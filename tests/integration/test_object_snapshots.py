@@ -26,6 +26,7 @@ pytestmark = pytest.mark.integration
 NAMESPACES = "/api/v1/namespaces"
 APPS, BATCH = "/apis/apps/v1/namespaces", "/apis/batch/v1/namespaces"
 MINE, THEIRS = "objects-mine", "objects-theirs"
+_MOST_DRAWS = 5
 _DELAY = "pod-complete.stage.kwok.x-k8s.io/delay"
 
 
@@ -189,7 +190,6 @@ async def test_one_that_is_killed_is_finished_by_another(
     await wait_until_all_are_managed(client, asyncio.Event())
     before, file = settled(plane, inputs["name"]), tmp_path / "full.snapshot"
     await save(client, "dev", file, [MINE])
-    disturb(plane)
     program = (
         "import asyncio, sys; from pathlib import Path; from kumulus.cluster.snapshots.objects import restore\n"
         "from kumulus.kube import Client, load_kubeconfig\n"
@@ -199,7 +199,14 @@ async def test_one_that_is_killed_is_finished_by_another(
         "asyncio.run(main())\n"
     )
     line = [sys.executable, "-c", program, plane.observed.kubeconfig, str(file)]
-    assert await asyncio.to_thread(_killed, plane, line, gone) == -signal.SIGKILL, "it was still under way"
+    for _ in range(_MOST_DRAWS):
+        disturb(plane)
+        if await asyncio.to_thread(_killed, plane, line, gone) == -signal.SIGKILL:
+            break
+        # On a busy machine the restore may end before its moment is seen: all is as before, so it is tried again.
+        standing(plane, MINE, ALL)
+    else:
+        pytest.fail(f"none of {_MOST_DRAWS} restores was killed while it was under way")
     await restore(client, file)
     put_back(plane, before)
 

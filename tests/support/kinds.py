@@ -40,9 +40,14 @@ def there(api: Api, names: Collection[str]) -> set[str]:
 
 @contextmanager
 def without(api: Api, names: Collection[str]) -> Iterator[None]:
-    """Check that the cluster has none of these CRDs at first, and remove them afterwards."""
-    assert not there(api, names)
+    """Wait until the cluster has none of these CRDs, and remove them afterwards."""
+    # A test before this one may have failed while they were still being removed.
+    _until_gone(api, names)
     yield
     for name in there(api, names):
         api.delete(f"{CRDS}/{name}")
+    _until_gone(api, names)
+
+
+def _until_gone(api: Api, names: Collection[str]) -> None:
     api.until(CRDS, lambda found: not set(names).intersection(found))
