@@ -16,7 +16,7 @@ from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
 from tests.integration.conftest import Plane, Said, operation
 from tests.support.api import Object
-from tests.support.kinds import CRDS, crd, without
+from tests.support.kinds import CRDS, crd, until_gone, without
 
 pytestmark = pytest.mark.integration
 NAMES = ("ones.crds.kumulus.test", "twos.crds.kumulus.test")
@@ -116,7 +116,7 @@ async def test_one_that_is_handed_over_is_the_stacks(bare: Plane, resource: Char
     schema = there(bare)[NAMES[0]]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert set(schema["properties"]["spec"]["properties"]) == {"size", "colour"}
     await resource.delete(operation(), "id", inputs)
-    bare.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+    until_gone(bare.api, NAMES)
 
 
 async def test_ours_are_made_upgraded_and_removed_and_another_stacks_are_not(bare: Plane, resource: ChartCrds) -> None:
@@ -193,4 +193,4 @@ async def test_of_two_stacks_of_the_same_names_the_second_changes_nothing_of_the
         operation(), "id", outputs, {**asked(bare, resource, "size", "colour"), "stackId": "1" * 32}
     )
     await resource.delete(operation(), "id", outputs)
-    bare.api.until(CRDS, lambda found: not set(NAMES) & set(found))
+    until_gone(bare.api, NAMES)

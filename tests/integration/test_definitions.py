@@ -10,7 +10,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.definitions import KWOK, Definitions
 from tests.integration.conftest import Plane, Said, operation
-from tests.support.kinds import CRDS, crd, there, without
+from tests.support.kinds import CRDS, REMOVAL_S, crd, there, without
 
 pytestmark = pytest.mark.integration
 HELM = "pulumi-resource-kubernetes"
@@ -26,7 +26,7 @@ def made(plane: Plane, name: str, manager: str = HELM) -> None:
 
 def until(plane: Plane, wanted: set[str]) -> None:
     """Wait until they are those that are there: the API server removes a kind after its objects."""
-    plane.api.until(CRDS, lambda found: set(found) & set(NAMES) == wanted)
+    plane.api.until(CRDS, lambda found: set(found) & set(NAMES) == wanted, timeout=REMOVAL_S)
 
 
 @pytest.fixture

@@ -9,6 +9,10 @@ from typing import Any
 from tests.support.api import Api, Object
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# A CRD that is deleted while the API server sets up its storage is tried again at growing intervals, with the condition
+# "storage is (re)initializing", for up to some minutes: operator-framework/operator-controller#1437.
+REMOVAL_S = 420.0
+"""Seconds that the removal of a CRD may take."""
 
 
 def crd(name: str, *fields: str, **metadata: Any) -> Object:
@@ -42,12 +46,13 @@ def there(api: Api, names: Collection[str]) -> set[str]:
 def without(api: Api, names: Collection[str]) -> Iterator[None]:
     """Wait until the cluster has none of these CRDs, and remove them afterwards."""
     # A test before this one may have failed while they were still being removed.
-    _until_gone(api, names)
+    until_gone(api, names)
     yield
     for name in there(api, names):
         api.delete(f"{CRDS}/{name}")
-    _until_gone(api, names)
+    until_gone(api, names)
 
 
-def _until_gone(api: Api, names: Collection[str]) -> None:
-    api.until(CRDS, lambda found: not set(names).intersection(found))
+def until_gone(api: Api, names: Collection[str]) -> None:
+    """Wait until none of these CRDs is left."""
+    api.until(CRDS, lambda found: not set(names).intersection(found), timeout=REMOVAL_S)
