@@ -48,6 +48,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "leases": leases.standing,
     "many": many.side_by_side,
     "multikueue": multikueue.dispatched,
+    "multikueue-20": multikueue.on_twenty,
     "faults": faults.applied,
     "fault-previews": faults.previewed,
     "console": console.views,

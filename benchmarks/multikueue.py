@@ -1,4 +1,4 @@
-"""MultiKueue with a hub and five workers: Jobs dispatched to workers per second, and a worker lost during that time."""
+"""MultiKueue: Jobs dispatched to five workers per second, one of them lost meanwhile; and a hub with twenty workers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,6 @@ from tests.support import processes
 from tests.support.api import Api
 from tests.support.project import Project
 
-_WORKERS, _NODES, _JOBS = 5, 100, 1000
 _MOST_MB, _LEAST_A_SECOND = 8000.0, 100.0
 _AT_ONCE, _LOOK_EVERY_S, _PATIENCE_S = 8, 0.5, 400.0
 _API = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
@@ -30,66 +31,129 @@ _PODS = "/api/v1/namespaces/default/pods"
 _LOST = "mk-worker-2"
 
 
+@dataclass(frozen=True)
+class _Size:
+    """Worker clusters, nodes in each of them, and Jobs of one pod each."""
+
+    workers: int
+    nodes: int
+    jobs: int
+
+    def __str__(self) -> str:
+        return f"MultiKueue, {self.jobs:,} Jobs of a pod on a hub and {self.workers} workers of {self.nodes} nodes"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"mk-worker-{number}" for number in range(self.workers)]
+
+
+_FIVE, _TWENTY = _Size(5, 100, 1000), _Size(20, 10, 40)
+
+
 async def dispatched() -> list[Row]:
     """A thousand Jobs of one pod each, twice: undisturbed, and with a worker killed and restarted during the run."""
-    return await asyncio.to_thread(_measure)
+    return await asyncio.to_thread(_measure_five)
 
 
-def _measure() -> list[Row]:
-    try:
-        find("kueue")
-    except ToolMissing:
+async def on_twenty() -> list[Row]:
+    """A hub and twenty small workers, with two Jobs for each."""
+    return await asyncio.to_thread(_measure_twenty)
+
+
+def _measure_five() -> list[Row]:
+    bound = f"{_LEAST_A_SECOND:.0f} a second are on a worker; at most {_MOST_MB / 1000:.0f} GB"
+    if not _has_kueue():
         return []
-    folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
-    project = Project(folder)
-    names = ["mk-hub", *(f"mk-worker-{number}" for number in range(_WORKERS))]
-    try:
-        project.write_config(_config(), "mk")
-        up = project.up(timeout=900).seconds
-        rate, finished = _jobs(project, "quick", "1s")
-        used = memory([project.cluster(name) for name in names])[1]
-        _, lost = _jobs(project, "long", "20s", lose=True)
-        where = {name: _ran(project, name) for name in names[1:]}
-    except TimeoutError as late:
-        return [Row(_title(), _bound(), str(late), False, {})]
-    finally:
-        project.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    again = sum(number > 1 for number in sum(map(Counter, where.values()), Counter()).values())
+    with _federation(_FIVE) as (project, up):
+        try:
+            rate, finished = _jobs(project, _FIVE, "quick", "1s")
+            used = _memory(project, _FIVE)
+            _, lost = _jobs(project, _FIVE, "long", "20s", lose=True)
+        except TimeoutError as late:
+            return [Row(str(_FIVE), bound, str(late), False, {})]
+        again = _twice(project, _FIVE)
     return [
         Row(
-            _title(),
-            _bound(),
+            str(_FIVE),
+            bound,
             f"{rate:.1f} a second, all finished after {finished:.0f} s; {used / 1000:.2f} GB; `pulumi up` {up:.0f} s",
             rate >= _LEAST_A_SECOND and used <= _MOST_MB,
             {"jobs_per_s": rate, "finished_s": finished, "memory_mb": used, "up_s": up},
         ),
         Row(
-            f"{_JOBS} more, a worker killed amid them and brought back by `up --refresh`",
+            f"{_FIVE.jobs:,} more, a worker killed amid them and brought back by `up --refresh`",
             "none lost, none run twice",
-            f"all {_JOBS} finished after {lost:.0f} s; {again} have pods on two workers",
+            f"all {_FIVE.jobs:,} finished after {lost:.0f} s; {again} have two pods",
             not again,
             {"finished_s": lost, "twice": float(again)},
         ),
     ]
 
 
-def _title() -> str:
-    return f"MultiKueue, {_JOBS} Jobs of a pod on a hub and {_WORKERS} workers of {_NODES} nodes"
+def _measure_twenty() -> list[Row]:
+    bound = "once: all on a worker and finished, none twice"
+    if not _has_kueue():
+        return []
+    with _federation(_TWENTY) as (project, up):
+        used = _memory(project, _TWENTY)
+        try:
+            rate, finished = _jobs(project, _TWENTY, "quick", "1s")
+        except TimeoutError as late:
+            return [Row(str(_TWENTY), bound, f"{late}; `pulumi up` {up:.0f} s, {used / 1000:.2f} GB", False, {})]
+        again, on = _twice(project, _TWENTY), sum(bool(_ran(project, name)) for name in _TWENTY.names)
+        destroyed = project.destroy(timeout=600).seconds
+    return [
+        Row(
+            str(_TWENTY),
+            bound,
+            f"`pulumi up` {up:.0f} s, {used / 1000:.2f} GB; {rate:.1f} a second on {on} workers, all finished after "
+            f"{finished:.0f} s, {again} with two pods; `destroy` {destroyed:.1f} s",
+            not again,
+            {"up_s": up, "memory_mb": used, "jobs_per_s": rate, "finished_s": finished, "destroy_s": destroyed},
+        )
+    ]
 
 
-def _bound() -> str:
-    return f"{_LEAST_A_SECOND:.0f} a second are on a worker; at most {_MOST_MB / 1000:.0f} GB"
+def _has_kueue() -> bool:
+    try:
+        find("kueue")
+    except ToolMissing:
+        return False
+    return True
 
 
-def _config() -> dict[str, Any]:
+@contextmanager
+def _federation(size: _Size) -> Iterator[tuple[Project, float]]:
+    """A hub and its workers, and the seconds that ``pulumi up`` took."""
+    folder = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
+    project = Project(folder)
+    try:
+        project.write_config(_config(size), "mk")
+        yield project, project.up(timeout=900).seconds
+    finally:
+        project.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _memory(project: Project, size: _Size) -> float:
+    """MB of all clusters together, what they share counted once."""
+    return memory([project.cluster(name) for name in ("mk-hub", *size.names)])[1]
+
+
+def _twice(project: Project, size: _Size) -> int:
+    """How many Jobs have two pods, on one worker or on two."""
+    where = [Counter(_ran(project, name)) for name in size.names]
+    return sum(number > 1 for number in sum(where, Counter()).values())
+
+
+def _config(size: _Size) -> dict[str, Any]:
     capacity = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    placement = [{"availabilityZone": "z", "replicas": _NODES}]
+    placement = [{"availabilityZone": "z", "replicas": size.nodes}]
     group = {"name": "cpu", "placement": placement, "nodeTemplate": {"capacity": capacity}}
     return {
         "kumulus:hub": "hub",
         "kumulus:defaults": {"nodeGroups": [group]},
-        "kumulus:clusters": [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": _WORKERS}],
+        "kumulus:clusters": [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": size.workers}],
         "kumulus:federation": {"kind": "multikueue"},
     }
 
@@ -111,11 +175,11 @@ def _job(name: str, runs: str) -> dict[str, Any]:
     }
 
 
-def _jobs(project: Project, name: str, runs: str, *, lose: bool = False) -> tuple[float, float]:
+def _jobs(project: Project, size: _Size, name: str, runs: str, *, lose: bool = False) -> tuple[float, float]:
     """Jobs dispatched per second, from the first one's creation, and seconds until all have finished."""
     begin, dispatched_s = time.monotonic(), 0.0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        parts = [range(each, _JOBS, _AT_ONCE) for each in range(_AT_ONCE)]
+        parts = [range(each, size.jobs, _AT_ONCE) for each in range(_AT_ONCE)]
         created = [pool.submit(_create, project, name, runs, part) for part in parts]
         hub = project.api("mk-hub")
         while True:
@@ -123,20 +187,22 @@ def _jobs(project: Project, name: str, runs: str, *, lose: bool = False) -> tupl
             found = [each for each in hub.list(_API) if each["metadata"]["name"].startswith(f"job-{name}-")]
             placed = sum(bool(each.get("status", {}).get("clusterName")) for each in found)
             done = sum(map(_finished, found))
-            if placed == _JOBS and not dispatched_s:
+            if placed == size.jobs and not dispatched_s:
                 dispatched_s = took
-            if lose and placed >= _JOBS // 3:
+            if lose and placed >= size.jobs // 3:
                 lose = False
                 _lose(project)
-            if done == _JOBS:
+            if done == size.jobs:
                 break
             for each in created:
                 if each.done():
                     each.result()
             if took > _PATIENCE_S:
-                raise TimeoutError(f"{placed} of {_JOBS} Jobs are on a worker and {done} finished after {took:.0f} s")
+                raise TimeoutError(
+                    f"{placed} of {size.jobs:,} Jobs are on a worker and {done} finished after {took:.0f} s"
+                )
             time.sleep(_LOOK_EVERY_S)
-    return _JOBS / dispatched_s, took
+    return size.jobs / dispatched_s, took
 
 
 def _create(project: Project, name: str, runs: str, numbers: range) -> None:
