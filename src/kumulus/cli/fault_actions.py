@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,8 +30,8 @@ from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
-from kumulus.stackfile.fault_offers import offer_effects
-from kumulus.stackfile.fault_targets import ResolvedFault, resolve
+from kumulus.stackfile.fault_now import NoPools, resolved
+from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.faults import fault_from
 from kumulus.surroundings import installation
 
@@ -161,19 +160,9 @@ def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault
     """The fault on a command line, resolved against the pools that the cluster has on record."""
     source = "the command line"
     try:
-        fault = fault_from(described(args), source)
-        if not known.pools and offer_effects(fault) is None:
-            remedy = f"`pulumi up -s {args.stack} --refresh` records them"
-            raise UserError(f"the cluster has no recorded pools, by which nodes are chosen\n  {remedy}")
-        found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
-        if problems:
-            plain = [
-                replace(each, path=each.path.removeprefix("faults[0].").removeprefix("faults[0]")) for each in problems
-            ]
-            raise SpecError(plain, source)
-    except SpecError as error:
+        return resolved(fault_from(described(args), source), known.pools, source, args.stack)
+    except (SpecError, NoPools) as error:
         raise UserError(str(error)) from None
-    return found[0]
 
 
 def in_words(fault: Record) -> str:

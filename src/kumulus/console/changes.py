@@ -24,7 +24,7 @@ from kumulus.kube.bulk import for_each
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described
 from kumulus.model.identity import Owner
-from kumulus.stackfile.fault_targets import resolve
+from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.faults import fault_from
 
 LASTS = 300.0
@@ -150,19 +150,11 @@ class Changes:
     async def _inject(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
         nodes, client = self._nodes(asked), self._live.client
         known = await records.read(client)
-        pools = sorted(known.of(self._owner).pools.values(), key=lambda pool: pool.name)
-        if not pools:
-            raise Refused(
-                "the cluster has no recorded pools, by which nodes are chosen; `pulumi up --refresh` records them"
-            )
         raw = {"name": asked.get("name"), "kind": asked.get("kind"), "target": {"names": nodes}}
         try:
-            found, problems = resolve([fault_from(raw, "the page")], pools)
-            if problems:
-                raise SpecError(problems, "the page")
-        except SpecError as error:
+            fault = resolved(fault_from(raw, "the page"), known.of(self._owner).pools, "the page")
+        except (SpecError, NoPools) as error:
             raise Refused(str(error)) from None
-        fault = found[0]
         if fault.name in known.faults:
             raise Refused(f"a fault {fault.name} is already active; give this one another name")
         running = sum(pod.phase == "Running" for name in nodes for pod in self._live.fleet.on(name))

@@ -19,6 +19,7 @@ from kumulus.lab.federation.outages import Outages
 from kumulus.lab.file.timeline import OUTAGES, Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.workloads import Workloads
+from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, taken
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.names import nearest
@@ -26,8 +27,7 @@ from kumulus.model.node_effects import NodeEffects
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.posted import posted_node, record_of
 from kumulus.model.tenancy import RUN_LABEL
-from kumulus.stackfile.fault_offers import offer_effects
-from kumulus.stackfile.fault_targets import resolve
+from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.faults import Fault
 
 if TYPE_CHECKING:
@@ -150,14 +150,10 @@ class Timeline:
 
     async def _fault(self, fault: Fault) -> str:
         known = (await records.read(self._client)).of(self._owner)
-        if not known.pools and offer_effects(fault) is None:
-            raise LabError(
-                "the cluster has no recorded pools, by which nodes are chosen; `pulumi up --refresh` records them"
-            )
-        found, problems = resolve([fault], sorted(known.pools.values(), key=lambda pool: pool.name))
-        if problems:
-            raise LabError(f"the timeline's fault {fault.name}: " + "; ".join(map(str, problems)))
-        one = found[0]
+        try:
+            one = resolved(fault, known.pools, f"the timeline's fault {fault.name}")
+        except (SpecError, NoPools) as error:
+            raise LabError(str(error)) from None
         record = Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers)
         began = await self._begin(record, known)
         if one.offers is not None:
