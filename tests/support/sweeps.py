@@ -6,8 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from kumulus.lab.sweep.engines import Engine
+from kumulus.lab.sweep.file import Sweep, load
+from kumulus.lab.sweep.sweep import Done, Options, run
 from tests.support.project import ROOT
 
 TASKS = "arrival,cpu,memory,gpus,milli\n" + "".join(
@@ -42,6 +46,19 @@ def written(directory: Path, experiment: dict[str, Any] | None = None, **fields:
     sweep = {"name": "small", "experiment": "e.yaml", "matrix": {"policy": ["FGD", "BestFit"], "seed": "1-2"}, **fields}
     (directory / "sweep.yaml").write_text(yaml.safe_dump(sweep))
     return directory / "sweep.yaml"
+
+
+def read(directory: Path, **fields: Any) -> Sweep:
+    """The sweep of a file that :func:`written` writes."""
+    return load(written(directory, **fields))
+
+
+def swept(directory: Path, said: list[str] | None = None, jobs: int = 1, **fields: Any) -> Done:
+    """Run a sweep that :func:`written` writes; its results go to `results` beside the file."""
+    pytest.importorskip("joblib")
+    sweep = read(directory, **fields)
+    say = (said if said is not None else []).append
+    return run(sweep, directory, Options(directory / "results", Engine(), jobs, (), say))
 
 
 def command(file: Path, *more: str) -> list[str]:

@@ -10,7 +10,7 @@ from kumulus.cli.errors import UserError
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sweep; 1 if a run failed.
+    """Run a sweep; 1 if a run failed or was cut off.
 
     Raises:
         UserError: an option has a wrong value.
@@ -39,8 +39,9 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(page.lines(described, done.found)))
     for file in done.files:
         print(f"wrote {file}")
-    failed = [result for result in done.results if not result.runs]
+    failed = [result for result in done.results if not result.complete]
     if failed:
         first = failed[0]
-        print(f"{len(failed):,} runs failed, {words(first.values)} first: {first.error}", file=sys.stderr)
+        count = "1 run" if len(failed) == 1 else f"{len(failed):,} runs"
+        print(f"{count} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
     return 1 if failed else 0

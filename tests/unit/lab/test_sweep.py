@@ -15,23 +15,10 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.sweep import live, page, tables
 from kumulus.lab.sweep.cells import cells_of
 from kumulus.lab.sweep.engines import Engine, engine
-from kumulus.lab.sweep.file import Sweep, load
 from kumulus.lab.sweep.significance import difference, interval, needed
 from kumulus.lab.sweep.store import Result, Store
-from kumulus.lab.sweep.sweep import Done, Options, run
 from kumulus.model.errors import SpecError
-from tests.support.sweeps import starts, written
-
-
-def read(directory: Path, **fields: Any) -> Sweep:
-    return load(written(directory, **fields))
-
-
-def swept(directory: Path, said: list[str] | None = None, jobs: int = 1, **fields: Any) -> Done:
-    pytest.importorskip("joblib")
-    sweep = read(directory, **fields)
-    say = (said if said is not None else []).append
-    return run(sweep, directory, Options(directory / "results", Engine(), jobs, (), say))
+from tests.support.sweeps import read, starts, swept
 
 
 @pytest.mark.parametrize(
@@ -152,7 +139,7 @@ def test_one_that_comes_to_nothing_is_said_and_tried_again(tmp_path: Path) -> No
     done = swept(tmp_path, said, matrix={"policy": ["FGD", "Fgd"], "seed": [1]})
     assert [bool(result.runs) for result in done.results] == [True, False]
     assert "write FGD" in done.results[1].error
-    assert "Without measures" in (tmp_path / "results" / page.NAME).read_text()
+    assert "Not complete" in (tmp_path / "results" / page.NAME).read_text()
     swept(tmp_path, matrix={"policy": ["FGD", "Fgd"], "seed": [1]})
     assert len(starts(tmp_path / "results")) == 3
 

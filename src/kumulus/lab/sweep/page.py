@@ -85,6 +85,7 @@ def _values(results: Sequence[Result], measure: str) -> dict[object, float]:
     return {
         (result.seed, number): run[measure]
         for result in results
+        if result.complete
         for number, run in enumerate(result.runs)
         if measure in run
     }
@@ -117,16 +118,17 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
     parts = [f"<h1>{html.escape(sweep.name)}</h1>"]
     if sweep.description:
         parts.append(f"<p>{html.escape(sweep.description)}</p>")
-    failed = [result for result in results if not result.runs]
+    failed = [result for result in results if not result.complete]
     where = "each on a cluster of its own" if sweep.live else "without a cluster"
-    parts.append(f"<p>{len(results):,} of {cells:,} runs, {where}; {len(failed):,} without measures.</p>")
+    cut_off = f"{len(failed):,} not complete{', and in no table' if failed else ''}"
+    parts.append(f"<p>{len(results):,} of {cells:,} runs, {where}; {cut_off}.</p>")
     parts.append(_method(_comparisons(len({group_of(each.values) for each in results}), sweep)))
     for measure, rows in found.items():
         parts += [f"<h2>{measure}</h2><p class=muted>{html.escape(MEANINGS[measure])}</p>", _table(measure, rows)]
         parts.append(_picture(measure, rows))
     if failed:
         said = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
-        parts.append(f"<h2>Without measures</h2><ul>{said}</ul>")
+        parts.append(f"<h2>Not complete</h2><ul>{said}</ul>")
     head = f'<meta charset="utf-8"><title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>'
     with telling(file):
         files.write(file, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')

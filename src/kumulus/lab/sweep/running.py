@@ -36,7 +36,7 @@ class Task:
 
 
 def run(task: Task) -> Result:
-    """Run a cell, unless it has a result by now; with a directory, the result is on the disk when this returns.
+    """Run a cell, unless it has a complete result; with a directory, the result is on the disk when this returns.
 
     If a cell fails, the failure is its result, and the others continue.
 
@@ -47,7 +47,7 @@ def run(task: Task) -> Result:
         return _run(task)
     store = Store(task.directory)
     with store.turn(task.cell.id):
-        if (there := store.get(task.cell.id)) is not None and there.runs:
+        if (there := store.get(task.cell.id)) is not None and there.complete:
             return there
         store.started(task.cell.id)
         if task.cell.live:

@@ -35,7 +35,7 @@ class Result:
         status: success, failure or partial.
         runs: the measures of each repetition.
         curves: measures by whole per cents of demand arrived, of runs that have them.
-        error: why there are no measures; empty where there are.
+        error: why it is not complete; empty if it is.
         seconds: how long it took.
         report: of live runs, where the report is.
     """
@@ -49,6 +49,11 @@ class Result:
     error: str = ""
     seconds: float = 0.0
     report: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end; the measures of a run that was cut off are only those so far."""
+        return bool(self.runs) and self.status != "partial"
 
 
 class Store:

@@ -72,8 +72,8 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
     store.prepare()
     with store.alone():
         _tidy(store, options)
-        # A cell whose run took no measures is run again.
-        missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.runs]
+        # A cell whose run did not come to its end is run again.
+        missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.complete]
         if len(missing) < len(cells):
             options.say(f"{len(cells) - len(missing):,} of {len(cells):,} runs are there already")
         _run(sweep, missing, store, options)
