@@ -25,4 +25,5 @@ def shown(unit: Unit, value: float) -> str:
         case "gpuHours":
             return f"{value:,.2f} GPU-h" if value < 100 else f"{value:,.0f} GPU-h"
         case "count":
-            return f"{value:,.0f}"
+            # GPUs are counted with their parts.
+            return f"{value:,.2f}" if value % 1 and value < 100 else f"{value:,.0f}"

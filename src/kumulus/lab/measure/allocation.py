@@ -10,6 +10,7 @@ from kumulus.cluster.live.amounts import NOTHING, Amounts
 from kumulus.lab.measure.cost import Meter
 from kumulus.lab.measure.gpu_hours import GpuHours
 from kumulus.lab.measure.views import NodeView
+from kumulus.lab.policies.pod import WHOLE_GPU
 
 Cell = tuple[str, str]
 """A GPU product and a zone."""
@@ -21,32 +22,48 @@ class Share:
 
     Args:
         capacity: how many there are.
-        allocated: how many are allocated.
+        milli: how many thousandths of one are allocated.
     """
 
     capacity: int = 0
-    allocated: int = 0
+    milli: int = 0
+
+    @property
+    def allocated(self) -> float:
+        """How many are allocated, parts included."""
+        return self.milli / WHOLE_GPU
 
 
 @dataclass
 class Part:
-    """What one of several clusters that are measured together has.
+    """What a cluster has, one of several that are measured together or all of them.
 
     Args:
         nodes: how many there are.
         capacity: what they have.
-        allocated: what pods have of it.
+        allocated: what pods have of it, without parts of GPUs.
+        milli: thousandths of a GPU that pods have of it, whole GPUs and parts.
         peak: the greatest share of `gpus`, `cpu` and `memory` at one time.
     """
 
     nodes: int = 0
     capacity: Amounts = NOTHING
     allocated: Amounts = NOTHING
+    milli: int = 0
     peak: dict[str, float] = field(default_factory=dict)
 
     def share(self, of: str) -> float:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
-        return _share(self.allocated, self.capacity, of)
+        there: int = getattr(self.capacity, of)
+        taken: float = self.milli / WHOLE_GPU if of == "gpus" else getattr(self.allocated, of)
+        return taken / there if there else 0.0
+
+    def account(self, has: Amounts, used: Amounts, milli: int, sign: int) -> None:
+        """Add a node with its pods to the sums, or subtract it."""
+        self.nodes += sign
+        self.capacity = _add(self.capacity, has, sign)
+        self.allocated = _add(self.allocated, used, sign)
+        self.milli += sign * milli
 
 
 class Allocation:
@@ -66,8 +83,7 @@ class Allocation:
     def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
         self.meter = meter or Meter()
         self.hours = hours or GpuHours()
-        self.capacity = NOTHING
-        self.allocated = NOTHING
+        self._all = Part()
         self.cells: dict[Cell, Share] = {}
         self._nodes: dict[str, NodeView] = {}
         self.every: dict[str, NodeView] = {}
@@ -86,18 +102,33 @@ class Allocation:
         return len(self._nodes)
 
     @property
-    def free_gpus(self) -> int:
+    def capacity(self) -> Amounts:
+        """What the nodes have."""
+        return self._all.capacity
+
+    @property
+    def allocated(self) -> Amounts:
+        """What pods have of it, without parts of GPUs."""
+        return self._all.allocated
+
+    @property
+    def gpus(self) -> float:
+        """How many GPUs pods have, parts included."""
+        return self._all.milli / WHOLE_GPU
+
+    @property
+    def free_gpus(self) -> float:
         """GPUs that no pod has."""
-        return self.capacity.gpus - self.allocated.gpus
+        return self.capacity.gpus - self.gpus
 
     @property
     def fragmentation(self) -> float:
         """Of the free GPUs, the share on nodes partly in use: a pod that wants a whole node cannot have them."""
-        return self._scattered / self.free_gpus if self.free_gpus > 0 else 0.0
+        return self._scattered / WHOLE_GPU / self.free_gpus if self.free_gpus > 0 else 0.0
 
     def share(self, of: str = "gpus") -> float:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
-        return _share(self.allocated, self.capacity, of)
+        return self._all.share(of)
 
     def put_node(self, node: NodeView) -> None:
         """Add or update a node."""
@@ -151,12 +182,12 @@ class Allocation:
         """GPUs by product and zone, where there are any."""
         return {cell: share for cell, share in sorted(self.cells.items()) if share.capacity}
 
-    def gpus_by_product(self) -> Counter[str]:
+    def gpus_by_product(self) -> Mapping[str, float]:
         """How many GPUs each product has free."""
         free: Counter[str] = Counter()
         for (product, _), share in self.cells.items():
-            free[product] += share.capacity - share.allocated
-        return free
+            free[product] += share.capacity * WHOLE_GPU - share.milli
+        return {product: milli / WHOLE_GPU for product, milli in free.items()}
 
     def _change(self, node: str, wants: Amounts, share: int, sign: int) -> None:
         known = node in self._nodes
@@ -169,35 +200,27 @@ class Allocation:
 
     def _account(self, name: str, sign: int) -> None:
         """Add a node with its pods to the sums, or subtract it."""
-        node, used = self._nodes[name], self._used.get(name, NOTHING)
-        self.capacity = _add(self.capacity, node.has, sign)
-        self.allocated = _add(self.allocated, used, sign)
+        node, used, share = self._nodes[name], self._used.get(name, NOTHING), self._shares[name]
+        milli = used.gpus * WHOLE_GPU + share
+        self._all.account(node.has, used, milli, sign)
         if node.cluster:
-            self._account_part(node, used, sign)
+            self._account_part(node, used, milli, sign)
         cell = self.cells.setdefault((node.product, node.zone), Share())
         cell.capacity += sign * node.has.gpus
-        cell.allocated += sign * used.gpus
+        cell.milli += sign * milli
         if sign > 0:
-            self.meter.put(name, node.hourly, node.has, used)
-            self.hours.put(name, node.product, node.has, used, self._shares[name])
-        free = node.has.gpus - used.gpus
-        if used.gpus > 0 and free > 0:
+            self.meter.put(name, node.hourly, node.has, used, share)
+            self.hours.put(name, node.product, node.has, used, share)
+        free = node.has.gpus * WHOLE_GPU - milli
+        if milli > 0 and free > 0:
             self._scattered += sign * free
 
-    def _account_part(self, node: NodeView, used: Amounts, sign: int) -> None:
+    def _account_part(self, node: NodeView, used: Amounts, milli: int, sign: int) -> None:
         part = self.parts.setdefault(node.cluster, Part())
-        part.nodes += sign
-        part.capacity = _add(part.capacity, node.has, sign)
-        part.allocated = _add(part.allocated, used, sign)
+        part.account(node.has, used, milli, sign)
         if sign > 0:
             for of in ("gpus", "cpu", "memory"):
                 part.peak[of] = max(part.peak.get(of, 0.0), part.share(of))
-
-
-def _share(allocated: Amounts, capacity: Amounts, of: str) -> float:
-    there: int = getattr(capacity, of)
-    taken: int = getattr(allocated, of)
-    return taken / there if there else 0.0
 
 
 def _add(total: Amounts, more: Amounts, sign: int) -> Amounts:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kumulus.cluster.live.amounts import Amounts
+from kumulus.lab.policies.pod import WHOLE_GPU
 
 _HOUR = 3600.0
 # Prices are added up as whole billionths of a dollar: a million additions and removals leave no remainder.
@@ -14,25 +15,26 @@ _NANO = 1_000_000_000
 
 @dataclass(slots=True)
 class _Node:
-    """A node that is counted: its price per hour, the part of that for which nothing runs, and GPUs that pods have."""
+    """A node that is counted: its price per hour, the part of that for which nothing runs, and milli-GPU of pods."""
 
     price: int
     idle: int
-    gpus: int
+    milli: int
 
 
-def idle_share(has: Amounts, used: Amounts) -> float:
+def idle_share(has: Amounts, used: Amounts, shares: int = 0) -> float:
     """The share of a node that nothing runs on: of its GPUs; without any, of CPU or memory, whichever is used more.
 
     Args:
         has: what pods can have of it.
-        used: what pods have of it.
+        used: what pods have of it, in whole GPUs.
+        shares: milli-GPU that pods have of it in addition.
     """
     if has.gpus:
-        shares = [used.gpus / has.gpus]
+        parts = [(used.gpus * WHOLE_GPU + shares) / (has.gpus * WHOLE_GPU)]
     else:
-        shares = [taken / there for taken, there in ((used.cpu, has.cpu), (used.memory, has.memory)) if there]
-    return min(1.0, max(0.0, 1.0 - max(shares, default=1.0)))
+        parts = [taken / there for taken, there in ((used.cpu, has.cpu), (used.memory, has.memory)) if there]
+    return min(1.0, max(0.0, 1.0 - max(parts, default=1.0)))
 
 
 class Meter:
@@ -50,13 +52,13 @@ class Meter:
         self._nodes: dict[str, _Node] = {}
         self._without: set[str] = set()
         self._ended = False
-        self._price = self._idle = self._gpus = 0
+        self._price = self._idle = self._milli = 0
         self.begin()
 
     def begin(self) -> None:
         """Count from now on: earlier time costs nothing."""
         self._at = self._now()
-        self._spent = self._wasted = self._gpu_seconds = 0.0
+        self._spent = self._wasted = self._milli_seconds = 0.0
         self._peak = self._price
         self._most_without = len(self._without)
         self._any = bool(self._nodes)
@@ -71,14 +73,15 @@ class Meter:
         """What the present nodes cost, in US dollars per hour."""
         return self._price / _NANO
 
-    def put(self, name: str, hourly: float | None, has: Amounts, used: Amounts) -> None:
+    def put(self, name: str, hourly: float | None, has: Amounts, used: Amounts, shares: int = 0) -> None:
         """Add a node, or update what pods have of it.
 
         Args:
             name: the node's.
             hourly: its price in US dollars per hour; None where none is known.
             has: what pods can have of it.
-            used: what pods have of it.
+            used: what pods have of it, in whole GPUs.
+            shares: milli-GPU that pods have of it in addition.
         """
         self.take(name)
         if self._ended:
@@ -88,7 +91,7 @@ class Meter:
             self._most_without = max(self._most_without, len(self._without))
             return
         price = round(hourly * _NANO)
-        node = _Node(price, round(price * idle_share(has, used)), used.gpus)
+        node = _Node(price, round(price * idle_share(has, used, shares)), used.gpus * WHOLE_GPU + shares)
         self._nodes[name] = node
         self._any = True
         self._add(node, +1)
@@ -117,15 +120,15 @@ class Meter:
         }
         if self._spent > 0:
             found["cost.wastedShare"] = self._wasted / self._spent
-        if self._gpu_seconds > 0:
-            found["cost.perGpuHour"] = spent / (self._gpu_seconds / _HOUR)
+        if self._milli_seconds > 0:
+            found["cost.perGpuHour"] = spent / (self._milli_seconds / WHOLE_GPU / _HOUR)
         return found
 
     def _add(self, node: _Node, sign: int) -> None:
         self._advance()
         self._price += sign * node.price
         self._idle += sign * node.idle
-        self._gpus += sign * node.gpus
+        self._milli += sign * node.milli
 
     def _advance(self) -> None:
         if self._ended:
@@ -134,4 +137,4 @@ class Meter:
         passed, self._at = now - self._at, now
         self._spent += passed * self._price
         self._wasted += passed * self._idle
-        self._gpu_seconds += passed * self._gpus
+        self._milli_seconds += passed * self._milli

@@ -97,7 +97,7 @@ class Sampler:
             "pending": records.pending,
             "jobs partly admitted": records.partly,
             "fragmentation": allocation.fragmentation,
-            "gpus": allocation.allocated.gpus,
+            "gpus": allocation.gpus,
             "gpu capacity": allocation.capacity.gpus,
         }
         if hourly := allocation.meter.hourly:

@@ -95,10 +95,10 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     found |= allocation.meter.measures() | allocation.hours.measures()
     if not capacity:
         return found
-    wanted = any(record.pending and record.wants.gpus for record in records.pods.values())
+    wanted = any(record.pending and (record.wants.gpus or record.share) for record in records.pods.values())
     return found | {
         "gpus.capacity": capacity,
-        "gpus.allocated": allocation.allocated.gpus,
+        "gpus.allocated": allocation.gpus,
         "gpus.freeWhilePending": allocation.free_gpus if wanted else 0.0,
         "allocation.gpu": records.gpus_peak,
         "allocation.gpuEnd": allocation.share(),

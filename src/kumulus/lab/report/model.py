@@ -228,7 +228,7 @@ class Details(Part):
     ended: str = Field(description="why it ended")
     measures: dict[str, float] = Field(description="by the names of docs/experiments.md")
     allocation: dict[str, float] = Field(description="GPUs allocated at the end by 'product zone'")
-    free_gpus: dict[str, int] = Field(description="GPUs free at the end, by product")
+    free_gpus: dict[str, float] = Field(description="GPUs free at the end, by product")
     jobs: dict[str, JobCount] = Field(description="by workload")
     pending_by_reason: dict[str, int]
     timeline: list[Moment]

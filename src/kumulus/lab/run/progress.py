@@ -90,6 +90,6 @@ def bars(outcome: Outcome) -> Iterator[str]:
     for (product, zone), share in list(cells.items())[:_MOST_CELLS]:
         filled = round(_BAR * share.allocated / share.capacity)
         bar = "█" * filled + "░" * (_BAR - filled)
-        yield f"  {product + ' ' + zone:<{width}} {bar} {share.allocated:,.0f}/{share.capacity:,.0f} GPUs"
+        yield f"  {product + ' ' + zone:<{width}} {bar} {share.allocated:,.6g}/{share.capacity:,.0f} GPUs"
     if len(cells) > _MOST_CELLS:
         yield f"  … and {len(cells) - _MOST_CELLS} more"

@@ -1,0 +1,67 @@
+"""What is allocated of the nodes: parts of GPUs, and what comes and goes while a run is measured."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kumulus.cluster.live.amounts import Amounts
+from kumulus.lab.measure import summary
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.cost import Meter
+from kumulus.lab.measure.gpu_hours import GpuHours
+from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.series import Series
+from kumulus.lab.measure.views import NodeView, PodView
+
+
+class Run:
+    """A run whose clock is set, with what its measures of allocation are made of."""
+
+    def __init__(self, *nodes: NodeView) -> None:
+        self.at = 0.0
+        self.allocation = Allocation(Meter(lambda: self.at), GpuHours(lambda: self.at))
+        self.records = Records(self.allocation)
+        for each in nodes:
+            self.allocation.put_node(each)
+        self.allocation.begin()
+
+    def pod(self, uid: str, node: str, gpus: int = 0, share: int = 0, phase: str = "Running") -> None:
+        """A pod of a workload as it is now."""
+        self.records.put(PodView(uid, "w", f"w-{uid}", node, phase, "", "", Amounts(1000, 1, gpus), share), self.at)
+
+    def measures(self) -> dict[str, float]:
+        """The measures of allocation and cost."""
+        sampler: Any = SimpleNamespace(series=Series())
+        return summary._allocation(self.records, sampler)
+
+
+def node(name: str, gpus: int = 8, cluster: str = "") -> NodeView:
+    return NodeView(name, "H100", "z", Amounts(8000, 1 << 30, gpus), 1.0, "", cluster)
+
+
+def test_parts_of_gpus_are_allocated_and_paid_for_as_gpu_hours_have_them() -> None:
+    run = Run(node("n0", 1), node("n1", 1))
+    run.pod("a", "n0", share=500)
+    run.pod("b", "n0", share=250)
+    run.pod("c", "", share=500, phase="Pending")
+    run.at = 3600
+    run.allocation.end()
+    found = run.measures()
+    assert found["gpuHours.used"] == 0.75
+    assert (found["gpus.allocated"], found["allocation.gpu"], found["allocation.gpuEnd"]) == (0.75, 0.375, 0.375)
+    assert (found["gpus.freeWhilePending"], found["fragmentation.end"]) == (1.25, 0.2)
+    assert (found["cost.wasted"], found["cost.perGpuHour"]) == (1.25, pytest.approx(2 / 0.75))
+    assert run.allocation.by_cell()["H100", "z"].allocated == 0.75
+    assert run.allocation.gpus_by_product() == {"H100": 1.25}
+
+
+def test_whole_gpus_and_a_part_of_one_on_a_node_add_up() -> None:
+    run = Run(node("w/n0", 4, "w"))
+    run.pod("a", "w/n0", gpus=2)
+    run.pod("b", "w/n0", gpus=1, share=500)
+    assert (run.allocation.share(), run.allocation.parts["w"].share("gpus")) == (0.875, 0.875)
+    run.pod("b", "w/n0", gpus=1, share=500, phase="Succeeded")
+    assert (run.allocation.share(), run.allocation.parts["w"].share("gpus")) == (0.5, 0.5)
