@@ -65,3 +65,16 @@ def test_whole_gpus_and_a_part_of_one_on_a_node_add_up() -> None:
     assert (run.allocation.share(), run.allocation.parts["w"].share("gpus")) == (0.875, 0.875)
     run.pod("b", "w/n0", gpus=1, share=500, phase="Succeeded")
     assert (run.allocation.share(), run.allocation.parts["w"].share("gpus")) == (0.5, 0.5)
+
+
+def test_gpus_that_a_fault_took_from_pods_are_not_taken_from_the_free_ones_of_other_nodes() -> None:
+    run = Run(node("n0"), node("n1"), node("n2"))
+    run.pod("a", "n0", gpus=8)
+    run.pod("b", "n1", gpus=4)
+    run.pod("c", "", gpus=8, phase="Pending")
+    run.allocation.put_node(node("n0", 4))
+    found = run.measures()
+    assert (found["gpus.freeWhilePending"], found["fragmentation.end"]) == (12, 4 / 12)
+    assert run.allocation.gpus_by_product() == {"H100": 12}
+    run.allocation.put_node(node("n0", 8))
+    assert run.allocation.free_gpus == 12

@@ -23,10 +23,13 @@ class Share:
     Args:
         capacity: how many there are.
         milli: how many thousandths of one are allocated.
+        free: how many thousandths no pod has. A fault may take GPUs from a node whose pods keep what they were given;
+            what such a node lacks is not subtracted from what others have free.
     """
 
     capacity: int = 0
     milli: int = 0
+    free: int = 0
 
     @property
     def allocated(self) -> float:
@@ -89,7 +92,7 @@ class Allocation:
         self.every: dict[str, NodeView] = {}
         self._used: dict[str, Amounts] = {}
         self._shares: Counter[str] = Counter()
-        self._scattered = 0
+        self._free = self._scattered = 0
         self.nodes_peak = 0
         self.kinds: Counter[str] = Counter()
         self.nodes_came = self.nodes_gone = 0
@@ -119,12 +122,12 @@ class Allocation:
     @property
     def free_gpus(self) -> float:
         """GPUs that no pod has."""
-        return self.capacity.gpus - self.gpus
+        return self._free / WHOLE_GPU
 
     @property
     def fragmentation(self) -> float:
         """Of the free GPUs, the share on nodes partly in use: a pod that wants a whole node cannot have them."""
-        return self._scattered / WHOLE_GPU / self.free_gpus if self.free_gpus > 0 else 0.0
+        return self._scattered / self._free if self._free else 0.0
 
     def share(self, of: str = "gpus") -> float:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
@@ -186,7 +189,7 @@ class Allocation:
         """How many GPUs each product has free."""
         free: Counter[str] = Counter()
         for (product, _), share in self.cells.items():
-            free[product] += share.capacity * WHOLE_GPU - share.milli
+            free[product] += share.free
         return {product: milli / WHOLE_GPU for product, milli in free.items()}
 
     def _change(self, node: str, wants: Amounts, share: int, sign: int) -> None:
@@ -202,18 +205,20 @@ class Allocation:
         """Add a node with its pods to the sums, or subtract it."""
         node, used, share = self._nodes[name], self._used.get(name, NOTHING), self._shares[name]
         milli = used.gpus * WHOLE_GPU + share
+        free = max(0, node.has.gpus * WHOLE_GPU - milli)
         self._all.account(node.has, used, milli, sign)
         if node.cluster:
             self._account_part(node, used, milli, sign)
         cell = self.cells.setdefault((node.product, node.zone), Share())
         cell.capacity += sign * node.has.gpus
         cell.milli += sign * milli
+        cell.free += sign * free
+        self._free += sign * free
+        if milli > 0:
+            self._scattered += sign * free
         if sign > 0:
             self.meter.put(name, node.hourly, node.has, used, share)
             self.hours.put(name, node.product, node.has, used, share)
-        free = node.has.gpus * WHOLE_GPU - milli
-        if milli > 0 and free > 0:
-            self._scattered += sign * free
 
     def _account_part(self, node: NodeView, used: Amounts, milli: int, sign: int) -> None:
         part = self.parts.setdefault(node.cluster, Part())
