@@ -78,3 +78,37 @@ def test_gpus_that_a_fault_took_from_pods_are_not_taken_from_the_free_ones_of_ot
     assert run.allocation.gpus_by_product() == {"H100": 12}
     run.allocation.put_node(node("n0", 8))
     assert run.allocation.free_gpus == 12
+
+
+def test_peaks_are_exact_when_nodes_go_and_when_pods_end() -> None:
+    run = Run(*(node(f"n{number}") for number in range(4)))
+    run.pod("a", "n0", gpus=8)
+    for number in (1, 2, 3):
+        run.allocation.remove_node(f"n{number}")
+    found = run.measures()
+    assert (found["allocation.gpu"], found["allocation.gpuEnd"]) == (1, 1)
+    run = Run(node("n0"))
+    for number in range(8):
+        run.pod(f"{number}", "n0", gpus=1)
+    assert run.measures()["fragmentation.peak"] == 1, "seven of the eight GPUs were free on a node in use"
+    run = Run(node("n0"))
+    run.pod("a", "n0", gpus=8)
+    assert run.measures()["fragmentation.peak"] == 0
+    run.allocation.put_node(node("n0", 10))
+    assert run.measures()["fragmentation.peak"] == 1
+
+
+def test_peaks_are_of_the_time_that_is_measured() -> None:
+    run = Run()
+    run.allocation.bind("w/n0", Amounts(8000, 1, 8))
+    for number in range(10):
+        run.allocation.put_node(node(f"w/n{number}", cluster="w"))
+    run.allocation.begin()
+    part = run.allocation.parts["w"]
+    assert (part.share("gpus"), part.peak["gpus"], run.measures()["allocation.gpu"]) == (0.1, 0.1, 0.1)
+    for number in range(1, 9):
+        run.allocation.remove_node(f"w/n{number}")
+    assert (part.share("gpus"), part.peak["gpus"], run.measures()["allocation.gpu"]) == (0.5, 0.5, 0.5)
+    run.allocation.end()
+    run.allocation.remove_node("w/n9")
+    assert (part.share("gpus"), part.peak["gpus"], run.measures()["allocation.gpu"]) == (1, 0.5, 0.5)

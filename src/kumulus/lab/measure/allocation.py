@@ -12,6 +12,7 @@ from kumulus.lab.measure.gpu_hours import GpuHours
 from kumulus.lab.measure.views import NodeView
 from kumulus.lab.policies.pod import WHOLE_GPU
 
+_RESOURCES = ("gpus", "cpu", "memory")
 Cell = tuple[str, str]
 """A GPU product and a zone."""
 
@@ -53,7 +54,16 @@ class Part:
     capacity: Amounts = NOTHING
     allocated: Amounts = NOTHING
     milli: int = 0
-    peak: dict[str, float] = field(default_factory=dict)
+    peak: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_RESOURCES, 0.0))
+
+    def begin(self) -> None:
+        """Start the peaks from now on."""
+        self.peak = {of: self.share(of) for of in _RESOURCES}
+
+    def note(self) -> None:
+        """Raise the peaks to what is allocated now, after every change."""
+        for of, before in self.peak.items():
+            self.peak[of] = max(before, self.share(of))
 
     def share(self, of: str) -> float:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
@@ -78,6 +88,7 @@ class Allocation:
 
     Attributes:
         nodes_peak, nodes_came, nodes_gone: the most nodes at one time, and how many came and went.
+        fragmentation_peak: the greatest fragmentation at one time.
         kinds: how many nodes there are of each kind, as :class:`NodeView` has it.
         every: the last known state of each node, by its name; also of those that are gone.
         parts: what each of several clusters has, by its name; empty if there is only one.
@@ -94,6 +105,7 @@ class Allocation:
         self._shares: Counter[str] = Counter()
         self._free = self._scattered = 0
         self.nodes_peak = 0
+        self.fragmentation_peak = 0.0
         self.kinds: Counter[str] = Counter()
         self.nodes_came = self.nodes_gone = 0
         self._counting = True
@@ -133,6 +145,11 @@ class Allocation:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
         return self._all.share(of)
 
+    @property
+    def peak(self) -> Mapping[str, float]:
+        """The greatest share of `gpus`, `cpu` and `memory` that was allocated at one time."""
+        return self._all.peak
+
     def put_node(self, node: NodeView) -> None:
         """Add or update a node."""
         if node.name in self._nodes:
@@ -144,20 +161,26 @@ class Allocation:
         self._nodes[node.name] = self.every[node.name] = node
         self.nodes_peak = max(self.nodes_peak, len(self._nodes))
         self._account(node.name, +1)
+        self._note(node.cluster)
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods are reported separately."""
         if name in self._nodes:
             self._account(name, -1)
-            self.kinds[self._nodes.pop(name).kind] -= 1
+            node = self._nodes.pop(name)
+            self.kinds[node.kind] -= 1
             self.nodes_gone += self._counting
             self.meter.take(name)
             self.hours.take(name)
+            self._note(node.cluster)
 
     def begin(self) -> None:
         """Start the sums over time and the peaks from now on."""
         self.nodes_peak = len(self._nodes)
         self.nodes_came = self.nodes_gone = 0
+        self.fragmentation_peak = self.fragmentation
+        for each in (self._all, *self.parts.values()):
+            each.begin()
         self.meter.begin()
         self.hours.begin()
 
@@ -200,6 +223,16 @@ class Allocation:
         self._shares[node] += sign * share
         if known:
             self._account(node, +1)
+            self._note(self._nodes[node].cluster)
+
+    def _note(self, cluster: str) -> None:
+        """Raise the peaks, of all nodes and of one cluster's, after a change is complete."""
+        if not self._counting:
+            return
+        self._all.note()
+        if cluster:
+            self.parts[cluster].note()
+        self.fragmentation_peak = max(self.fragmentation_peak, self.fragmentation)
 
     def _account(self, name: str, sign: int) -> None:
         """Add a node with its pods to the sums, or subtract it."""
@@ -208,7 +241,7 @@ class Allocation:
         free = max(0, node.has.gpus * WHOLE_GPU - milli)
         self._all.account(node.has, used, milli, sign)
         if node.cluster:
-            self._account_part(node, used, milli, sign)
+            self.parts.setdefault(node.cluster, Part()).account(node.has, used, milli, sign)
         cell = self.cells.setdefault((node.product, node.zone), Share())
         cell.capacity += sign * node.has.gpus
         cell.milli += sign * milli
@@ -219,13 +252,6 @@ class Allocation:
         if sign > 0:
             self.meter.put(name, node.hourly, node.has, used, share)
             self.hours.put(name, node.product, node.has, used, share)
-
-    def _account_part(self, node: NodeView, used: Amounts, milli: int, sign: int) -> None:
-        part = self.parts.setdefault(node.cluster, Part())
-        part.account(node.has, used, milli, sign)
-        if sign > 0:
-            for of in ("gpus", "cpu", "memory"):
-                part.peak[of] = max(part.peak.get(of, 0.0), part.share(of))
 
 
 def _add(total: Amounts, more: Amounts, sign: int) -> Amounts:

@@ -105,7 +105,6 @@ class Records:
         self.first_bound: float | None = None
         self.partly = 0
         self.partly_peak = 0
-        self.gpus_peak = self.cpus_peak = self.memory_peak = self.fragmentation_peak = 0.0
         self.untried = 0
         self._strangers: dict[str, tuple[str, Amounts, int]] = {}
 
@@ -208,7 +207,6 @@ class Records:
         self.first_bound = now if self.first_bound is None else self.first_bound
         self.changed = now
         self.allocation.bind(pod.node, record.wants, record.share)
-        self._peaks()
         job = self._job(record)
         before = job.partly
         job.placed += 1
@@ -238,9 +236,3 @@ class Records:
     def _partly(self, before: bool, job: JobRecord) -> None:
         self.partly += job.partly - before
         self.partly_peak = max(self.partly_peak, self.partly)
-
-    def _peaks(self) -> None:
-        self.gpus_peak = max(self.gpus_peak, self.allocation.share("gpus"))
-        self.cpus_peak = max(self.cpus_peak, self.allocation.share("cpu"))
-        self.memory_peak = max(self.memory_peak, self.allocation.share("memory"))
-        self.fragmentation_peak = max(self.fragmentation_peak, self.allocation.fragmentation)

@@ -88,7 +88,7 @@ def _scheduling(records: Records) -> dict[str, float]:
 def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     allocation, columns = records.allocation, sampler.series.columns
     capacity = allocation.capacity.gpus
-    found = {"allocation.cpu": records.cpus_peak, "allocation.memory": records.memory_peak}
+    found = {f"allocation.{what}": allocation.peak[what] for what in ("cpu", "memory")}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
     found |= {"nodes.end": allocation.nodes, "nodes.peak": allocation.nodes_peak}
     found |= {"nodes.came": allocation.nodes_came, "nodes.gone": allocation.nodes_gone}
@@ -100,11 +100,11 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
         "gpus.capacity": capacity,
         "gpus.allocated": allocation.gpus,
         "gpus.freeWhilePending": allocation.free_gpus if wanted else 0.0,
-        "allocation.gpu": records.gpus_peak,
+        "allocation.gpu": allocation.peak["gpus"],
         "allocation.gpuEnd": allocation.share(),
         "allocation.gpuMean": _mean(columns.get("t", []), columns.get("gpus", []), columns.get("gpu capacity", [])),
         "fragmentation.end": allocation.fragmentation,
-        "fragmentation.peak": records.fragmentation_peak,
+        "fragmentation.peak": allocation.fragmentation_peak,
     }
 
 
