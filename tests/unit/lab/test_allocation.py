@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kumulus.cluster.live.amounts import Amounts
+from kumulus.lab.cluster.components import Components
 from kumulus.lab.measure import summary
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.cost import Meter
 from kumulus.lab.measure.gpu_hours import GpuHours
 from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.measure.series import Series
 from kumulus.lab.measure.views import NodeView, PodView
 
@@ -112,3 +115,37 @@ def test_peaks_are_of_the_time_that_is_measured() -> None:
     run.allocation.end()
     run.allocation.remove_node("w/n9")
     assert (part.share("gpus"), part.peak["gpus"], run.measures()["allocation.gpu"]) == (1, 0.5, 0.5)
+
+
+def test_gpus_are_measured_although_the_last_node_with_some_is_gone() -> None:
+    run = Run(node("w/n0", cluster="w"))
+    run.pod("a", "w/n0", gpus=4)
+    run.at = 3600
+    run.pod("a", "w/n0", gpus=4, phase="Succeeded")
+    run.allocation.remove_node("w/n0")
+    found = run.measures()
+    assert (found["gpus.capacity"], found["allocation.gpu"], found["fragmentation.peak"]) == (8, 0.5, 1)
+    assert (found["gpus.allocated"], found["allocation.gpuEnd"], found["gpuHours.used"]) == (0, 0, 4)
+
+
+def test_the_capacity_is_that_of_the_start() -> None:
+    run = Run(node("n0"))
+    run.allocation.put_node(node("n1"))
+    assert run.measures()["gpus.capacity"] == 8
+    # An autoscaler may add the first node.
+    run = Run()
+    assert "gpus.capacity" not in run.measures()
+    run.allocation.put_node(node("n0"))
+    assert (run.measures()["gpus.capacity"], run.measures()["allocation.gpu"]) == (0, 0)
+
+
+def test_a_column_of_a_series_goes_to_zero_with_what_it_is_of() -> None:
+    run = Run(node("n0"))
+    sampler = Sampler(run.records, Components(Path("/nowhere")), None, lambda: run.at)
+    run.pod("a", "n0", gpus=8)
+    sampler.sample()
+    run.at = 10
+    run.allocation.remove_node("n0")
+    sampler.sample()
+    columns = sampler.series.columns
+    assert (columns["cost per hour"], columns["gpus H100 z"], columns["gpus"]) == ([1, 0], [8, 0], [8, 0])

@@ -45,6 +45,7 @@ class Part:
     Args:
         nodes: how many there are.
         capacity: what they have.
+        most: the most that they had at one time, of each.
         allocated: what pods have of it, without parts of GPUs.
         milli: thousandths of a GPU that pods have of it, whole GPUs and parts.
         peak: the greatest share of `gpus`, `cpu` and `memory` at one time.
@@ -52,16 +53,19 @@ class Part:
 
     nodes: int = 0
     capacity: Amounts = NOTHING
+    most: Amounts = NOTHING
     allocated: Amounts = NOTHING
     milli: int = 0
     peak: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_RESOURCES, 0.0))
 
     def begin(self) -> None:
         """Start the peaks from now on."""
+        self.most = self.capacity
         self.peak = {of: self.share(of) for of in _RESOURCES}
 
     def note(self) -> None:
         """Raise the peaks to what is allocated now, after every change."""
+        self.most = self.most.most(self.capacity)
         for of, before in self.peak.items():
             self.peak[of] = max(before, self.share(of))
 
@@ -89,6 +93,7 @@ class Allocation:
     Attributes:
         nodes_peak, nodes_came, nodes_gone: the most nodes at one time, and how many came and went.
         fragmentation_peak: the greatest fragmentation at one time.
+        gpus_begun: how many GPUs there were at the start.
         kinds: how many nodes there are of each kind, as :class:`NodeView` has it.
         every: the last known state of each node, by its name; also of those that are gone.
         parts: what each of several clusters has, by its name; empty if there is only one.
@@ -106,6 +111,7 @@ class Allocation:
         self._free = self._scattered = 0
         self.nodes_peak = 0
         self.fragmentation_peak = 0.0
+        self.gpus_begun = 0
         self.kinds: Counter[str] = Counter()
         self.nodes_came = self.nodes_gone = 0
         self._counting = True
@@ -120,6 +126,11 @@ class Allocation:
     def capacity(self) -> Amounts:
         """What the nodes have."""
         return self._all.capacity
+
+    @property
+    def most(self) -> Amounts:
+        """The most that the nodes had at one time."""
+        return self._all.most
 
     @property
     def allocated(self) -> Amounts:
@@ -178,7 +189,7 @@ class Allocation:
         """Start the sums over time and the peaks from now on."""
         self.nodes_peak = len(self._nodes)
         self.nodes_came = self.nodes_gone = 0
-        self.fragmentation_peak = self.fragmentation
+        self.fragmentation_peak, self.gpus_begun = self.fragmentation, self.capacity.gpus
         for each in (self._all, *self.parts.values()):
             each.begin()
         self.meter.begin()

@@ -100,11 +100,14 @@ class Sampler:
             "gpus": allocation.gpus,
             "gpu capacity": allocation.capacity.gpus,
         }
-        if hourly := allocation.meter.hourly:
+        # What there has been once has a value in every sample, also when it is 0: one without keeps its last.
+        known = self.series.columns
+        if (hourly := allocation.meter.hourly) or "cost per hour" in known:
             found["cost per hour"] = hourly
         found |= {f"nodes {kind or 'of no type'}": count for kind, count in allocation.kinds.items()}
-        for (product, zone), share in allocation.by_cell().items():
-            found[f"gpus {product} {zone}"] = share.allocated
+        for (product, zone), share in sorted(allocation.cells.items()):
+            if share.capacity or f"gpus {product} {zone}" in known:
+                found[f"gpus {product} {zone}"] = share.allocated
         found |= self.more()
         found |= self._usage()
         self.series.add(found)

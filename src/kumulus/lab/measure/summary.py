@@ -87,17 +87,16 @@ def _scheduling(records: Records) -> dict[str, float]:
 
 def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
     allocation, columns = records.allocation, sampler.series.columns
-    capacity = allocation.capacity.gpus
     found = {f"allocation.{what}": allocation.peak[what] for what in ("cpu", "memory")}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
     found |= {"nodes.end": allocation.nodes, "nodes.peak": allocation.nodes_peak}
     found |= {"nodes.came": allocation.nodes_came, "nodes.gone": allocation.nodes_gone}
     found |= allocation.meter.measures() | allocation.hours.measures()
-    if not capacity:
+    if not allocation.most.gpus:
         return found
     wanted = any(record.pending and (record.wants.gpus or record.share) for record in records.pods.values())
     return found | {
-        "gpus.capacity": capacity,
+        "gpus.capacity": allocation.gpus_begun,
         "gpus.allocated": allocation.gpus,
         "gpus.freeWhilePending": allocation.free_gpus if wanted else 0.0,
         "allocation.gpu": allocation.peak["gpus"],

@@ -29,7 +29,7 @@ def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, d
     workers = {}
     for name in dispatching.workers:
         part = records.allocation.parts.get(name, Part())
-        there = [resource for resource in _RESOURCES if getattr(part.capacity, resource)]
+        there = [resource for resource in _RESOURCES if getattr(part.most, resource)]
         workers[name] = OfWorker(
             jobs=sum(name in clusters for clusters in where.values()),
             completed=sum(name in job.ended for job in dispatching.jobs.values()),

@@ -82,6 +82,16 @@ def test_each_worker_has_its_jobs_pods_and_allocation_and_all_have_it_together()
     assert (measures["jobs.runTwice"], measures["jobs.lost"]) == (1, 0)
 
 
+def test_a_worker_whose_nodes_are_all_gone_keeps_its_peaks() -> None:
+    outcome = ran()
+    outcome.records.allocation.remove_node("west/n0")
+    assert outcome.dispatching is not None
+    found, _ = clusters.by_cluster(outcome, outcome.dispatching)
+    west = found.workers["west"]
+    assert (west.nodes, west.allocated["cpu"], west.peak["cpu"]) == (0, 0, 0.5)
+    assert "gpus" not in west.peak
+
+
 def test_nodes_of_one_name_in_two_clusters_are_two() -> None:
     allocation = ran().records.allocation
     assert allocation.nodes == 3
