@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kumulus.cluster.live.amounts import Amounts
+from kumulus.lab.file.recording import PodThen, Recording
+from kumulus.lab.measure.allocation import Allocation
+from kumulus.lab.measure.records import PodRecord, Records
 from kumulus.lab.measure.views import NodeView
+from kumulus.lab.plan.replayed import Replayed
 from kumulus.lab.report.model import Of, QueueBeside, ReplayBeside
 from kumulus.lab.report.replay_cost import Costs, priced
-from kumulus.lab.report.replayed import _cannot_cost, lines
+from kumulus.lab.report.replayed import _cannot_cost, beside, lines
+from kumulus.lab.run.replaying import Played
 
 GIB = 1 << 30
 NODES = {
@@ -76,3 +84,35 @@ def test_the_report_shows_cost_by_queue_where_any_is_known() -> None:
     assert everybody.endswith("- → 3.50")
     assert research.endswith("- → 3.50")
     assert "cost" not in "".join(shown(None, None))
+
+
+def test_what_was_there_at_the_beginning_of_the_part_is_counted_then_and_now() -> None:
+    """Two pods are there before the part and stay, one has ended, one comes in it, one after it; 10 CPUs of 32 each."""
+
+    def then(at: float, bound: float, ended: float | None) -> PodThen:
+        return PodThen("shop", at, bound, ended, False, 10_000, 0, 0, "n0")
+
+    recording = Recording()
+    recording.pods = [
+        then(0, 1, None),
+        then(0, 7300, 9000),
+        then(0, 1, 7200),
+        then(8000, 8001, 9000),
+        then(9900, 9901, None),
+    ]
+    replay = Replayed((), (), {f"day-{n}": "shop" for n in range(3)}, {}, recording, 1.0, 7200.0, 9800.0, 0)
+    allocation = Allocation()
+    allocation.put_node(NodeView("n0", "", "z", Amounts(cpu=32_000, memory=GIB), 3.2))
+    records = Records(allocation)
+    for number, (at, ended) in enumerate([(0.0, None), (0.0, 1800.0), (800.0, 1800.0)]):
+        wants = Amounts(cpu=10_000)
+        records.pods[str(number)] = PodRecord("day", f"day-{number}", wants, at, at + 1, at + 1, ended, "n0")
+    outcome: Any = SimpleNamespace(records=records, played={"day": Played()}, lasted=2600.0)
+    found = beside(replay, "day", outcome).all
+    assert (found.then.pods, found.then.scheduled, found.then.cpu_peak) == (3, 3, 30)
+    assert (found.now.pods, found.now.scheduled, found.now.cpu_peak) == (3, 3, 30)
+    # The waits of pods from before the part are none of its own.
+    assert (found.then.waited["min"], found.then.waited["max"]) == (1, 1)
+    # A dollar an hour each: from the part's beginning at the earliest, to its end at the latest.
+    assert found.then.cost == pytest.approx((2600 + 1700 + 999) / 3600, abs=1e-6)
+    assert found.now.cost == pytest.approx((2599 + 1799 + 999) / 3600, abs=1e-6)

@@ -23,6 +23,7 @@ class _Sums:
     """What is counted for some pods: waits in seconds of the recording's time, amounts over time."""
 
     pods: int = 0
+    scheduled: int = 0
     waits: list[float] = field(default_factory=list)
     preempted: int = 0
     changes: list[tuple[float, ...]] = field(default_factory=list)
@@ -30,6 +31,7 @@ class _Sums:
     def add(self, start: float | None, end: float | None, amounts: tuple[float, float, float]) -> None:
         """Add amounts that were held from `start` to `end`."""
         if start is not None:
+            self.scheduled += 1
             self.changes.append((start, *amounts))
             if end is not None:
                 self.changes.append((end, *(-each for each in amounts)))
@@ -44,7 +46,7 @@ class _Sums:
         cpu, memory, gpus = self._peaks()
         return Of(
             pods=self.pods,
-            scheduled=len(self.waits),
+            scheduled=self.scheduled,
             preempted=self.preempted,
             waited={part: round(value, 3) for part, value in waits.items()},
             cpu_peak=round(cpu, 3),
@@ -75,10 +77,10 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
     now: dict[str, _Sums] = defaultdict(_Sums)
     costs = Costs(nodes), Costs(nodes)
     for pod in replay.recording.pods:
-        if replay.since <= pod.at <= replay.until:
-            _cost_then(costs[0], pod, replay.until)
-            for queue in (pod.queue, ""):
-                _then(then[queue], pod, replay.until)
+        if _played(pod, replay):
+            _cost_then(costs[0], pod, replay)
+            for queue in {pod.queue, ""}:
+                _then(then[queue], pod, replay)
     for record in outcome.records.pods.values():
         if record.workload == workload:
             _cost_now(costs[1], replay.queues.get(record.job, ""), record, replay, outcome.lasted)
@@ -105,10 +107,17 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
     )
 
 
-def _cost_then(costs: Costs, pod: PodThen, until: float) -> None:
-    if pod.bound is not None and pod.bound <= until:
+def _played(pod: PodThen, replay: Replayed) -> bool:
+    """Whether it is of the part that was replayed, whose beginning creates what was there then."""
+    return pod.at <= replay.until and (pod.at >= replay.since or pod.ended is None or pod.ended > replay.since)
+
+
+def _cost_then(costs: Costs, pod: PodThen, replay: Replayed) -> None:
+    """Only within the part that was replayed: earlier and later time costs nothing here."""
+    if pod.bound is not None and pod.bound <= replay.until:
         wants = Amounts(cpu=round(pod.cpu), memory=round(pod.memory) << 20, gpus=round(pod.gpus))
-        costs.add(pod.queue, pod.node, wants, min(until, until if pod.ended is None else pod.ended) - pod.bound)
+        ends = replay.until if pod.ended is None else min(replay.until, pod.ended)
+        costs.add(pod.queue, pod.node, wants, ends - max(pod.bound, replay.since))
 
 
 def _cost_now(costs: Costs, queue: str, record: PodRecord, replay: Replayed, lasted: float) -> None:
@@ -128,10 +137,11 @@ def _cannot_cost(known: bool, then: Costs, now: Costs) -> Iterator[str]:
             yield f"cost {when}: pods on nodes that are not known here, or have no price ({number:,})"
 
 
-def _then(sums: _Sums, pod: PodThen, until: float) -> None:
+def _then(sums: _Sums, pod: PodThen, replay: Replayed) -> None:
     sums.pods += 1
-    bound = pod.bound if pod.bound is not None and pod.bound <= until else None
-    if bound is not None:
+    bound = pod.bound if pod.bound is not None and pod.bound <= replay.until else None
+    # What was there before the part began had waited before, too.
+    if bound is not None and pod.at >= replay.since:
         sums.waits.append(max(0.0, bound - pod.at))
     sums.preempted += pod.preempted
     sums.add(bound, pod.ended, (pod.cpu / 1000, pod.memory / 1024, pod.gpus))
