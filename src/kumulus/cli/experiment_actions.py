@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from kumulus.catalog.prices import Prices, catalog, with_own
+from kumulus.catalog.prices import Prices, catalog
 from kumulus.cli import federations, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.federation.members import Federation
-from kumulus.lab.file.load import Loaded, load
+from kumulus.lab.file.load import Loaded, load, with_prices
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.report import beside, github, text
 from kumulus.lab.report import compare as comparison
@@ -217,8 +217,7 @@ def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
             own = stack_file.prices(args.stack or loaded.experiment.stack)
     if own is None:
         return loaded, catalog()
-    prices = with_own(own)
-    return replace(loaded, inputs={**loaded.inputs, "prices.yaml": own.read_text(encoding="utf-8")}), prices
+    return with_prices(loaded, own)
 
 
 def _commit() -> str:

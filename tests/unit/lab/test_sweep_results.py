@@ -7,10 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from kumulus.catalog.prices import with_own
 from kumulus.cli import experiment_sweep
-from kumulus.lab.sweep import page
+from kumulus.kube import Connection
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.run.options import Options
+from kumulus.lab.sweep import live, page, running
+from kumulus.lab.sweep.cells import cells_of
+from kumulus.lab.sweep.file import load as load_sweep
 from kumulus.lab.sweep.store import Result, Store
+from kumulus.model.errors import SpecError
 from tests.support.sweeps import read, starts, swept
 
 
@@ -51,3 +59,74 @@ def test_a_sweep_with_a_run_that_was_cut_off_exits_with_1(
     args = Namespace(file=tmp_path / "sweep.yaml", jobs=1, quiet=True, engine="local", results=tmp_path / "results")
     assert experiment_sweep.run(args) == 1
     assert "1 run failed, policy FGD, seed 1 first: the server does not answer" in capsys.readouterr().err
+
+
+PRICES = 'regions: {"*": {onDemand: {g: %s}}}'
+
+
+def ids(directory: Path) -> set[str]:
+    return {cell.id for cell in cells_of(load_sweep(directory / "sweep.yaml"), directory)}
+
+
+def with_files(directory: Path) -> None:
+    """A live sweep whose experiment names a program, and whose stack names files of prices and of nodes."""
+    scheduler = {"name": "kube-scheduler", "binary": "./mine"}
+    read(
+        directory, experiment={"scheduler": scheduler, "workloads": [{"name": "w"}]}, live=True, matrix={"seed": "1-2"}
+    )
+    stack = yaml.safe_load((directory / "s.yaml").read_text())
+    stack["config"] |= {"kumulus:prices": "prices.yaml", "kumulus:nodes": "nodes.json"}
+    (directory / "s.yaml").write_text(yaml.safe_dump(stack))
+    (directory / "mine").write_bytes(b"\xff\x00")
+    (directory / "prices.yaml").write_text(PRICES % 1)
+    (directory / "nodes.json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+    ("file", "content"), [("mine", b"\xff\x01"), ("prices.yaml", (PRICES % 9).encode()), ("nodes.json", b"{ }")]
+)
+def test_a_cell_is_another_when_its_scheduler_s_program_or_a_file_of_its_stack_is(
+    tmp_path: Path, file: str, content: bytes
+) -> None:
+    with_files(tmp_path)
+    before = ids(tmp_path)
+    assert ids(tmp_path) == before
+    (tmp_path / file).write_bytes(content)
+    assert not ids(tmp_path) & before
+    (tmp_path / file).unlink()
+    with pytest.raises(SpecError, match=file):
+        ids(tmp_path)
+
+
+def test_a_cell_without_such_files_keeps_its_id(tmp_path: Path) -> None:
+    """Results of earlier versions are found by it."""
+    read(tmp_path)
+    assert ids(tmp_path) == {"422fafafcdf83419", "760dbc83c77707a1", "8f602743105992dd", "ae4f3011a011242d"}
+
+
+def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_files(tmp_path)
+    cell = cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
+    found: list[Options] = []
+
+    class Begun(Exception):
+        pass
+
+    def begin(client: object, loaded: Loaded, options: Options) -> None:
+        assert loaded.inputs["prices.yaml"] == PRICES % 1
+        found.append(options)
+        raise Begun
+
+    monkeypatch.setattr(live, "Run", begin)
+    monkeypatch.setattr(live, "_command", lambda *_: None)
+    monkeypatch.setattr(live, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
+    store = Store(tmp_path / "results")
+    with pytest.raises(Begun):
+        live.run(cell, running.loaded(cell), store, ())
+    assert found[0].prices == with_own(tmp_path / "prices.yaml")
+    project = store.directory / "clusters" / cell.id
+    config = yaml.safe_load((project / f"Pulumi.sweep-{cell.id}.yaml").read_text())["config"]
+    assert config["kumulus:prices"] == str(tmp_path / "prices.yaml")
+    assert config["kumulus:nodes"] == str(tmp_path / "nodes.json")

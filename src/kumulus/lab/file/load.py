@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from kumulus.catalog.prices import Prices, with_own
 from kumulus.lab.file.manifest import Object, filled, objects_of, replacement_problems
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.file.recording import MOST_BYTES, Recording, recording
@@ -96,6 +97,16 @@ def references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], 
             yield ("workloads", index, "replay", "file"), workload.replay.file
     if experiment.scheduler.config:
         yield ("scheduler", "config"), experiment.scheduler.config
+
+
+def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
+    """An experiment whose inputs include the user's own file of machine prices, and these prices.
+
+    Raises:
+        SpecError: the file cannot be read, or has mistakes.
+    """
+    prices = with_own(file)
+    return replace(loaded, inputs={**loaded.inputs, "prices.yaml": file.read_text(encoding="utf-8")}), prices
 
 
 def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:

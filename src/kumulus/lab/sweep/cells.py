@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kumulus.kube.yaml_limits import MOST_BYTES
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import references
 from kumulus.lab.file.model import Experiment
@@ -17,6 +18,7 @@ from kumulus.lab.sweep.file import SEED, Sweep, content, group_of, label, words
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import nearest
 from kumulus.stackfile.location import read_text
+from kumulus.stackfile.nodes_file import MOST
 from kumulus.stackfile.yamltext import read_yaml
 
 _FORM = 1
@@ -26,6 +28,8 @@ _SCHEDULER = "scheduler"
 # Fields that have an effect only on a cluster.
 _OF_CLUSTERS = (_SCHEDULER, "autoscaler")
 _CLUSTER = "kumulus:cluster"
+# Keys of a stack file that name another file, and the most bytes that it may have.
+_OF_STACK = {"kumulus:prices": MOST_BYTES, "kumulus:nodes": MOST}
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ class Cell:
     def seed(self) -> int:
         """Its seed."""
         return int(self.raw.get(SEED) or 0)
+
+    @property
+    def stack_elsewhere(self) -> Mapping[str, Any]:
+        """Its stack for a project in another directory: paths of files are absolute."""
+        found = {key: _absolute(named, self.directory) for key, named in _named(self.stack)}
+        return {**self.stack, **found}
 
     @property
     def group(self) -> tuple[tuple[str, str], ...]:
@@ -100,7 +110,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         if not sweep.live and not experiment.policy:
             remedy = "write policy: FGD, or live: true in the sweep file"
             raise SpecError([Problem("policy", "is missing, which places the pods without a cluster", remedy)], source)
-        known = [_FORM, sweep.live, own_raw, own_stack, digests.of(experiment)]
+        known = [_FORM, sweep.live, own_raw, own_stack, digests.of(experiment, own_stack)]
         digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
         found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
     return list({cell.id: cell for cell in found}.values())
@@ -113,16 +123,45 @@ class _Digests:
         self._directory = directory
         self._known: dict[str, str] = {}
 
-    def of(self, experiment: Experiment) -> list[str]:
+    def of(self, experiment: Experiment, stack: Mapping[str, Any]) -> list[str]:
+        """The digests for a cell.
+
+        Raises:
+            SpecError: a file cannot be read.
+        """
         named = [location for _, location in references(experiment)]
         named += [each for each in (experiment.policy, experiment.whyPolicy) if each.endswith(".py")]
-        return [self._digest(location) for location in named]
+        found = [self._digest(location) for location in named]
+        if experiment.scheduler.binary:
+            found.append(self._of_program(experiment.scheduler.binary))
+        return found + [self._digest(location, key, _OF_STACK[key]) for key, location in _named(stack)]
 
-    def _digest(self, location: str) -> str:
+    def _digest(self, location: str, place: str = "", most: int = MOST_BYTES) -> str:
         if location not in self._known:
-            _, text = read_text(location, self._directory, "")
+            _, text = read_text(location, self._directory, place, most=most)
             self._known[location] = hashlib.sha256(text.encode()).hexdigest()
         return self._known[location]
+
+    def _of_program(self, location: str) -> str:
+        if location not in self._known:
+            try:
+                with (self._directory / location).open("rb") as file:
+                    self._known[location] = hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                message = f"{shown(location)} cannot be read: {error.strerror}"
+                raise SpecError([Problem("scheduler.binary", message, "write the path of a program")]) from None
+        return self._known[location]
+
+
+def _named(stack: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The files that a stack names, by key."""
+    for key in _OF_STACK:
+        if isinstance(named := stack.get(key), str) and named:
+            yield key, named
+
+
+def _absolute(location: str, directory: Path) -> str:
+    return location if "://" in location else str((directory / Path(location).expanduser()).absolute())
 
 
 def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, source: str) -> None:

@@ -19,10 +19,11 @@ import psutil
 import yaml
 
 from kumulus import toolchain
+from kumulus.catalog.prices import Prices, catalog
 from kumulus.host import memory
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.load import Loaded
+from kumulus.lab.file.load import Loaded, with_prices
 from kumulus.lab.report import beside
 from kumulus.lab.report.files import telling
 from kumulus.lab.run.options import Options
@@ -30,8 +31,10 @@ from kumulus.lab.run.run import Run
 from kumulus.lab.sweep.cells import Cell
 from kumulus.lab.sweep.store import Result, Store
 from kumulus.model import scale
+from kumulus.model.errors import SpecError
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE
 from kumulus.stackfile.clusters import load_stack
+from kumulus.stackfile.load import Loaded as Cluster
 from kumulus.surroundings import files
 
 _PROJECTS = "clusters"
@@ -66,8 +69,8 @@ def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Res
         _make(project, cell)
         _command(kumulus, "up", project, _stack(cell.id))
         kubeconfig = project / ".kumulus" / "clusters" / _stack(cell.id) / KUBECONFIG_FILE
-        _measure(loaded, kubeconfig, store, result)
-    except (ApiError, KubeconfigError, LabError, Unreachable) as error:
+        _measure(*_priced(loaded, cell), kubeconfig, store, result)
+    except (ApiError, KubeconfigError, LabError, SpecError, Unreachable) as error:
         result.error = str(error)
     result.seconds = round(time.monotonic() - began, 3)
     store.put(result)
@@ -130,9 +133,14 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
 
 
 def _size(cell: Cell) -> tuple[int, int | None]:
-    stack = load_stack(dict(cell.stack), _stack(cell.id), cell.directory)
-    loaded = next(iter(stack.clusters.values()))
+    loaded = _cluster(cell)
     return sum(pool.replicas for pool in loaded.pools), loaded.spec.kwok.heartbeatFactor
+
+
+def _cluster(cell: Cell) -> Cluster:
+    """The only cluster of the cell's stack."""
+    stack = load_stack(dict(cell.stack), _stack(cell.id), cell.directory)
+    return next(iter(stack.clusters.values()))
 
 
 def _stack(cell: str) -> str:
@@ -149,7 +157,7 @@ def _make(project: Path, cell: Cell) -> None:
         project.mkdir(parents=True, exist_ok=True)
         files.write(project / "Pulumi.yaml", _PROJECT)
         files.write(project / "__main__.py", _PROGRAM)
-        stack = yaml.safe_dump({"config": dict(cell.stack)}, sort_keys=False)
+        stack = yaml.safe_dump({"config": dict(cell.stack_elsewhere)}, sort_keys=False)
         files.write(project / f"Pulumi.{_stack(cell.id)}.yaml", stack)
 
 
@@ -183,7 +191,17 @@ def _environment() -> Mapping[str, str]:
     return own
 
 
-def _measure(loaded: Loaded, kubeconfig: Path, store: Store, result: Result) -> None:
+def _priced(loaded: Loaded, cell: Cell) -> tuple[Loaded, Prices]:
+    """The prices of the cell's stack, else the catalog's; a file of prices is kept with the run's inputs.
+
+    Raises:
+        SpecError: the file has mistakes.
+    """
+    own = _cluster(cell).prices
+    return with_prices(loaded, own) if own else (loaded, catalog())
+
+
+def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, result: Result) -> None:
     async def go() -> None:
         options = Options(
             kubeconfig=kubeconfig,
@@ -194,6 +212,7 @@ def _measure(loaded: Loaded, kubeconfig: Path, store: Store, result: Result) -> 
             on_sample=lambda outcome: None,
             on_report=beside.write,
             say=lambda line: None,
+            prices=prices,
         )
         async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
             made = Run(client, loaded, options)
