@@ -87,6 +87,9 @@ class Renaming(cel.Renaming, Protocol):
     def key_of(self, text: str) -> str:
         """A qualified name."""
 
+    def resource(self, text: str) -> str:
+        """A resource's name, or a quota's name for an amount of it."""
+
     def value(self, key: str, text: str) -> str:
         """The value of a label of that key; of an unknown key when it is empty."""
 
@@ -165,7 +168,7 @@ def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
         # Sorted, since a capture of the clone has them in that order.
         return dict(sorted((names.key_of(key), names.value(key, each)) for key, each in value.items()))
     if form is Leaf.RESOURCES:
-        return dict(sorted((names.key_of(key), each) for key, each in value.items()))
+        return dict(sorted((names.resource(key), each) for key, each in value.items()))
     return value
 
 

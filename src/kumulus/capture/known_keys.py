@@ -83,6 +83,8 @@ _DEVICE_TEXT = re.compile(
     r"gpu|mig|vfio|None|HMM|ATS|Nvidia|NVIDIA|Tesla|Volta|Turing|Ampere|Ada Lovelace|Hopper|Blackwell|daemon|channel"
     r"|[0-9]g\.[0-9]{1,3}gb(?:\+me(?:\.all)?)?|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|pci[0-9a-f]{4}:[0-9a-f]{2}"
 )
+VOLUMES_OF_DRIVER = "attachable-volumes-csi-"
+"""Before a CSI driver's name: how many of its volumes a node takes."""
 _KNOWN = frozenset(
     (
         *_PLAIN.split(),
@@ -93,7 +95,8 @@ _KNOWN = frozenset(
 _FORMS = re.compile(
     r"nvidia\.com/gpu\.(?:product|count|memory|family|machine|replicas|mode|sharing-strategy|compute\.(?:major|minor))"
     r"|nvidia\.com/(?:mig\.(?:capable|strategy)|cuda\.(?:driver|runtime)(?:-version)?\.(?:full|major|minor|rev|revision))"
-    r"|nvidia\.com/mig-[0-9]g\.[0-9]{1,3}gb|hugepages-[0-9]{1,4}[MG]i"
+    r"|nvidia\.com/mig-[0-9]g\.[0-9]{1,3}gb|hugepages-[0-9]{1,4}[KMGT]i"
+    r"|attachable-volumes-(?:aws-ebs|gce-pd|azure-disk|cinder)"
     r"|count/(?:pods|jobs\.batch|deployments\.apps|statefulsets\.apps|replicasets\.apps|services|secrets|configmaps)"
 )
 

@@ -17,7 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kumulus.capture.known_keys import KNOWN_ATTRIBUTES, KNOWN_DRIVERS, is_known_device_text, is_known_key
+from kumulus.capture.known_keys import (
+    KNOWN_ATTRIBUTES,
+    KNOWN_DRIVERS,
+    VOLUMES_OF_DRIVER,
+    is_known_device_text,
+    is_known_key,
+)
 from kumulus.capture.wordlist import ADJECTIVES, NOUNS
 from kumulus.catalog.instances import gpu_products, instance_types
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL
@@ -70,6 +76,12 @@ class Words:
         prefix, slash, last = text.rpartition("/")
         # A prefix makes a resource an extended one.
         return f"{self.word(prefix)}.{_PREFIX}/{self.word(last)}" if slash else self.word(last)
+
+    def resource(self, text: str) -> str:
+        """A resource's name; a prefix that tells Kubernetes what it counts stays."""
+        if text.startswith(VOLUMES_OF_DRIVER):
+            return VOLUMES_OF_DRIVER + self.key_of(text.removeprefix(VOLUMES_OF_DRIVER))
+        return self.key_of(text)
 
     def value(self, key: str, text: str) -> str:
         """A label's value; numbers, switches and what the catalog knows stay."""

@@ -19,6 +19,7 @@ from kumulus.capture.reading import captured, captured_pod
 from kumulus.capture.spool import AnotherSource, Spool
 from kumulus.capture.words import Words
 from kumulus.stackfile.expand import pools
+from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 
 
@@ -98,6 +99,25 @@ def test_nodes_that_differ_are_groups_of_their_own(tmp_path: Path) -> None:
     found = {pool.nodes[0].name: pool for pool in pools(cluster(tmp_path / "out"), "dev")}
     assert found["large"].capacity["cpu"] == "8"
     assert [taint.key for taint in found["tainted"].taints] == ["acme.example/reserved"]
+
+
+def test_an_anonymised_node_has_only_resources_that_a_stack_file_may_name(tmp_path: Path) -> None:
+    own = node("n0")
+    for amounts in (own["status"]["capacity"], own["status"]["allocatable"]):
+        amounts |= {"hugepages-64Ki": "0", "hugepages-1Ti": "0", "attachable-volumes-aws-ebs": "25"}
+        amounts |= {"attachable-volumes-csi-ebs.csi.aws.com": "26", "attachable-volumes-csi-disk.acme.com": "27"}
+    words = Words()
+    writing.write(spooled(tmp_path, own), tmp_path, words)
+    config = yaml.safe_load((tmp_path / "stack.yaml").read_text())["config"]
+    (pool,) = load(config, "dev", tmp_path).pools
+    assert {key for key in pool.capacity if "-" in key and key != "ephemeral-storage"} == {
+        "hugepages-64Ki",
+        "hugepages-1Ti",
+        "attachable-volumes-aws-ebs",
+        "attachable-volumes-csi-ebs.csi.aws.com",
+        # The word by which a CSINode's driver is called, too.
+        f"attachable-volumes-csi-{words.key_of('disk.acme.com')}",
+    }
 
 
 def test_nodes_that_are_not_well_or_cordoned_stay_so(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ class Canaries:
             # Under a prefix that is well known, and under none.
             return {self.key(): self.name(), self.name(): self.name(), f"kubernetes.io/{self.name()}": self.name()}
         if form is Leaf.RESOURCES:
-            return {self.key(): "1", f"requests.{self.key()}": "2", self.name(): self.name()}
+            counted = {f"requests.{self.key()}": "2", f"attachable-volumes-csi-{self.name()}": "3"}
+            return {self.key(): "1", **counted, self.name(): self.name()}
         if form is Leaf.EXPRESSION:
             # The second one cannot be renamed.
             of = f'device.driver == "{self.name()}" && device.attributes["{self.name()}"].{self.name()} == "x"'
