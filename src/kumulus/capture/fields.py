@@ -11,7 +11,7 @@ from __future__ import annotations
 from kumulus.capture.grammar import Each, Form, Leaf, Selecting
 
 WORD, QUANTITY, NAME, KEY, VALUE = Leaf.WORD, Leaf.QUANTITY, Leaf.NAME, Leaf.KEY, Leaf.VALUE
-LABELS, RESOURCES = Leaf.LABELS, Leaf.RESOURCES
+LABELS, RESOURCE, RESOURCES = Leaf.LABELS, Leaf.RESOURCE, Leaf.RESOURCES
 
 _EXPRESSIONS: Form = [{"key": KEY, "operator": WORD, "values": [VALUE]}]
 SELECTOR: Form = Selecting({"matchLabels": LABELS, "matchExpressions": _EXPRESSIONS})
@@ -105,10 +105,10 @@ _TOPOLOGY: Form = [{"matchLabelExpressions": [{"key": KEY, "values": [VALUE]}]}]
 _QUOTAS: Form = {
     "name": NAME,
     "resources": [
-        {"name": KEY, "nominalQuota": QUANTITY, "borrowingLimit": QUANTITY, "lendingLimit": QUANTITY},
+        {"name": RESOURCE, "nominalQuota": QUANTITY, "borrowingLimit": QUANTITY, "lendingLimit": QUANTITY},
     ],
 }
-_RESOURCE_GROUPS: Form = [{"coveredResources": [KEY], "flavors": [_QUOTAS]}]
+_RESOURCE_GROUPS: Form = [{"coveredResources": [RESOURCE], "flavors": [_QUOTAS]}]
 _FAIR: Form = {"weight": QUANTITY}
 
 _COUNTERS: Form = Each(KEY, {"value": QUANTITY})
@@ -184,7 +184,7 @@ OBJECTS: dict[str, dict[str, Form]] = {
     "PersistentVolumeClaim": {"metadata": META, "spec": _CLAIM},
     "DeviceClass": {
         "metadata": BARE,
-        "spec": {"selectors": [{"cel": {"expression": Leaf.EXPRESSION}}], "extendedResourceName": KEY},
+        "spec": {"selectors": [{"cel": {"expression": Leaf.EXPRESSION}}], "extendedResourceName": RESOURCE},
     },
     "ResourceSlice": {"metadata": BARE, "spec": _SLICE},
     "ResourceFlavor": {

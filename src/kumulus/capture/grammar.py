@@ -22,9 +22,10 @@ class Leaf(Enum):
     WORD = "a switch, a number or a word of the API's own, such as NoSchedule"
     QUANTITY = "a quantity"
     NAME = "an object's name"
-    KEY = "the key of a label, a taint, a resource"
+    KEY = "the key of a label, a taint, a condition"
     VALUE = "a label's value"
     LABELS = "a mapping from keys to values"
+    RESOURCE = "a resource's name"
     RESOURCES = "a mapping from resources to quantities"
     DRIVER = "the name of a DRA driver"
     ATTRIBUTE = "the name of a device's attribute or capacity, of its driver's domain where it names none"
@@ -175,6 +176,7 @@ def _renamed_leaf(form: Leaf, value: Any, names: Renaming) -> Any:
 _RENAMED: Mapping[Leaf, Callable[[Renaming, str], str]] = {
     Leaf.NAME: lambda names, text: names.name(text),
     Leaf.KEY: lambda names, text: names.key_of(text),
+    Leaf.RESOURCE: lambda names, text: names.resource(text),
     Leaf.VALUE: lambda names, text: names.value("", text),
     Leaf.DRIVER: lambda names, text: names.driver(text),
     Leaf.ATTRIBUTE: lambda names, text: names.attribute(text),
@@ -234,6 +236,7 @@ _LEAVES: Mapping[Leaf, Callable[[Any], Any]] = {
     Leaf.KEY: _short,
     Leaf.VALUE: _short,
     Leaf.LABELS: _labels,
+    Leaf.RESOURCE: _short,
     Leaf.RESOURCES: _resources,
     Leaf.DRIVER: _short,
     Leaf.ATTRIBUTE: _short,

@@ -83,6 +83,16 @@ _DEVICE_TEXT = re.compile(
     r"gpu|mig|vfio|None|HMM|ATS|Nvidia|NVIDIA|Tesla|Volta|Turing|Ampere|Ada Lovelace|Hopper|Blackwell|daemon|channel"
     r"|[0-9]g\.[0-9]{1,3}gb(?:\+me(?:\.all)?)?|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]|pci[0-9a-f]{4}:[0-9a-f]{2}"
 )
+OF_RESOURCE = ("requests.", "limits.")
+"""Before a resource's name, in a quota."""
+OF_CLASS = (
+    ".storageclass.storage.k8s.io/requests.storage",
+    ".storageclass.storage.k8s.io/persistentvolumeclaims",
+    ".deviceclass.resource.k8s.io/devices",
+)
+"""After a class's name, in a quota."""
+DEVICES_OF_CLASS = "deviceclass.resource.kubernetes.io/"
+"""Before a DeviceClass's name, as an extended resource that asks for its devices."""
 VOLUMES_OF_DRIVER = "attachable-volumes-csi-"
 """Before a CSI driver's name: how many of its volumes a node takes."""
 _KNOWN = frozenset(
@@ -103,9 +113,7 @@ _FORMS = re.compile(
 
 def is_known_key(key: str) -> bool:
     """Whether a key, or a storage driver's name, means the same everywhere."""
-    # A quota counts extended resources as requests.nvidia.com/gpu.
-    plain = key.removeprefix("requests.") if "/" in key else key
-    return key in _KNOWN or plain in _KNOWN or _FORMS.fullmatch(plain) is not None
+    return key in _KNOWN or _FORMS.fullmatch(key) is not None
 
 
 def is_known_device_text(text: str) -> bool:

@@ -18,8 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kumulus.capture.known_keys import (
+    DEVICES_OF_CLASS,
     KNOWN_ATTRIBUTES,
     KNOWN_DRIVERS,
+    OF_CLASS,
+    OF_RESOURCE,
     VOLUMES_OF_DRIVER,
     is_known_device_text,
     is_known_key,
@@ -78,10 +81,21 @@ class Words:
         return f"{self.word(prefix)}.{_PREFIX}/{self.word(last)}" if slash else self.word(last)
 
     def resource(self, text: str) -> str:
-        """A resource's name; a prefix that tells Kubernetes what it counts stays."""
-        if text.startswith(VOLUMES_OF_DRIVER):
-            return VOLUMES_OF_DRIVER + self.key_of(text.removeprefix(VOLUMES_OF_DRIVER))
-        return self.key_of(text)
+        """A resource's name, or a quota's for it: what tells Kubernetes which amount is meant stays.
+
+        Only the names in it are replaced, each by the same word as where the class, driver or resource itself is named.
+        """
+        if is_known_key(text):
+            return text
+        if ending := next((each for each in OF_CLASS if text.endswith(each)), ""):
+            return self.name(text.removesuffix(ending)) + ending
+        prefix = next((each for each in OF_RESOURCE if text.startswith(each)), "")
+        counted = text.removeprefix(prefix)
+        if counted.startswith(DEVICES_OF_CLASS):
+            return prefix + DEVICES_OF_CLASS + self.name(counted.removeprefix(DEVICES_OF_CLASS))
+        if counted.startswith(VOLUMES_OF_DRIVER):
+            return prefix + VOLUMES_OF_DRIVER + self.key_of(counted.removeprefix(VOLUMES_OF_DRIVER))
+        return prefix + self.key_of(counted)
 
     def value(self, key: str, text: str) -> str:
         """A label's value; numbers, switches and what the catalog knows stay."""

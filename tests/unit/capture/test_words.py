@@ -53,6 +53,9 @@ class Canaries:
             return {self.key(): self.name(), self.name(): self.name(), f"kubernetes.io/{self.name()}": self.name()}
         if form is Leaf.RESOURCES:
             counted = {f"requests.{self.key()}": "2", f"attachable-volumes-csi-{self.name()}": "3"}
+            counted |= {
+                f"{self.name()}.storageclass.storage.k8s.io/{each}": "4" for each in ("requests.storage", self.name())
+            }
             return {self.key(): "1", **counted, self.name(): self.name()}
         if form is Leaf.EXPRESSION:
             # The second one cannot be renamed.
@@ -60,7 +63,7 @@ class Canaries:
             return of if len(self.planted) % 8 else f"{of} && device.driver.startsWith('{self.name()}')"
         if form is Leaf.VERSION:
             return f"1.2.3-{self.name()}+{self.name()}"
-        return self.key() if form in (Leaf.KEY, Leaf.ATTRIBUTE) else self.name()
+        return self.key() if form in (Leaf.KEY, Leaf.RESOURCE, Leaf.ATTRIBUTE) else self.name()
 
 
 def objects(canaries: Canaries) -> list[dict[str, Any]]:
@@ -160,7 +163,7 @@ def test_the_same_name_is_the_same_word_wherever_it_stands() -> None:
 
 def test_what_says_nothing_of_the_user_stays() -> None:
     words = Words()
-    for key in ("kubernetes.io/os", "nvidia.com/gpu", "topology.kubernetes.io/zone", "requests.nvidia.com/gpu", "cpu"):
+    for key in ("kubernetes.io/os", "nvidia.com/gpu", "topology.kubernetes.io/zone", "cpu"):
         assert words.key_of(key) == key
     assert words.value("kubernetes.io/arch", "arm64") == "arm64"
     assert words.value("example.com/generation", "17") == "17"
@@ -175,6 +178,26 @@ def test_what_says_nothing_of_the_user_stays() -> None:
 def test_a_well_known_domain_alone_makes_no_key_well_known(key: str) -> None:
     assert not is_known_key(key)
     assert "acme" not in Words().key_of(key)
+
+
+def test_what_a_quota_limits_has_the_words_of_what_is_limited() -> None:
+    words = Words()
+    acme, fpga = words.key_of("acme.com/fpga"), words.resource("requests.acme.com/fpga")
+    assert fpga == f"requests.{acme}"
+    gold = words.name("gold")
+    for form in (
+        "{}.storageclass.storage.k8s.io/requests.storage",
+        "{}.storageclass.storage.k8s.io/persistentvolumeclaims",
+        "{}.deviceclass.resource.k8s.io/devices",
+        # What pods ask for by extended resources of a class that names none of its own.
+        "deviceclass.resource.kubernetes.io/{}",
+        "requests.deviceclass.resource.kubernetes.io/{}",
+    ):
+        assert words.resource(form.format("gold")) == form.format(gold)
+    for known in ("requests.nvidia.com/gpu", "requests.storage", "requests.hugepages-2Mi", "limits.cpu", "count/pods"):
+        assert words.resource(known) == known
+    # Anything else after these endings would be a name of the user's.
+    assert "acme" not in words.resource("gold.storageclass.storage.k8s.io/acme")
 
 
 def test_words_are_told_apart_even_where_their_hashes_begin_alike() -> None:
