@@ -137,7 +137,7 @@ class Words:
 
     def back(self, text: str) -> str:
         """A text with every word in it replaced by its original name."""
-        return _WORD.sub(lambda found: self._taken.get(found[0].replace("_", "-"), found[0]), text)
+        return _WORD.sub(lambda found: self._taken.get(found["word"].replace("_", "-"), found[0]), text)
 
     def save(self, file: Path) -> None:
         """Write the table atomically, readable only by its owner.
@@ -176,7 +176,10 @@ class Words:
 
 
 _WORD = re.compile(
-    rf"(?:{'|'.join(ADJECTIVES)})[-_](?:{'|'.join(NOUNS)})[-_](?:[0-9a-f]{{32}}|[0-9a-f]{{16}}|[0-9a-f]{{8}}|[0-9a-f]{{4}})"
+    rf"(?P<word>(?:{'|'.join(ADJECTIVES)})[-_](?:{'|'.join(NOUNS)})[-_]"
+    r"(?:[0-9a-f]{32}|[0-9a-f]{16}|[0-9a-f]{8}|[0-9a-f]{4}))"
+    # What `key_of` puts between a domain's word and the slash.
+    rf"(?:\.{re.escape(_PREFIX)}(?=/))?"
 )
 
 

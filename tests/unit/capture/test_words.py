@@ -213,7 +213,10 @@ def test_a_report_is_translated_back(tmp_path: Path) -> None:
     words.save(file)
     assert file.stat().st_mode & 0o777 == 0o600
     again = Words.read(file)
-    assert again.back(text).startswith("0/3 nodes are available: node-a had untolerated taint {acme.io")
+    assert again.back(text) == "0/3 nodes are available: node-a had untolerated taint {acme.io/x: }"
+    # Of a word that the table does not have, all of it stays.
+    other = Words().key_of("acme.io/x")
+    assert again.back(other) == other
     assert again.name("node-b") == words.name("node-b")
 
 
