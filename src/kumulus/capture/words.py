@@ -69,8 +69,11 @@ class Words:
         self._taken = {word: name for name, word in self.by_name.items()}
 
     def name(self, text: str) -> str:
-        """The word for an object's name; the system's own names stay."""
-        return text if text in _KNOWN_NAMES or not text else self.word(text)
+        """The word for an object's name; the system's own names stay, and what stays as the value of any label.
+
+        Labels refer to objects by their names, such as a queue or a namespace.
+        """
+        return text if _is_harmless("", text) else self.word(text)
 
     def key_of(self, text: str) -> str:
         """The replacement of a qualified name; a name that has the same meaning everywhere stays."""

@@ -161,6 +161,13 @@ def test_the_same_name_is_the_same_word_wherever_it_stands() -> None:
     assert is_dns_label(words.name("Node_7"))
 
 
+@pytest.mark.parametrize("name", ["4711", "true", "1234567", "team-a"])
+def test_an_objects_name_is_what_a_label_that_refers_to_it_says(name: str) -> None:
+    words = Words()
+    assert words.name(name) == words.value("kueue.x-k8s.io/queue-name", name)
+    assert words.name(name) == words.value("kubernetes.io/metadata.name", name)
+
+
 def test_what_says_nothing_of_the_user_stays() -> None:
     words = Words()
     for key in ("kubernetes.io/os", "nvidia.com/gpu", "topology.kubernetes.io/zone", "cpu"):
