@@ -29,7 +29,7 @@ def beside(to: Path) -> Path:
 
 
 def pack(folder: Path, to: Path, private: bool) -> None:
-    """Make an archive of a capture's files, and remove the files.
+    """Make an archive of a capture's files.
 
     The same capture gives the same bytes: the archive says neither who made it nor when.
 
@@ -39,7 +39,7 @@ def pack(folder: Path, to: Path, private: bool) -> None:
         private: whether to keep other users of this machine from reading it.
 
     Raises:
-        OSError: it cannot be written; the files are still there.
+        OSError: it cannot be written.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -49,6 +49,14 @@ def pack(folder: Path, to: Path, private: bool) -> None:
             member.size, member.mode = len(content), 0o644
             archive.addfile(member, io.BytesIO(content))
     files.write(to, gzip.compress(packed.getvalue(), mtime=0), mode=0o600 if private else 0o644)
+
+
+def remove(folder: Path) -> None:
+    """Remove the directory in which an archive was built, with the files that are in the archive now.
+
+    Raises:
+        OSError: something else is in it, or it cannot be removed.
+    """
     for name in (STACK, WORKLOAD, LEFT_OUT):
         (folder / name).unlink()
     folder.rmdir()

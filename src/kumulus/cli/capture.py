@@ -101,11 +101,14 @@ def run(args: argparse.Namespace) -> int:
         written = writing.write(spool, folder, words)
         if words is not None:
             words.save(table)
-        spool.remove()
         if packed:
             archive.pack(folder, args.to, private=words is None)
+        # Only now: until the last file is written, the same command continues from what has been read.
+        spool.remove()
+        if packed:
+            archive.remove(folder)
     except OSError as error:
-        again = "\n  What has been read is kept: the same command continues from there"
+        again = "" if args.files else "\n  What has been read is kept: the same command continues from there"
         raise UserError(f"{error.filename or args.to}: {error.strerror or error}{again}") from None
     except (Refused, WrongTable) as error:
         raise UserError(str(error)) from None

@@ -322,6 +322,20 @@ def test_an_archive_has_words_for_names_unless_it_is_to_have_names(
     assert stat.S_IMODE(named.stat().st_mode) == 0o600
 
 
+def test_what_was_read_is_kept_until_the_archive_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gathered(tmp_path / "gathered", Planted())
+    # The archive cannot be written, as on a full disk.
+    in_the_way = tmp_path / "shared.tar.tmp"
+    in_the_way.mkdir()
+    arguments = ["capture", "--from", str(tmp_path / "gathered"), "--to", str(tmp_path / "shared.tar.gz")]
+    assert main(arguments) == 1
+    assert "shared.tar.tmp: Is a directory" in capsys.readouterr().err
+    assert (tmp_path / ".shared.tar.gz.parts" / ".unfinished" / "Node.jsonl").exists()
+    in_the_way.rmdir()
+    assert main(arguments) == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"gathered", "shared.tar.gz", "shared-translation.json"}
+
+
 def test_where_a_directory_is_there_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gathered(tmp_path / "gathered", Planted())
     archive = tmp_path / "shared.tar.gz"
