@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kumulus.advise.demand import ORDERS, Demand, largest_first
 from kumulus.advise.errors import Unadvisable
-from kumulus.advise.offers import Offer, Offers, useful, without, zonal
+from kumulus.advise.offers import Offer, Offers, useful, without
 from kumulus.advise.placing import place
 from kumulus.advise.programme import Programme
 
@@ -23,13 +23,12 @@ class Advice:
     """The advised fleet.
 
     Args:
-        nodes: how many of each offer, none of them 0.
+        nodes: how many of each offer, none of them 0; the offers have what the pods of DaemonSets leave.
         packed: US dollars per hour of the best packing, before pods were placed one by one.
         bound: lower bound of the price of any fleet, in US dollars per hour.
         pods: how many pods the workload has.
         unmodelled: rules between pods that only the scheduler enforces.
         unpriced: types that have no price and were not considered.
-        any_zone: whether no pod is restricted to a zone.
         order: how the pods are ordered, one of :data:`kumulus.advise.demand.ORDERS`.
         in_file_order: how many pods find no node in the files' order, rather than the largest first.
     """
@@ -40,7 +39,6 @@ class Advice:
     pods: int
     unmodelled: tuple[str, ...] = ()
     unpriced: tuple[str, ...] = ()
-    any_zone: bool = True
     order: str = "share"
     in_file_order: int = 0
 
@@ -80,15 +78,13 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
         nodes[column.offer] += number
     packed = _cost(found, nodes)
     nodes, order = _best_ordered(found, nodes, demand, most_types, seconds)
-    full = {(offer.kind, offer.zone): offer for offer in offers.found}
     return Advice(
-        tuple((full[offer.kind, offer.zone], number) for offer, number in zip(found, nodes, strict=True) if number),
+        tuple((offer, number) for offer, number in zip(found, nodes, strict=True) if number),
         packed,
         min(solution.bound, packed),
         demand.pods,
         demand.unmodelled,
         offers.unpriced,
-        not zonal(demand),
         order,
         sum(place(found, nodes, as_written.shapes).pending),
     )

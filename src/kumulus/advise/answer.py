@@ -10,18 +10,15 @@ import yaml
 
 from kumulus.advise.advice import Advice
 from kumulus.model.names import dns_safe
+from kumulus.model.pools import REGION_LABEL
+from kumulus.stackfile.expand import region_of
 
 _NAMED = 4
 _FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": "pods of the most memory"}
 
 
-def lines(advice: Advice, zones: Sequence[str]) -> Iterator[str]:
-    """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted.
-
-    Args:
-        advice: the advice.
-        zones: the zones asked for, over which nodes are spread if no pod is restricted to a zone.
-    """
+def lines(advice: Advice) -> Iterator[str]:
+    """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted."""
     nodes = sum(number for _, number in advice.nodes)
     yield f"# {advice.pods:,} pods on {nodes:,} nodes of {len({offer.kind for offer, _ in advice.nodes})} types"
     yield f"# price        ${advice.hourly:,.2f}/h"
@@ -36,17 +33,20 @@ def lines(advice: Advice, zones: Sequence[str]) -> Iterator[str]:
     if advice.unpriced:
         more = f" and {len(advice.unpriced) - _NAMED} more" if len(advice.unpriced) > _NAMED else ""
         yield f"# not looked at, no price is known: {', '.join(advice.unpriced[:_NAMED])}{more}"
-    yield yaml.safe_dump(json.loads(json.dumps({"nodeGroups": groups(advice, zones)})), sort_keys=False).rstrip()
+    yield yaml.safe_dump(json.loads(json.dumps({"nodeGroups": groups(advice)})), sort_keys=False).rstrip()
 
 
-def groups(advice: Advice, zones: Sequence[str]) -> list[dict[str, Any]]:
-    """The node groups of a stack file."""
+def groups(advice: Advice) -> list[dict[str, Any]]:
+    """The node groups of a stack file; nodes are spread over the zones of their offer."""
     found: dict[str, dict[str, Any]] = {}
     for offer, number in advice.nodes:
         name = dns_safe(offer.kind, 40)
         group = found.setdefault(name, {"name": name, **offer.group, "placement": []})
-        for zone, replicas in _spread(number, list(zones) if advice.any_zone and zones else [offer.zone]):
-            group["placement"].append({"availabilityZone": zone, "replicas": replicas})
+        region = offer.labels.get(REGION_LABEL, "")
+        for zone, replicas in _spread(number, offer.zones):
+            # Without its region, a node would have no price, and not be where the pods are to be.
+            there = {"region": region} if region and region != region_of(zone) else {}
+            group["placement"].append({"availabilityZone": zone, "replicas": replicas, **there})
     return list(found.values())
 
 

@@ -40,7 +40,7 @@ class Offer:
 
     Args:
         kind: its instance type.
-        zone: its zone.
+        zones: where it is: one zone, or several in which it is the same, price included.
         hourly: US dollars per hour.
         has: its allocatable amounts, in the units of :class:`kumulus.advise.demand.Shape`.
         labels: of its node.
@@ -48,7 +48,7 @@ class Offer:
     """
 
     kind: str
-    zone: str
+    zones: tuple[str, ...]
     hourly: float
     has: Mapping[str, int]
     labels: Mapping[str, str]
@@ -153,7 +153,7 @@ def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offe
 
 
 def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()) -> list[Offer]:
-    """The offers that some pod can use; only one zone of each if no pod is restricted to a zone.
+    """The offers that some pod can use; one for all zones of a region in which it costs the same and takes the same.
 
     Args:
         offers: the machines.
@@ -172,18 +172,16 @@ def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()
                 f"  Tried {', '.join(sorted({offer.kind for offer in offers}))}; name others with --types"
                 + (f"\n  No price is known of {', '.join(unpriced)} (docs/prices.md)" if unpriced else "")
             )
-    found = [offer for offer in offers if any(offer.takes(shape) for shape in demand.shapes)]
-    if zonal(demand):
-        return found
-    first: dict[tuple[str, float], Offer] = {}
-    for offer in found:
-        first.setdefault((offer.kind, offer.hourly), offer)
-    return list(first.values())
-
-
-def zonal(demand: Demand) -> bool:
-    """Whether a pod's rules refer to zones."""
-    return any(ZONE_LABEL in repr(shape.spec) for shape in demand.shapes)
+    alike: dict[tuple[str, float, str, tuple[bool, ...]], list[Offer]] = {}
+    for offer in offers:
+        takes = tuple(offer.takes(shape) for shape in demand.shapes)
+        if any(takes):
+            region = offer.labels.get(REGION_LABEL, "")
+            alike.setdefault((offer.kind, offer.hourly, region, takes), []).append(offer)
+    return [
+        replace(same[0], zones=tuple(dict.fromkeys(zone for offer in same for zone in offer.zones)))
+        for same in alike.values()
+    ]
 
 
 def _pool(kind: InstanceType, zone: str) -> Pool:
@@ -198,7 +196,7 @@ def _pool(kind: InstanceType, zone: str) -> Pool:
 
 def _offer(pool: Pool, kind: str, hourly: float, group: Mapping[str, Any]) -> Offer:
     has = {resource: amount(resource, parse(written), up=False) for resource, written in pool.allocatable.items()}
-    return Offer(kind, pool.zone, hourly, has, pool.labels, group)
+    return Offer(kind, (pool.zone,), hourly, has, pool.labels, group)
 
 
 def _none_priced(zones: Sequence[str], unpriced: Sequence[str], prices: Prices, spot: bool) -> Unadvisable:

@@ -70,13 +70,12 @@ def run(args: argparse.Namespace) -> int:
         advice = advise(demand, offers, most_types=args.max_types, seconds=args.seconds)
     except (Unadvisable, LabError, Refused, SpecError) as error:
         raise UserError(str(error)) from None
-    zones = _listed(args.zones)
-    print("\n".join(lines(advice, zones)))
+    print("\n".join(lines(advice)))
     if not args.verify:
         return 0
     from kumulus.cli import advise_verify
 
-    return advise_verify.verify(advice, demand, zones)
+    return advise_verify.verify(advice, demand)
 
 
 def _refused(args: argparse.Namespace) -> None:

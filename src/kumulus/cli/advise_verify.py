@@ -21,7 +21,7 @@ _WRITTEN = {"cpu": "{}m", "memory": "{}Mi", "ephemeral-storage": "{}Mi"}
 _APART = 2
 
 
-def verify(advice: Advice, demand: Demand, zones: list[str]) -> int:
+def verify(advice: Advice, demand: Demand) -> int:
     """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending.
 
     Raises:
@@ -31,7 +31,7 @@ def verify(advice: Advice, demand: Demand, zones: list[str]) -> int:
     current = project.current()
     file = current.stack_file(name)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(yaml.safe_dump({"config": {"kumulus:cluster": {"nodeGroups": groups(advice, zones)}}}), "utf-8")
+    file.write_text(yaml.safe_dump({"config": {"kumulus:cluster": {"nodeGroups": groups(advice)}}}), "utf-8")
     try:
         clone.bring_up(name)
         with tempfile.TemporaryDirectory() as folder:

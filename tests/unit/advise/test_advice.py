@@ -13,10 +13,12 @@ from kumulus.advise.advice import Advice, advise
 from kumulus.advise.answer import groups, lines
 from kumulus.advise.demand import Demand, Shape, largest_first, made
 from kumulus.advise.errors import Unadvisable
-from kumulus.advise.offers import Offer, Offers, of_catalog
+from kumulus.advise.offers import Offer, Offers, of_catalog, of_pools
 from kumulus.advise.placing import place
 from kumulus.advise.programme import Programme
-from kumulus.catalog.prices import catalog
+from kumulus.catalog.instances import instance_types
+from kumulus.catalog.prices import Price, Prices, catalog
+from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 
 GIB = 1024
@@ -28,7 +30,7 @@ def shape(name: str, count: int, cpu: int, memory: int, **more: int) -> Shape:
 
 
 def offer(kind: str, hourly: float, cpu: int, memory: int, pods: int = 110) -> Offer:
-    return Offer(kind, "z", hourly, {"cpu": cpu, "memory": memory, "pods": pods}, {})
+    return Offer(kind, ("z",), hourly, {"cpu": cpu, "memory": memory, "pods": pods}, {})
 
 
 def demand(*shapes: Shape) -> Demand:
@@ -126,7 +128,7 @@ def test_a_web_like_mix_of_1000_pods_is_near_the_bound_by_the_order_that_packs_i
 def test_the_articles_42_jobs_take_the_nodes_that_the_article_has() -> None:
     jobs = [("a100", 1500), ("h100", 750), ("h200", 300)]
     offers = tuple(
-        Offer(f"{kind}-8g", "use1", price, {"cpu": 208_000, "memory": 1872 * GIB, "pods": 110, "gpu": 8}, {"gpu": kind})
+        Offer(f"{kind}-8g", ("z",), price, {"cpu": 208_000, "memory": 1872 * GIB, "pods": 110, "gpu": 8}, {"gpu": kind})
         for kind, price in (("a100", 40.55), ("h100", 88.49), ("h200", 99.0))
     )
     wanted = demand(
@@ -205,13 +207,64 @@ def test_the_answer_is_the_node_groups_of_a_stack_file() -> None:
     pods = made([("web", {"containers": [{"resources": {"requests": {"cpu": "3", "memory": "2Gi"}}}]}, {}, 7)])
     zones = ["us-central1-a", "us-central1-b"]
     advice = advise(pods, of_catalog(("e2-standard-4",), zones, catalog()), seconds=SECONDS)
-    spec = ClusterSpec.checked({"nodeGroups": groups(advice, zones)})
+    spec = ClusterSpec.checked({"nodeGroups": groups(advice)})
     assert [(place.availabilityZone, place.replicas) for place in spec.nodeGroups[0].placement] == [
         ("us-central1-a", 4),
         ("us-central1-b", 3),
     ]
     assert spec.nodeGroups[0].nodeTemplate.taints == ()
-    text = "\n".join(lines(advice, zones))
+    text = "\n".join(lines(advice))
     assert "# 7 pods on 7 nodes of 1 types" in text
     assert "# price        $0.94/h" in text
     assert "&id" not in text
+
+
+def in_region(region: str) -> Shape:
+    wants = {"pods": 1, "cpu": 13_000, "memory": 8 * GIB}
+    return Shape("bound", wants, 8, {"nodeSelector": {"topology.kubernetes.io/region": region}})
+
+
+def printed(advice: Advice, prices: Prices) -> float:
+    """What the nodes of the printed groups cost, by the labels that they have in a cluster."""
+    fleet = pools(ClusterSpec.checked({"nodeGroups": groups(advice)}), "x")
+    found = [(prices.of_node(pool.labels), pool.replicas) for pool in fleet]
+    return sum(price.hourly * number for price, number in found if price)
+
+
+def test_pods_of_a_region_get_nodes_in_its_zones_alone() -> None:
+    zones = ("us-central1-a", "us-east4-a", "us-east4-b")
+    advice = advise(demand(in_region("us-east4")), of_catalog((), zones, catalog()), seconds=SECONDS)
+    [group] = groups(advice)
+    assert group["placement"] == [
+        {"availabilityZone": "us-east4-a", "replicas": 4},
+        {"availabilityZone": "us-east4-b", "replicas": 4},
+    ]
+    assert printed(advice, catalog()) == pytest.approx(advice.hourly)
+
+
+def test_where_two_regions_have_the_same_price_the_one_that_the_pods_need_is_taken() -> None:
+    prices = Prices({("*", "e2-standard-16", False): Price(1.0)})
+    offers = of_catalog(("e2-standard-16",), ("us-central1-a", "us-east4-a"), prices)
+    advice = advise(demand(in_region("us-east4"), shape("any", 2, 13_000, GIB)), offers, seconds=SECONDS)
+    assert sum(number for each, number in advice.nodes if each.zones == ("us-east4-a",)) >= 8
+
+
+def test_machines_are_in_regions_of_their_own_cloud_at_the_price_that_is_printed() -> None:
+    for zones in (("us-central1-a", "us-east-1a"), ("us-east-1a", "us-central1-a"), ("us-central1-a", "us-east4-a")):
+        advice = advise(demand(shape("a", 20, 3000, 8 * GIB)), of_catalog((), zones, catalog()), seconds=SECONDS)
+        for group in groups(advice):
+            for place_of_it in group["placement"]:
+                region = region_of(place_of_it["availabilityZone"])
+                assert catalog().of(group["instanceType"], region), (group, instance_types()[group["instanceType"]])
+        assert printed(advice, catalog()) == pytest.approx(advice.hourly)
+
+
+def test_a_region_that_a_zones_name_does_not_tell_is_printed() -> None:
+    group = {
+        "name": "ours",
+        "instanceType": "e2-standard-16",
+        "placement": [{"availabilityZone": "use4", "region": "us-east4", "replicas": 1}],
+    }
+    offers = of_pools(pools(ClusterSpec.checked({"nodeGroups": [group]}), "x"), catalog())
+    advice = advise(demand(in_region("us-east4")), offers, seconds=SECONDS)
+    assert printed(advice, catalog()) == pytest.approx(advice.hourly)

@@ -28,8 +28,8 @@ def test_spot_machines_have_prices_of_their_own() -> None:
 
 
 def test_a_type_is_looked_for_in_a_region_of_its_own_cloud() -> None:
-    assert [each.zone for each in of_catalog(("m5.xlarge",), (), catalog()).found] == ["us-east-1a"]
-    assert [each.zone for each in of_catalog(("Standard_D4s_v5",), (), catalog()).found] == ["eastus-1"]
+    assert [each.zones for each in of_catalog(("m5.xlarge",), (), catalog()).found] == [("us-east-1a",)]
+    assert [each.zones for each in of_catalog(("Standard_D4s_v5",), (), catalog()).found] == [("eastus-1",)]
 
 
 @pytest.mark.parametrize(
