@@ -40,8 +40,7 @@ def groups(advice: Advice) -> list[dict[str, Any]]:
     """The node groups of a stack file; nodes are spread over the zones of their offer."""
     found: dict[str, dict[str, Any]] = {}
     for offer, number in advice.nodes:
-        name = dns_safe(offer.kind, 40)
-        group = found.setdefault(name, {"name": name, **offer.group, "placement": []})
+        group = found.setdefault(offer.kind, {"name": dns_safe(offer.kind, 40), **offer.group, "placement": []})
         region = offer.labels.get(REGION_LABEL, "")
         for zone, replicas in _spread(number, offer.zones):
             # Without its region, a node would have no price, and not be where the pods are to be.

@@ -39,7 +39,7 @@ class Offer:
     """A machine that can be used in any number.
 
     Args:
-        kind: its instance type.
+        kind: its instance type, or the group of a stack that it is of.
         zones: where it is: one zone, or several in which it is the same, price included.
         hourly: US dollars per hour.
         has: its allocatable amounts, in the units of :class:`kumulus.advise.demand.Shape`.
@@ -112,11 +112,11 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
     return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
 
 
-def of_pools(given: Iterable[Pool], prices: Prices, region: str = "", *, spot: bool = False) -> Offers:
+def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = "", *, spot: bool = False) -> Offers:
     """The node groups of a stack, each with any number of nodes.
 
     Args:
-        given: its pools.
+        given: its clusters' pools, by the cluster's name; the only cluster of a stack has none.
         prices: what their types cost.
         region: the region for the prices of nodes without one.
         spot: whether to use spot machines.
@@ -125,7 +125,7 @@ def of_pools(given: Iterable[Pool], prices: Prices, region: str = "", *, spot: b
         Unadvisable: no group has a price.
     """
     found, unpriced = [], []
-    for pool in given:
+    for member, pool in ((member, pool) for member, some in given.items() for pool in some):
         kind, where = pool.labels.get(INSTANCE_TYPE_LABEL, pool.group), pool.region or region
         price = prices.of(kind, where, spot=spot)
         if price is None:
@@ -133,7 +133,9 @@ def of_pools(given: Iterable[Pool], prices: Prices, region: str = "", *, spot: b
             continue
         labels = {key: value for key, value in pool.labels.items() if key not in OWN_LABELS}
         template = {"metadata": {"labels": labels}, "capacity": dict(pool.capacity), "taints": []}
-        found.append(_offer(pool, pool.group, price.hourly, {"nodeTemplate": template}))
+        # Groups of several clusters may have the same name, and be of other machines.
+        name = f"{member}/{pool.group}" if member else pool.group
+        found.append(_offer(pool, name, price.hourly, {"nodeTemplate": template}))
     if not found:
         raise Unadvisable(
             f"no node group of the stack has a price: {', '.join(dict.fromkeys(unpriced)) or 'it has none'}\n"

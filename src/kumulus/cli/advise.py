@@ -128,7 +128,7 @@ def _offers(args: argparse.Namespace, prices: Prices) -> Offers:
     from kumulus.advise import offers
 
     if args.groups:
-        pools = [pool for each in stack_file.load(args.groups).clusters.values() for pool in each.pools]
+        pools = {name: each.pools for name, each in stack_file.load(args.groups).clusters.items()}
         return offers.of_pools(pools, prices, args.region, spot=args.spot)
     return offers.of_catalog(_listed(args.types), _listed(args.zones), prices, spot=args.spot)
 

@@ -18,6 +18,7 @@ from kumulus.advise.placing import place
 from kumulus.advise.programme import Programme
 from kumulus.catalog.instances import instance_types
 from kumulus.catalog.prices import Price, Prices, catalog
+from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 
@@ -265,6 +266,23 @@ def test_a_region_that_a_zones_name_does_not_tell_is_printed() -> None:
         "instanceType": "e2-standard-16",
         "placement": [{"availabilityZone": "use4", "region": "us-east4", "replicas": 1}],
     }
-    offers = of_pools(pools(ClusterSpec.checked({"nodeGroups": [group]}), "x"), catalog())
+    offers = of_pools({"": pools(ClusterSpec.checked({"nodeGroups": [group]}), "x")}, catalog())
     advice = advise(demand(in_region("us-east4")), offers, seconds=SECONDS)
     assert printed(advice, catalog()) == pytest.approx(advice.hourly)
+
+
+def test_groups_of_one_name_in_several_clusters_are_told_apart() -> None:
+    def workers(kind: str) -> list[Pool]:
+        placement = [{"availabilityZone": "us-central1-a", "replicas": 1}]
+        group = {"name": "workers", "instanceType": kind, "placement": placement}
+        return pools(ClusterSpec.checked({"nodeGroups": [group]}), "x")
+
+    members = {"big": workers("e2-standard-16"), "small": workers("e2-standard-4")}
+    wanted = demand(shape("large", 3, 15_000, 8 * GIB), shape("tiny", 1, 3000, 8 * GIB))
+    advice = advise(wanted, of_pools(members, catalog()), seconds=SECONDS)
+    assert {group["name"]: group["placement"][0]["replicas"] for group in groups(advice)} == {
+        "big-workers": 3,
+        "small-workers": 1,
+    }
+    assert printed(advice, catalog()) == pytest.approx(advice.hourly)
+    assert advice.gap == pytest.approx(0.0, abs=1e-6)

@@ -58,10 +58,10 @@ def test_a_stacks_node_groups_can_be_the_machines(tmp_path: Path) -> None:
     labels = {"node.kubernetes.io/instance-type": "ours", "team": "a", "kumulus.io/pool": "p", "kumulus.io/group": "g"}
     pool = Pool("p", "g", "use1", "", 3, labels, capacity={"cpu": "8", "pods": "110"}, allocatable={"cpu": "7"})
     with pytest.raises(Unadvisable, match="no node group of the stack has a price: ours in no region"):
-        of_pools([pool], catalog())
+        of_pools({"": [pool]}, catalog())
     own = tmp_path / "own.yaml"
     own.write_text('regions: {"*": {onDemand: {ours: 2.5}}}')
-    [found] = of_pools([pool], with_own(own)).found
+    [found] = of_pools({"": [pool]}, with_own(own)).found
     assert (found.kind, found.hourly, dict(found.has)) == ("g", 2.5, {"cpu": 7000})
     assert found.group["nodeTemplate"]["metadata"]["labels"] == {
         "node.kubernetes.io/instance-type": "ours",
