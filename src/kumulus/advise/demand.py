@@ -7,20 +7,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kumulus.advise.apart import Pods, groups
 from kumulus.advise.errors import Unadvisable
 from kumulus.model.pod_requests import spec_requests
 from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
 
 Object = Mapping[str, Any]
-HOST = "kubernetes.io/hostname"
 # Units that keep amounts whole and small enough for a solver: thousandths of a core, MiB.
 _UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO << 20}
 # Resources that every machine has.
 _EVERYWHERE = {"pods", "cpu", "memory", "ephemeral-storage"}
 # The fields of a pod's spec that a scheduler considers besides its requests.
 _RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
-# Rules between pods, which are left to the scheduler except for "one on each node".
-_LEFT = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
+# Rules between pods, all but "one on each node" are left to the scheduler.
+_LEFT = ("podAffinity", "topologySpreadConstraints")
+_SELECTING = (*_LEFT, "podAntiAffinity")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Shape:
         wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in MiB.
         count: how many pods.
         spec: the part of the pod's spec that says where it may run.
-        alone: whether no two of them may be on one node.
+        apart: what these pods have in common with all that they may not share a node with, one another first; empty if
+            they may share it with any.
         labels: those of the pods, if rules may select them.
     """
 
@@ -40,7 +42,7 @@ class Shape:
     wants: Mapping[str, int]
     count: int
     spec: Mapping[str, Any] = field(default_factory=dict)
-    alone: bool = False
+    apart: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -111,11 +113,11 @@ def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
     return -(-quantity.nanos // unit) if up else quantity.nanos // unit
 
 
-def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Object] = ()) -> Demand:
+def made(pods: Iterable[Pods], daemons: Iterable[Object] = ()) -> Demand:
     """The demand of some pods.
 
     Args:
-        pods: the name, spec, labels and number of each kind of pod.
+        pods: each kind of pod.
         daemons: the specs of pods that run once on each node.
 
     Raises:
@@ -123,30 +125,29 @@ def made(pods: Iterable[tuple[str, Object, Object, int]], daemons: Iterable[Obje
     """
     shapes: dict[str, Shape] = {}
     whole: dict[str, Shape] = {}
-    left: set[str] = set()
-    pods = list(pods)
+    pods = [each for each in pods if each.count > 0]
+    apart, more = groups(pods)
+    left = {"podAntiAffinity"} if more else set()
     # If no rule selects pods, those that differ only in their labels are the same.
     selected = any(
-        rule in each for _, spec, _, _ in pods for each in (spec, spec.get("affinity") or {}) for rule in _LEFT
+        rule in each for pod in pods for each in (pod.spec, pod.spec.get("affinity") or {}) for rule in _SELECTING
     )
-    for name, spec, labels, count in pods:
-        if count <= 0:
-            continue
+    for pod, kept in zip(pods, apart, strict=True):
+        name, spec, count = pod.name, pod.spec, pod.count
         wants = {"pods": 1, **_wants(name, spec)}
-        alone, unmodelled = _alone(spec, labels)
-        left |= unmodelled
+        left |= {rule for rule in _LEFT if (spec.get("affinity") or {}).get(rule) or spec.get(rule)}
         where = {key: spec[key] for key in ("nodeSelector",) if spec.get(key)}
         required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
             "requiredDuringSchedulingIgnoredDuringExecution"
         )
         if required:
             where["nodeAffinity"] = required
-        key = json.dumps([wants, where, alone and [labels, spec.get("affinity")]], sort_keys=True)
-        _add(shapes, key, Shape(name, wants, count, where, alone))
+        key = json.dumps([wants, where, kept], sort_keys=True)
+        _add(shapes, key, Shape(name, wants, count, where, kept))
         rules = {rule: spec[rule] for rule in _RULES if spec.get(rule)}
-        marks = {str(key): str(value) for key, value in labels.items()} if selected else {}
+        marks = {str(key): str(value) for key, value in pod.labels.items()} if selected else {}
         key = json.dumps([wants, rules, marks], sort_keys=True)
-        _add(whole, key, Shape(name, wants, count, rules, alone, marks))
+        _add(whole, key, Shape(name, wants, count, rules, labels=marks))
     if not shapes:
         raise Unadvisable("the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet")
     everywhere: dict[str, int] = {}
@@ -187,25 +188,3 @@ def _defaulted(spec: Object) -> Object:
         key: [with_requests(each) for each in spec[key]] for key in ("containers", "initContainers") if spec.get(key)
     }
     return {**spec, **containers}
-
-
-def _alone(spec: Object, labels: Object) -> tuple[bool, set[str]]:
-    """Whether a pod allows no other of its kind on its node, and which other rules between pods it has."""
-    affinity = spec.get("affinity") or {}
-    terms = (affinity.get("podAntiAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
-    own = [term for term in terms if term.get("topologyKey") == HOST and _selects(term.get("labelSelector"), labels)]
-    left = {each for each in _LEFT if affinity.get(each) or spec.get(each)}
-    if (
-        own
-        and len(own) == len(terms)
-        and not (affinity.get("podAntiAffinity") or {}).get("preferredDuringSchedulingIgnoredDuringExecution")
-    ):
-        left.discard("podAntiAffinity")
-    return bool(own), left
-
-
-def _selects(selector: object, labels: Object) -> bool:
-    if not isinstance(selector, Mapping) or selector.get("matchExpressions"):
-        return False
-    wanted = selector.get("matchLabels") or {}
-    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

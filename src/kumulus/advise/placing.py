@@ -56,11 +56,15 @@ def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape]
     source = random.Random(seed)
     pending = []
     touched = np.zeros(len(kinds), dtype=bool)
+    # By group, the nodes that have their one pod of it.
+    taken = {shape.apart: np.zeros(len(kinds), dtype=bool) for shape in shapes if shape.apart}
     for shape in shapes:
         wants = np.array([shape.wants.get(resource, 0) for resource in resources], dtype=np.int64)
         weight = np.array([shape.wants.get(resource) or _LEAST[resource] for resource in _SCORED], dtype=float)
         open_to = np.array([offer.takes(shape) for offer in offers])[kinds]
         fitting = open_to & (free >= wants).all(axis=1)
+        if shape.apart:
+            fitting &= ~taken[shape.apart]
         # Among pods of one shape, only the score of the node that took the last pod changes.
         scores = np.where(fitting, _scores(counted + weight, there), _NONE)
         left = shape.count
@@ -71,7 +75,9 @@ def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape]
             counted[chosen] += weight
             touched[chosen] = True
             left -= 1
-            full = shape.alone or bool((free[chosen] < wants).any())
+            if shape.apart:
+                taken[shape.apart][chosen] = True
+            full = bool(shape.apart) or bool((free[chosen] < wants).any())
             one = slice(chosen, chosen + 1)
             scores[chosen] = _NONE if full else _scores(counted[one] + weight, there[one])[0]
         pending.append(left)

@@ -62,6 +62,9 @@ class Programme:
         self._offers, self._shapes, self._most_types, self._seconds = offers, shapes, most_types, seconds
         self._demand = [shape.count for shape in shapes]
         self._most = [[self._alone(offer, shape) for shape in shapes] for offer in offers]
+        groups = {shape.apart for shape in shapes if shape.apart}
+        # The shapes of each group of which a node takes one pod.
+        self._apart = [[at for at, shape in enumerate(shapes) if shape.apart == group] for group in sorted(groups)]
         self._columns: dict[Column, None] = {}
 
     def solve(self) -> Solution:
@@ -81,7 +84,7 @@ class Programme:
         if not offer.takes(shape):
             return 0
         number = min(offer.has[resource] // much for resource, much in shape.wants.items())
-        return min(number, 1 if shape.alone else number, shape.count)
+        return min(number, 1 if shape.apart else number, shape.count)
 
     def _relaxed(self, *, complete: bool) -> float:
         """Generate columns until none pays, or the time is up; returns the lower bound."""
@@ -123,6 +126,7 @@ class Programme:
             )
             for resource in sorted(resources)
         ]
+        rows += [({at: -1.0 for at, shape in enumerate(can) if shape in group}, -1.0) for group in self._apart]
         found = solve(
             [-duals[shape] for shape in can], rows, upper=[float(most[shape]) for shape in can], whole=True, seconds=5.0
         )
@@ -176,6 +180,8 @@ class Programme:
             for resource in {resource for shape in mine for resource in self._shapes[shape].wants}:
                 row = {place[index, shape]: -float(self._shapes[shape].wants.get(resource, 0)) for shape in mine}
                 rows.append(({index: float(offer.has[resource]), **row}, 0.0))
+            for group in self._apart:
+                rows.append(({index: 1.0, **{place[index, shape]: -1.0 for shape in mine if shape in group}}, 0.0))
         return solve(costs, rows).value
 
     def _all(self) -> list[Column] | None:
@@ -193,16 +199,19 @@ class Programme:
         has, most = self._offers[offer].has, self._most[offer]
         wants = [shape.wants for shape in self._shapes]
 
-        def fits(left: dict[str, int], shape: int) -> int:
+        def fits(left: dict[str, int], shape: int, chosen: tuple[int, ...]) -> int:
+            group = self._shapes[shape].apart
+            if group and any(number and self._shapes[s].apart == group for s, number in enumerate(chosen)):
+                return 0
             return min([most[shape], *(left[resource] // much for resource, much in wants[shape].items())])
 
         def extend(shape: int, chosen: tuple[int, ...], left: dict[str, int]) -> Iterator[tuple[int, ...]]:
             if shape == len(most):
-                grown = any(most[s] > chosen[s] and fits(left, s) > 0 for s in range(len(most)))
+                grown = any(most[s] > chosen[s] and fits(left, s, chosen) > 0 for s in range(len(most)))
                 if not grown and any(chosen):
                     yield chosen
                 return
-            for number in range(fits(left, shape) if most[shape] else 0, -1, -1):
+            for number in range(fits(left, shape, chosen) if most[shape] else 0, -1, -1):
                 rest = {resource: much - number * wants[shape].get(resource, 0) for resource, much in left.items()}
                 yield from extend(shape + 1, (*chosen, number), rest)
 

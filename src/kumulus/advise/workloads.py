@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.advise.apart import Pods
 from kumulus.advise.errors import Unadvisable
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 Object = Mapping[str, Any]
-Pods = tuple[str, Object, Object, int]
-"""The name, spec, labels and number of some pods."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,17 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
     pods: list[Pods] = []
     daemons: list[Object] = []
     for each in objects:
-        called = name or str((each.get("metadata") or {}).get("name") or "workload")
+        metadata = each.get("metadata") or {}
+        called, namespace = name or str(metadata.get("name") or "workload"), str(metadata.get("namespace") or "default")
         if each.get("kind") == "DaemonSet":
             daemons += [template["spec"] for template in pod_templates(each)]
         elif each.get("kind") == "JobSet":
-            pods += _of_job_set(called, each)
+            pods += _of_job_set(called, each, namespace)
         else:
             count = expected_pods(dict(each))
-            pods += [(called, template["spec"], _labels(template), count) for template in pod_templates(each)]
+            pods += [
+                Pods(called, template["spec"], _labels(template), count, namespace) for template in pod_templates(each)
+            ]
     return Workloads(tuple(pods), tuple(daemons))
 
 
@@ -98,7 +100,8 @@ async def of_cluster(client: Client) -> Workloads:
         if owner.get("kind") == "DaemonSet":
             daemons[str(owner.get("uid"))] = spec
             continue
-        pods.append((str(owner.get("name") or metadata["name"]), spec, metadata.get("labels") or {}, 1))
+        name = str(owner.get("name") or metadata["name"])
+        pods.append(Pods(name, spec, metadata.get("labels") or {}, 1, metadata["namespace"]))
     return Workloads(tuple(pods), tuple(daemons.values()))
 
 
@@ -129,11 +132,11 @@ def _labels(template: Object) -> Object:
     return (template.get("metadata") or {}).get("labels") or {}
 
 
-def _of_job_set(name: str, job_set: Object) -> list[Pods]:
+def _of_job_set(name: str, job_set: Object, namespace: str) -> list[Pods]:
     found = []
     for part in (job_set.get("spec") or {}).get("replicatedJobs") or []:
         job = (part.get("template") or {}).get("spec") or {}
         parallelism = int(job.get("parallelism", 1))
         count = int(part.get("replicas", 1)) * min(parallelism, int(job.get("completions", parallelism)))
-        found += [(name, template["spec"], _labels(template), count) for template in pod_templates(job)]
+        found += [Pods(name, template["spec"], _labels(template), count, namespace) for template in pod_templates(job)]
     return found

@@ -11,6 +11,7 @@ import pytest
 
 from kumulus.advise.advice import Advice, advise
 from kumulus.advise.answer import groups, lines
+from kumulus.advise.apart import Pods
 from kumulus.advise.demand import Demand, Shape, largest_first, made
 from kumulus.advise.errors import Unadvisable
 from kumulus.advise.offers import Offer, Offers, of_catalog, of_pools
@@ -184,9 +185,20 @@ def test_each_node_keeps_room_for_the_pods_of_daemon_sets() -> None:
 
 
 def test_pods_that_keep_apart_have_a_node_each() -> None:
-    wanted = demand(Shape("a", {"pods": 1, "cpu": 100}, 5, {}, alone=True))
+    wanted = demand(Shape("a", {"pods": 1, "cpu": 100}, 5, {}, apart="a"))
     advice = advise(wanted, Offers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
     assert [number for _, number in advice.nodes] == [5]
+
+
+@pytest.mark.parametrize("kinds", [2, 12], ids=["columns-listed", "columns-made"])
+def test_pods_of_several_kinds_that_keep_apart_have_a_node_each(kinds: int) -> None:
+    wanted = demand(
+        *(Shape(f"s{at}", {"pods": 1, "cpu": 100 + at}, 3, {}, apart="db") for at in range(kinds)),
+        Shape("any", {"pods": 1, "cpu": 100}, 5),
+    )
+    advice = advise(wanted, Offers((offer("four", 1.0, 4000, 16 * GIB),), ()), seconds=SECONDS)
+    assert [number for _, number in advice.nodes] == [3 * kinds]
+    assert advice.bound == pytest.approx(3 * kinds)
 
 
 def test_a_node_takes_no_more_pods_than_it_has_slots_for() -> None:
@@ -205,7 +217,7 @@ def test_a_pod_that_fits_on_no_type_is_told() -> None:
 
 
 def test_the_answer_is_the_node_groups_of_a_stack_file() -> None:
-    pods = made([("web", {"containers": [{"resources": {"requests": {"cpu": "3", "memory": "2Gi"}}}]}, {}, 7)])
+    pods = made([Pods("web", {"containers": [{"resources": {"requests": {"cpu": "3", "memory": "2Gi"}}}]}, {}, 7)])
     zones = ["us-central1-a", "us-central1-b"]
     advice = advise(pods, of_catalog(("e2-standard-4",), zones, catalog()), seconds=SECONDS)
     spec = ClusterSpec.checked({"nodeGroups": groups(advice)})

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.advise.demand import HOST, ORDERS, Demand, Shape, largest_first, made
+from kumulus.advise.apart import HOST, Pods
+from kumulus.advise.demand import ORDERS, Demand, Shape, largest_first, made
 from kumulus.advise.errors import Unadvisable
 from kumulus.advise.workloads import Workloads, of_files, of_objects
 
@@ -71,11 +72,11 @@ def test_rules_between_pods_are_named_but_for_one_on_each_node() -> None:
     own = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": HOST}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}
     found = demand_of(of_objects([workload("Deployment", "a", pod_spec(affinity=apart), replicas=2)]))
-    assert found.shapes[0].alone
+    assert found.shapes[0].apart
     assert found.unmodelled == ()
     spread = pod_spec(topologySpreadConstraints=[{"maxSkew": 1}], affinity={"podAffinity": {"x": 1}})
     found = demand_of(of_objects([workload("Deployment", "b", spread)]))
-    assert not found.shapes[0].alone
+    assert not found.shapes[0].apart
     assert found.unmodelled == ("podAffinity", "topologySpreadConstraints")
 
 
@@ -117,10 +118,10 @@ def test_what_cannot_be_advised_on_is_told(objects: list[dict[str, Any]], said: 
 def test_the_largest_come_first_by_whatever_they_ask_most_of() -> None:
     found = made(
         [
-            ("small", pod_spec("1", "1Gi"), {}, 1),
-            ("wide", pod_spec("9", "1Gi"), {}, 1),
-            ("tall", pod_spec("1", "60Gi"), {}, 1),
-            ("middle", pod_spec("5", "1Gi"), {}, 1),
+            Pods("small", pod_spec("1", "1Gi"), {}, 1),
+            Pods("wide", pod_spec("9", "1Gi"), {}, 1),
+            Pods("tall", pod_spec("1", "60Gi"), {}, 1),
+            Pods("middle", pod_spec("5", "1Gi"), {}, 1),
         ]
     )
     assert [each.name for each in largest_first(found.shapes)] == ["wide", "tall", "middle", "small"]
