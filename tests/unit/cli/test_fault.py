@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from kumulus.model.node_sets import to_plain
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
+NOW = "2026-11-22T10:00:00Z"
 KNOWN = Records(
     {},
     {
@@ -162,6 +165,8 @@ def test_a_time_limit_that_is_none_is_told(text: str) -> None:
 def test_a_record_survives_its_way_through_the_cluster() -> None:
     record = Record("x", "reboot", {"a": frozenset({1, 2})}, kinds()["reboot"].node, kinds()["evicted"].pods, until="t")
     assert record_from(record.to_plain()) == record
+    cut_off = replace(record, former=(replace(record, since=NOW).active(), Record("x").active()))
+    assert record_from(json.loads(json.dumps(cut_off.to_plain()))) == cut_off
 
 
 def test_the_process_that_ends_a_fault_ends_when_the_cluster_is_gone(tmp_path: Path) -> None:

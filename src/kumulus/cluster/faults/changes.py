@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,10 +19,10 @@ _UNKNOWN = Condition("Unknown", "NodeStatusUnknown", "Kubelet stopped posting no
 
 @dataclass(frozen=True)
 class Both:
-    """One pool: without faults, before, and after."""
+    """One pool: without faults, as its nodes may be before, and after."""
 
     bare: Pool
-    before: Pool
+    befores: tuple[Pool, ...]
     after: Pool
 
     @cached_property
@@ -30,10 +30,9 @@ class Both:
         """The cluster's name."""
         return self.bare.labels.get(CLUSTER_LABEL, "")
 
-    def faults(self, ordinal: int) -> tuple[tuple[ActiveFault, ...], tuple[ActiveFault, ...]]:
-        """The faults on a node before and after."""
-        was, will = (pool.faults.of(ordinal) if pool.faults else () for pool in (self.before, self.after))
-        return was, will
+    def faults(self, ordinal: int) -> list[tuple[ActiveFault, ...]]:
+        """The faults on a node: those that it may show before, and at last those after."""
+        return [pool.faults.of(ordinal) if pool.faults else () for pool in (*self.befores, self.after)]
 
 
 @dataclass(frozen=True)
@@ -48,31 +47,43 @@ class Turn:
         """The node's name."""
         return self.pools.bare.node_name(self.ordinal)
 
-    def kubelets(self) -> tuple[str, str]:
-        """The state of its kubelet before and after; each one of :data:`kumulus.model.node_effects.KUBELETS`."""
-        pools = (self.pools.before, self.pools.after)
-        was, will = (pool.faults.kubelet(self.ordinal) if pool.faults else "" for pool in pools)
-        return was, will
+    @property
+    def becomes(self) -> str:
+        """The state of its kubelet afterwards, one of :data:`kumulus.model.node_effects.KUBELETS`."""
+        return self._kubelet(self.pools.after)
 
-    def owned(self) -> tuple[OwnedFields, OwnedFields]:
-        """What we own on it, before and after."""
-        pools = (self.pools.before, self.pools.after)
-        was, will = (owned_fields(pool, self.ordinal, self.pools.cluster) for pool in pools)
-        return was, will
+    def may_be(self, kubelet: str) -> bool:
+        """Whether its kubelet may be in a state before."""
+        return any(self._kubelet(pool) == kubelet for pool in self.pools.befores)
+
+    def _kubelet(self, pool: Pool) -> str:
+        return pool.faults.kubelet(self.ordinal) if pool.faults else ""
+
+    def owned(self) -> tuple[list[OwnedFields], OwnedFields]:
+        """What we own on it: as it may be before, and after."""
+        befores = [self._shown(pool) for pool in self.pools.befores]
+        return befores, owned_fields(self.pools.after, self.ordinal, self.pools.cluster)
+
+    def _shown(self, pool: Pool) -> OwnedFields:
+        found = owned_fields(pool, self.ordinal, self.pools.cluster)
+        if self._kubelet(pool) == "silent":
+            # The node lifecycle controller has taken over its conditions, and waits for the kubelet to report again.
+            return replace(found, conditions={**found.conditions, **dict.fromkeys(CONDITIONS, _UNKNOWN)})
+        return found
 
     def alike(self) -> Hashable:
         """A key, equal for nodes that change in the same way; None for a node with its own change, as in a reboot."""
-        was, will = self.pools.faults(self.ordinal)
-        if any(fault.effects.kubelet == "reboot" for fault in (*was, *will)):
+        states = self.pools.faults(self.ordinal)
+        faults = [fault for state in states for fault in state]
+        if any(fault.effects.kubelet == "reboot" for fault in faults):
             return None
         ours = owned_fields(self.pools.bare, self.ordinal, self.pools.cluster)
         # All nodes of a pool have the same field names. Their values differ, which matters only where a fault overrides
         # one: when it ends, the node's own value is restored.
-        places = {key for fault in (*was, *will) for key in (*fault.effects.labels, *fault.effects.annotations)}
+        places = {key for fault in faults for key in (*fault.effects.labels, *fault.effects.annotations)}
         return (
             self.pools.bare.name,
-            tuple(fault.name for fault in was),
-            tuple(fault.name for fault in will),
+            tuple(tuple(fault.name for fault in state) for state in states),
             tuple(ours.labels),
             tuple(ours.annotations),
             tuple((ours.labels.get(key), ours.annotations.get(key)) for key in sorted(places)),
@@ -86,12 +97,12 @@ class Change:
     Attributes:
         status: a strategic merge patch for its status, encoded; None when nothing changes there.
         taints: whether its taints change too.
-        had, wanted: what we own on one of the nodes that change this way.
+        had, wanted: what we own on one of the nodes that change this way: as it may be before, and after.
     """
 
     status: bytes | None
     taints: bool
-    had: OwnedFields
+    had: Sequence[OwnedFields]
     wanted: OwnedFields
 
 
@@ -117,31 +128,29 @@ class Changes:
 
     def _made(self, each: Turn) -> Change:
         had, wanted = each.owned()
-        if each.kubelets()[0] == "silent":
-            # The node lifecycle controller has taken over its conditions, and waits for the kubelet to report again.
-            had = replace(had, conditions={**had.conditions, **dict.fromkeys(CONDITIONS, _UNKNOWN)})
         found = delta(had, wanted, boot_id(each.name, each.pools.cluster), self._now)
         status = json.dumps(found.status, separators=(",", ":")).encode() if found.status is not None else None
         return Change(status, found.taints, had, wanted)
 
 
 def turns_of(
-    pools: Mapping[str, Pool], nodes: NodeSet, before: list[ActiveFault], after: list[ActiveFault]
+    pools: Mapping[str, Pool], nodes: NodeSet, befores: Sequence[list[ActiveFault]], after: list[ActiveFault]
 ) -> list[Turn]:
     """The nodes that turn from some faults to others.
 
     Args:
         pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
         nodes: which ones.
-        before: the faults that they show.
+        befores: the faults that they show; several lists if a node may show those of any of them.
         after: the faults that they should show.
     """
     found = []
     for name, members in sorted(nodes.items()):
         if pool := pools.get(name):
-            states = (
-                replace(pool, faults=faults) for faults in (None, faults_of(name, before), faults_of(name, after))
+            bare, *states, last = (
+                replace(pool, faults=faults)
+                for faults in (None, *(faults_of(name, each) for each in befores), faults_of(name, after))
             )
-            both = Both(*states)
+            both = Both(bare, tuple(states), last)
             found += [Turn(both, ordinal) for ordinal in sorted(members) if ordinal < pool.replicas]
     return found

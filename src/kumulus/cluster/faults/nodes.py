@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ async def turn(
     client: Client,
     pools: Mapping[str, Pool],
     nodes: NodeSet,
-    before: list[ActiveFault],
+    befores: Sequence[list[ActiveFault]],
     after: list[ActiveFault],
     *,
     now: str,
@@ -68,7 +68,7 @@ async def turn(
         client: of the cluster.
         pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
         nodes: which ones.
-        before: the faults that they show.
+        befores: the faults that they show; several lists if a node may show those of any of them.
         after: the faults that they should show.
         now: the time, RFC 3339 in UTC.
         stop: when set, nothing new is begun.
@@ -77,7 +77,7 @@ async def turn(
     Raises:
         ApiError, Unreachable: the server could not be asked about leases or pods.
     """
-    turns = turns_of(pools, nodes, before, after)
+    turns = turns_of(pools, nodes, befores, after)
     result, changes = Turned(), Changes(now)
     woken = [each.name for each in turns if _wakes(each)]
     seen = await leases.look(client) if woken else leases.Seen()
@@ -88,15 +88,15 @@ async def turn(
     show = (lambda done: progress(done, len(turns))) if progress else None
     outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
     result.add(outcome)
-    gone = {each.name for each in outcome.done if each.kubelets()[1] == "gone"}
+    gone = {each.name for each in outcome.done if each.becomes == "gone"}
     if gone:
         result.pods = await pods.orphan(client, gone, stop)
-    if silenced := [each.name for each in outcome.done if each.kubelets()[1] == "silent"]:
+    if silenced := [each.name for each in outcome.done if each.becomes == "silent"]:
         result.add(await _silence(client, silenced, stop))
     if woken:
         await pods.resume(client, await pods.on(client, woken))
     if result.created:
-        await wait_until_managed(client, [each.name for each in outcome.done if each.kubelets()[0] == "gone"], stop)
+        await wait_until_managed(client, [each.name for each in outcome.done if each.may_be("gone")], stop)
     return result
 
 
@@ -109,24 +109,23 @@ async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None)
 
 
 def _wakes(each: Turn) -> bool:
-    before, after = each.kubelets()
-    return before == "silent" != after
+    return each.may_be("silent") and each.becomes != "silent"
 
 
 async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, changes: Changes, now: str) -> None:
-    before, after = each.kubelets()
-    if after == "gone":
+    if each.becomes == "gone":
         await objects.remove(client, f"{_NODES}/{each.name}")
         result.removed += 1
         return
-    if before == "silent" != after:
+    if _wakes(each):
         await leases.give_back(client, each.name, seen)
-    if before == "gone" and await _bring_back(client, each, now):
+    if each.may_be("gone") and await _bring_back(client, each, now):
         result.created += 1
         return
     if await _ignoring_404(_apply(client, each.name, changes.of(each))):
         result.changed += 1
-    await slices.change(client, each.pools.before, each.pools.after, each.ordinal)
+    for before in each.pools.befores:
+        await slices.change(client, before, each.pools.after, each.ordinal)
 
 
 async def _bring_back(client: Client, each: Turn, now: str) -> bool:

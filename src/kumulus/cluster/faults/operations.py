@@ -1,13 +1,13 @@
 """Begin, change and end a fault in a live cluster.
 
-The record is written first and deleted last. If the work in between is interrupted, the record says what is wanted, and
-the next operation on the cluster finishes it.
+The record is written first and deleted last. If the work in between is interrupted, the record says what is wanted and
+what nodes may still show (:attr:`Record.former`), and the next operation on the cluster, or on the fault, finishes it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -17,8 +17,10 @@ from kumulus.cluster.faults import interruptions, offerings, records, stages
 from kumulus.cluster.faults.nodes import Turned, turn
 from kumulus.cluster.faults.records import Record, Records
 from kumulus.cluster.ownership import NotOurs
+from kumulus.model.active_faults import ActiveFault
 from kumulus.model.fault_clashes import clashes
 from kumulus.model.identity import NOBODY, Owner
+from kumulus.model.node_effects import NodeEffects
 from kumulus.model.node_sets import NodeSet, union
 from kumulus.model.pools import Pool
 
@@ -80,14 +82,19 @@ async def begin(
         # A reboot in progress does not start again because one more node joins it.
         same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
         record = replace(record, since=before.since if before is not None and same else now, ending=False)
-        record = await interruptions.drawn(client, record, before)
+        record = replace(
+            await interruptions.drawn(client, record, before),
+            former=_shown(before, now) if before else (_absent(record.name),),
+        )
         if record.offers is not None and record.offers.interruption is not None and not record.machines:
             raise Refused(_NOTHING_TO_TAKE)
         await records.write_fault(client, record)
-        turned = await _turn(client, known, pools, before, record, now, stop, progress)
+        turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
         await stages.put(client, record, known.pools)
         await offerings.put(client, record)
         await interruptions.take(client, record)
+        if not turned.problems and not turned.undone:
+            record = await records.begun(client, record)
     return record, turned
 
 
@@ -195,38 +202,53 @@ async def _end(
     await stages.remove(client, record)
     await offerings.put(client, record)
     await interruptions.call_off(client, record)
-    turned = await _turn(client, known, None, record, None, records.now(), stop, progress)
+    shown = _shown(record, now := records.now())
+    turned = await _turn(client, known, None, shown, None, now, stop, progress)
     if not turned.problems and not turned.undone:
         await records.forget_fault(client, name)
     return record, turned
+
+
+def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
+    """The forms of a fault that nodes may show, as it is recorded."""
+    found = [record.active(), *record.former]
+    if record.ending or record.over(now):
+        # Its end may have been cut off.
+        found.append(_absent(record.name))
+    return tuple(each for at, each in enumerate(found) if each not in found[:at])
+
+
+def _absent(name: str) -> ActiveFault:
+    """A fault that is not there."""
+    return ActiveFault(name, NodeEffects(), {})
 
 
 async def _turn(
     client: Client,
     known: Records,
     pools: Mapping[str, Pool] | None,
-    before: Record | None,
-    after: Record | None,
+    befores: Sequence[ActiveFault],
+    after: ActiveFault | None,
     now: str,
     stop: asyncio.Event | None,
     progress: Progress | None,
 ) -> Turned:
-    """Change the nodes of a fault from its old form to its new one; the other faults stay active throughout.
+    """Change the nodes of a fault from the forms that they may show to its new one; the other faults stay active.
 
     If another process has changed the other faults in the meantime, the nodes are changed again.
     """
-    name = (after or before or Record("")).name
+    name = befores[0].name
     others = [fault for fault in known.active(now) if fault.name != name]
-    sets: list[NodeSet] = [each.nodes for each in (before, after) if each is not None]
+    last = [after] if after else []
+    sets: list[NodeSet] = [each.nodes for each in (*befores, *last)]
     nodes, wanted = union(*sets), {**known.pools, **(pools or {})}
-    shown = [*others, *([before.active()] if before else [])]
-    target = [*others, *([after.active()] if after else [])]
+    shown, target = [[*others, each] for each in befores], [*others, *last]
     turned = await turn(client, wanted, nodes, shown, target, now=now, stop=stop, progress=progress)
     fresh = await records.read(client)
     there = [fault for fault in fresh.active(now) if fault.name != name]
     if there != others and not turned.undone:
-        again = [*there, *([after.active()] if after else [])]
-        more = await turn(client, {**wanted, **fresh.pools}, nodes, target, again, now=now, stop=stop)
+        again = [*there, *last]
+        more = await turn(client, {**wanted, **fresh.pools}, nodes, [target], again, now=now, stop=stop)
         turned.problems += more.problems
         turned.undone += more.undone
     return turned

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.ownership import is_ours
-from kumulus.kube import objects
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
@@ -50,6 +51,8 @@ class Record:
         run: the experiment run that began it; empty for none.
         owner: its owner; with an empty identity if that is not known.
         machines: the autoscaler's nodes that it reclaims.
+        former: its earlier forms that nodes may still show, because its beginning is not complete: nodes that it was on
+            before, or one without nodes for a fault that was not there. Empty when every node shows it.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Record:
     owner: Owner = NOBODY
     offers: OfferEffects | None = None
     machines: tuple[str, ...] = ()
+    former: tuple[ActiveFault, ...] = ()
 
     @property
     def count(self) -> int:
@@ -93,6 +97,7 @@ class Record:
             "pods": self.pods.to_plain() if self.pods else None,
             **({"offers": self.offers.to_plain()} if self.offers else {}),
             **({"machines": list(self.machines)} if self.machines else {}),
+            **({"former": [_form_to_plain(each) for each in self.former]} if self.former else {}),
             "since": self.since,
             "until": self.until,
             "declared": self.declared,
@@ -103,8 +108,9 @@ class Record:
 
 def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
     """A record from its plain form, which does not include the owner."""
+    name = str(raw["name"])
     return Record(
-        name=str(raw["name"]),
+        name=name,
         kind=str(raw.get("kind") or ""),
         nodes=from_plain(raw.get("nodes") or {}),
         node=node_effects_from(raw.get("node") or {}),
@@ -117,7 +123,16 @@ def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
         owner=owner,
         offers=offer_effects_from(raw["offers"]) if raw.get("offers") else None,
         machines=tuple(map(str, raw.get("machines") or ())),
+        former=tuple(_form_from(name, each) for each in raw.get("former") or ()),
     )
+
+
+def _form_to_plain(form: ActiveFault) -> dict[str, object]:
+    return {"nodes": to_plain(form.nodes), "node": form.effects.to_plain(), "since": form.since}
+
+
+def _form_from(name: str, raw: Mapping[str, Any]) -> ActiveFault:
+    return ActiveFault(name, node_effects_from(raw["node"]), from_plain(raw["nodes"]), str(raw["since"]))
 
 
 @dataclass(frozen=True)
@@ -186,6 +201,34 @@ async def write_fault(client: Client, record: Record) -> None:
     await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
 
 
+async def begun(client: Client, record: Record) -> Record:
+    """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is then.
+
+    Args:
+        client: of the cluster.
+        record: the fault as it was recorded before its nodes were changed.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{_MAPS}/kumulus-fault-{record.name}"
+    there = await objects.find(client, path)
+    if there is None or (there.get("data") or {}).get("record") != _encoded(record.to_plain()):
+        return record
+    complete = replace(record, former=())
+    body = {
+        "metadata": {"resourceVersion": there["metadata"]["resourceVersion"]},
+        "data": {"record": _encoded(complete.to_plain())},
+    }
+    try:
+        await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+        return record
+    return complete
+
+
 async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
     """Record a stack's pool as it is wanted."""
     await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
@@ -212,7 +255,10 @@ def now() -> str:
 async def _write(
     client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object], owner: Owner
 ) -> None:
-    text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
     metadata = {"name": name, "labels": {**labels, **owner.labels}, "annotations": owner.annotations}
-    body = {"metadata": metadata, "data": {"record": text}}
+    body = {"metadata": metadata, "data": {"record": _encoded(plain)}}
     await objects.merge_or_create(client, f"{_MAPS}/{name}", body, body)
+
+
+def _encoded(plain: Mapping[str, object]) -> str:
+    return json.dumps(plain, separators=(",", ":"), sort_keys=True)

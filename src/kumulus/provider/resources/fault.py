@@ -83,6 +83,8 @@ class Fault(InCluster):
             return None
         if _wanted(holding) != _wanted(record):
             return drifted(inputs, "its record in the cluster was changed")
+        if holding.former:
+            return drifted(inputs, "its beginning was cut off: some nodes may not show it")
         return drifted(inputs, await _drift(client, record, there.pools))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:

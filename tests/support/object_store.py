@@ -1,0 +1,151 @@
+"""An API server in place of a real one that keeps the objects it is sent in memory: for what takes many requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from kumulus.kube import Client, Connection
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.messages import enveloped, message_classes
+from tests.support.apiserver import listening
+
+Object = dict[str, Any]
+NODES, MAPS = "/api/v1/nodes", "/api/v1/namespaces/kube-system/configmaps"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+
+@dataclass
+class Store:
+    """Objects by path, as an API server keeps them.
+
+    Attributes:
+        objects: by path.
+        served: the collections that exist, whether or not there are objects in them.
+        asked: verb and path of each request, in order.
+        refuse: called with verb, path and body before a request is carried out; returns a status to answer instead.
+    """
+
+    address: str = ""
+    objects: dict[str, Object] = field(default_factory=dict)
+    served: set[str] = field(default_factory=lambda: {NODES, MAPS, LEASES, "/api/v1/pods"})
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    refuse: Callable[[str, str, Object], int | None] = lambda _verb, _path, _body: None
+    version: int = 0
+
+    def client(self, patience: float = 0.0) -> Client:
+        return Client(Connection(self.address, "test"), patience=patience)
+
+    def put(self, collection: str, body: Object) -> Object:
+        """Store an object as if it had been posted."""
+        self.version += 1
+        body = json.loads(json.dumps(body))
+        body["metadata"] |= {"uid": f"uid-{self.version}", "resourceVersion": str(self.version)}
+        self.objects[f"{collection}/{body['metadata']['name']}"] = body
+        return body
+
+    def under(self, collection: str, selector: str = "") -> list[Object]:
+        """The objects of a collection that a label selector selects."""
+        return [
+            each
+            for path, each in sorted(self.objects.items())
+            if path.rpartition("/")[0] == collection and _selects(selector, each["metadata"].get("labels") or {})
+        ]
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        verb, path = request.method, request.path
+        body = json.loads(await request.read() or b"{}")
+        self.asked.append((verb, path))
+        if (status := self.refuse(verb, path, body)) is not None:
+            return _status(status)
+        return self._carried_out(request, verb, path.removesuffix("/status"), body)
+
+    def _carried_out(self, request: web.Request, verb: str, path: str, body: Object) -> web.StreamResponse:
+        there = self.objects.get(path)
+        if verb == "GET" and path in self.served:
+            return _listed(self.under(path, request.query.get("labelSelector", "")), request.headers["Accept"])
+        if verb == "POST":
+            if path not in self.served:
+                return _status(404)
+            if f"{path}/{body['metadata']['name']}" in self.objects:
+                return _status(409)
+            return web.json_response(self.put(path, body))
+        if there is None:
+            return _status(404)
+        wanted = body.get("metadata", {}) if verb != "DELETE" else body.get("preconditions") or {}
+        if any(wanted[key] != there["metadata"][key] for key in ("uid", "resourceVersion") if key in wanted):
+            return _status(409)
+        if verb == "DELETE":
+            del self.objects[path]
+        elif verb != "GET":
+            self.version += 1
+            there = body if verb == "PUT" else _merged(there, body)
+            there["metadata"] |= {"uid": self.objects[path]["metadata"]["uid"], "resourceVersion": str(self.version)}
+            self.objects[path] = there
+        return web.json_response(there)
+
+
+@asynccontextmanager
+async def storing() -> AsyncIterator[Store]:
+    """A store that listens."""
+    made = Store()
+    async with listening(made.answer) as made.address:
+        yield made
+
+
+def _status(code: int) -> web.Response:
+    return web.json_response({"kind": "Status", "code": code, "reason": str(code), "message": "no"}, status=code)
+
+
+def _selects(selector: str, labels: Mapping[str, str]) -> bool:
+    for term in filter(None, selector.split(",")):
+        key, unequal, value = term.partition("!=")
+        if unequal:
+            if labels.get(key) == value:
+                return False
+            continue
+        key, equal, value = term.partition("=")
+        if term.startswith("!"):
+            if term[1:] in labels:
+                return False
+        elif key not in labels or (equal and labels[key] != value):
+            return False
+    return True
+
+
+def _merged(there: Object, patch: Object) -> Object:
+    """A merge patch; conditions are merged by their type, as in a strategic one."""
+    found = dict(there)
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, dict):
+            found[key] = _merged(found.get(key) or {}, value)
+        elif key == "conditions":
+            kept = {each["type"]: each for each in found.get(key) or ()}
+            kept |= {each["type"]: each for each in value}
+            found[key] = [each for each in kept.values() if each.get("$patch") != "delete"]
+        else:
+            found[key] = value
+    return found
+
+
+def _listed(items: list[Object], accept: str) -> web.Response:
+    if not accept.startswith(PROTOBUF):
+        return web.json_response({"metadata": {}, "items": items})
+    # Only nodes are listed in protobuf by what is tested here.
+    classes = message_classes()
+    listed = classes["NodeList"]()
+    for each in items:
+        node = listed.items.add()
+        node.metadata.name, node.metadata.uid = each["metadata"]["name"], each["metadata"]["uid"]
+        node.metadata.labels.update(each["metadata"].get("labels") or {})
+        node.metadata.annotations.update(each["metadata"].get("annotations") or {})
+        info = each.get("status", {}).get("nodeInfo", {})
+        node.status.nodeInfo.containerRuntimeVersion = info.get("containerRuntimeVersion", "")
+    return web.Response(body=enveloped("v1", "NodeList", listed.SerializeToString()), content_type=PROTOBUF)
