@@ -57,11 +57,8 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
             began, turned = await operations.begin(client, record)
         except operations.Refused as error:
             raise UserError(str(error)) from None
-        except stages.NoStages:
-            raise UserError(
-                "this cluster cannot have faults of pods: its kwok-controller reads stages from a file\n"
-                "  Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
-            ) from None
+        except stages.NoStages as error:
+            raise UserError(f"{error}\n  {_reading_stages(kubeconfig)}") from None
         if there is not None and not there.ending:
             print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
         print(
@@ -150,6 +147,15 @@ async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
         yield client
 
 
+def _reading_stages(kubeconfig: Path) -> str:
+    """What to do so that a cluster takes faults of pods."""
+    if outlives_by_note(kubeconfig):
+        return (
+            "Install KWOK so that it reads stages from the cluster, or have the stack do it: kwokCharts.install: true"
+        )
+    return "Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
+
+
 def _count(faults: int) -> str:
     if faults < 2:
         return "one active fault" if faults else "no active fault"
@@ -212,6 +218,5 @@ async def _stay(client: Client, name: str, lasts: float) -> None:
 
 
 def _complain(turned: Turned) -> None:
-    if turned.problems or turned.undone:
-        reason = turned.problems[0] if turned.problems else "stopped"
-        raise UserError(f"{turned.undone} nodes remain: {reason}\n  Run the same command again")
+    if left := turned.left():
+        raise UserError(f"{left}\n  Run the same command again")

@@ -207,8 +207,8 @@ def failed(error: Exception) -> str:
 
 
 def _complain(turned: Turned) -> None:
-    if turned.problems or turned.undone:
-        raise Refused(f"{turned.undone} nodes remain: {turned.problems[0] if turned.problems else 'stopped'}")
+    if left := turned.left():
+        raise Refused(left)
 
 
 def _these(nodes: list[str]) -> str:

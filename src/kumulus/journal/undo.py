@@ -81,9 +81,8 @@ async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
             continue
         _, turned = await operations.end(client, name)
         ended += 1
-        if turned.problems or turned.undone:
-            why = turned.problems[0] if turned.problems else "stopped"
-            raise NotPutBack(f"the fault {name} is not over on {turned.undone} nodes: {why}")
+        if left := turned.left():
+            raise NotPutBack(f"the fault {name} is not over: {left}")
     return ended
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.faults import operations, records
+from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.records import Record
-from kumulus.kube import Client
+from kumulus.kube import ApiError, Client
 from kumulus.model.node_effects import node_effects_from
+from kumulus.model.pod_effects import PodEffects
 from kumulus.model.posted import posted_node, record_of
-from tests.support.object_store import NODES, Store, storing
+from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
 
 XID = {"capacity": {GPU: "-1"}, "taints": [{"key": "example.com/xid", "effect": "NoSchedule"}]}
@@ -59,7 +60,7 @@ def refusing(after: int = 0) -> Callable[[str, str, Any], int | None]:
 
 
 def former(store: Store) -> bool:
-    return "former" in store.objects[f"{records._MAPS}/kumulus-fault-xid"]["data"]["record"]
+    return "former" in store.objects[f"{MAPS}/kumulus-fault-xid"]["data"]["record"]
 
 
 async def test_a_beginning_that_was_cut_off_is_finished_by_the_next() -> None:
@@ -155,8 +156,38 @@ async def test_a_fault_that_another_process_ended_while_it_began_is_not_recorded
 
         def end(verb: str, path: str, _: Any) -> None:
             if verb == "PATCH" and path.startswith(NODES):
-                store.objects.pop(f"{records._MAPS}/kumulus-fault-xid", None)
+                store.objects.pop(f"{MAPS}/kumulus-fault-xid", None)
 
         store.refuse = end
         await operations.begin(client, fault(range(2)))
         assert not (await records.read(client)).faults
+
+
+async def test_a_fault_of_pods_is_not_recorded_where_stages_are_not_served() -> None:
+    async with storing() as store, store.client() as client:
+        await filled(store, client)
+        with pytest.raises(stages.NoStages, match="takes no faults of pods"):
+            await operations.begin(client, Record("flaky", pods=PodEffects("fail")))
+        assert not (await records.read(client)).faults
+
+
+@pytest.mark.parametrize("effects", [{"kubelet": "silent"}, XID])
+async def test_a_server_that_is_gone_once_the_fault_is_recorded_is_a_problem_of_the_fault(
+    effects: dict[str, Any],
+) -> None:
+    async with storing() as store, store.client() as client:
+        await filled(store, client)
+        store.refuse = lambda _verb, _path, _body: 503 if f"{MAPS}/kumulus-fault-xid" in store.objects else None
+        record, turned = await operations.begin(client, fault(range(4), **effects))
+        assert turned.left().startswith("4 nodes left to do: ")
+        store.refuse = lambda *_: None
+        assert (await records.read(client)).faults == {"xid": record}
+
+
+async def test_a_record_that_is_refused_is_an_error_and_leaves_nothing() -> None:
+    async with storing() as store, store.client() as client:
+        await filled(store, client)
+        store.refuse = lambda verb, path, _: 403 if verb != "GET" and path.startswith(MAPS) else None
+        with pytest.raises(ApiError, match="403"):
+            await operations.begin(client, fault(range(4)))
+        assert shown(store) == []

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import PartialFailure
+from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.faults import records
 from kumulus.model.posted import posted_node, record_of
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.fault import Fault
-from tests.support.object_store import NODES, Store, storing
+from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.support.said import Said
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
 
@@ -88,3 +88,31 @@ async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place:
     assert await place.looked(inputs) == ""
     gpus = [node["status"]["allocatable"][GPU] for node in place.store.under(NODES)]
     assert sorted(gpus) == ["7"] * 4 + ["8"] * 8
+
+
+async def test_a_fault_of_pods_that_cannot_begin_is_on_record_nowhere_and_the_remedy_is_one_of_its_cluster(
+    place: Place,
+) -> None:
+    inputs = place.inputs(nodes={}, node={}, pods={"action": "fail", "labels": {"app": "x"}})
+    for outlives, remedy in ((False, "a stack file that declares such a fault"), (True, "kwokCharts.install: true")):
+        with pytest.raises(ProviderError, match=f"fault xid: this cluster takes no faults of pods, .*{remedy}"):
+            await place.resource.create(operation(), {**inputs, "clusterOutlivesStack": outlives})
+    assert not any("kumulus-fault" in path for path in place.store.objects)
+
+
+async def test_a_server_that_is_gone_once_a_fault_is_recorded_leaves_it_in_the_state(place: Place) -> None:
+    record = f"{MAPS}/kumulus-fault-xid"
+    place.store.refuse = lambda _verb, _path, _body: 403 if record in place.store.objects else None
+    with pytest.raises(PartialFailure) as caught:
+        await place.resource.create(operation(), place.inputs(node={"kubelet": "silent"}))
+    assert (caught.value.resource_id, caught.value.outputs["name"]) == ("dev/xid", "xid")
+    assert record in place.store.objects
+    place.store.refuse = lambda *_: None
+    await place.resource.delete(operation(), "dev/xid", caught.value.outputs)
+    assert record not in place.store.objects
+
+
+async def test_a_cluster_that_does_not_answer_at_first_leaves_nothing_to_record(place: Place) -> None:
+    place.store.refuse = lambda _verb, path, _body: 403 if path.startswith(MAPS) else None
+    with pytest.raises(ProviderError, match="403"):
+        await place.resource.create(operation(), place.inputs())

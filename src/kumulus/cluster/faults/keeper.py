@@ -38,7 +38,7 @@ async def _end(kubeconfig: Path, name: str, until: str) -> int:
         if there is None or there.until != until:
             return 0
         _, turned = await operations.end(client, name)
-        return 1 if turned.problems or turned.undone else 0
+        return 1 if turned.left() else 0
 
 
 if __name__ == "__main__":

@@ -45,6 +45,13 @@ class Turned:
     problems: list[str] = field(default_factory=list)
     undone: int = 0
 
+    def left(self) -> str:
+        """What is left to do, and why, in words; empty when nothing is."""
+        if not self.problems and not self.undone:
+            return ""
+        reason = self.problems[0] if self.problems else "stopped on request"
+        return f"{self.undone:,} nodes left to do: {reason}" if self.undone else f"not all is done: {reason}"
+
     def add(self, outcome: Outcome[Any]) -> None:
         """Add what a bulk operation failed at and what it left undone."""
         self.problems += sorted({str(error) for _, error in outcome.failed})

@@ -17,6 +17,7 @@ from kumulus.cluster.faults import interruptions, offerings, records, stages
 from kumulus.cluster.faults.nodes import Turned, turn
 from kumulus.cluster.faults.records import Record, Records
 from kumulus.cluster.ownership import NotOurs
+from kumulus.kube import ApiError, Unreachable
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.fault_clashes import clashes
 from kumulus.model.identity import NOBODY, Owner
@@ -60,15 +61,18 @@ async def begin(
             fault is not in the state.
 
     Returns:
-        The fault as it is recorded now, and what was done.
+        The fault as it is recorded now, and what was done; what the server refused from then on is among its problems.
 
     Raises:
         Refused: another stack has a fault of that name; another fault on the same node decides something
             differently; or a pool is not known.
-        ApiError, Unreachable: the server refused, or gave no answer.
+        NoStages: it is a fault of pods, and the cluster takes no stages.
+        ApiError, Unreachable: the server refused, or gave no answer, before the fault was recorded.
     """
     async with _in_turn(client):
         known = await records.read(client)
+        if record.pods is not None:
+            await stages.require(client)
         await refuse_anothers(client, record, known, recorded)
         known = await _settled(client, known, stop, record.owner)
         now = records.now()
@@ -88,13 +92,21 @@ async def begin(
         )
         if record.offers is not None and record.offers.interruption is not None and not record.machines:
             raise Refused(_NOTHING_TO_TAKE)
-        await records.write_fault(client, record)
-        turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
-        await stages.put(client, record, known.pools)
-        await offerings.put(client, record)
-        await interruptions.take(client, record)
-        if not turned.problems and not turned.undone:
-            record = await records.begun(client, record)
+        turned, recorded_now = Turned(undone=record.count), False
+        try:
+            await records.write_fault(client, record)
+            recorded_now = True
+            turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
+            await stages.put(client, record, known.pools)
+            await offerings.put(client, record)
+            await interruptions.take(client, record)
+            if not turned.left():
+                record = await records.begun(client, record)
+        except (ApiError, Unreachable) as error:
+            # Of a server error or no answer it is not known whether the record was written.
+            if not recorded_now and isinstance(error, ApiError) and error.status < 500:
+                raise
+            turned.problems.append(str(error))
     return record, turned
 
 
@@ -204,7 +216,7 @@ async def _end(
     await interruptions.call_off(client, record)
     shown = _shown(record, now := records.now())
     turned = await _turn(client, known, None, shown, None, now, stop, progress)
-    if not turned.problems and not turned.undone:
+    if not turned.left():
         await records.forget_fault(client, name)
     return record, turned
 

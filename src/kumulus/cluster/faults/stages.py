@@ -20,12 +20,29 @@ if TYPE_CHECKING:
 class NoStages(Exception):
     """The cluster's kwok-controller reads its stages from a file and takes none from the cluster."""
 
+    def __init__(self) -> None:
+        super().__init__("this cluster takes no faults of pods, as its kwok-controller reads no stages from it")
+
+
+async def require(client: Client) -> None:
+    """Check that the cluster takes stages, before a fault that needs them is recorded.
+
+    Raises:
+        NoStages: it does not.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    try:
+        await client.get(STAGES, {"limit": "1"})
+    except ApiError as error:
+        if error.status == 404:
+            raise NoStages from None
+        raise
+
 
 async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None:
     """Make a fault's stages match it; a fault of nodes alone has none.
 
     Raises:
-        NoStages: the cluster does not take stages.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     if record.pods is None:
@@ -34,15 +51,10 @@ async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None
     wanted = {each["metadata"]["name"]: each for each in pod_stages(record.name, record.pods, nodes, record.since)}
     for stage in wanted.values():
         stage["metadata"]["labels"] |= record.owner.labels
-    try:
-        for name in await _names(client, record.name) - set(wanted):
-            await objects.remove(client, f"{STAGES}/{name}")
-        for stage in wanted.values():
-            await objects.replace(client, STAGES, stage)
-    except ApiError as error:
-        if error.status == 404:
-            raise NoStages from None
-        raise
+    for name in await _names(client, record.name) - set(wanted):
+        await objects.remove(client, f"{STAGES}/{name}")
+    for stage in wanted.values():
+        await objects.replace(client, STAGES, stage)
     await _wake(client, record)
 
 

@@ -172,11 +172,9 @@ class Timeline:
             began, _ = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
         except operations.Refused as error:
             raise LabError(str(error)) from None
-        except stages.NoStages:
+        except stages.NoStages as error:
             remedy = "declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
-            raise LabError(
-                f"the timeline's fault {record.name}: this cluster takes no faults of pods; {remedy}"
-            ) from None
+            raise LabError(f"the timeline's fault {record.name}: {error}; {remedy}") from None
         return began
 
     async def _end(self, name: str) -> None:

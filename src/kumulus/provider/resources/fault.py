@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.faults import interruptions, leases, operations, pods, records, stages
-from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record, record_from
 from kumulus.kube import objects
 from kumulus.model.fault_consequences import described, taken
@@ -26,6 +25,7 @@ from kumulus.provider.resources.in_cluster import (
     WORK_PATIENCE,
     InCluster,
     drifted,
+    outlives_stack,
     recorded_owner,
     with_remedy,
 )
@@ -94,8 +94,8 @@ class Fault(InCluster):
         with self.cleared_way(outputs, _recorded_size(outputs)):
             owner = self.owner(op, outputs)
             _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op), owner=owner)
-        if turned.problems or turned.undone:
-            raise ProviderError(f"fault {name}: {_undone(turned)}")
+        if left := turned.left():
+            raise ProviderError(f"fault {name}: {left}")
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`."""
@@ -109,13 +109,11 @@ class Fault(InCluster):
                     )
         except operations.Refused as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
-        except stages.NoStages:
-            raise ProviderError(
-                f"fault {record.name}: this cluster takes no faults of pods; its option stageObjects has to be true"
-            ) from None
-        if turned.problems or turned.undone:
-            outputs = {**inputs, "drift": _undone(turned)}
-            raise PartialFailure(f"fault {record.name}: {_undone(turned)}", resource_id, outputs, turned.problems[1:])
+        except stages.NoStages as error:
+            raise ProviderError(f"fault {record.name}: {error}; {_reading_stages(inputs)}") from None
+        if left := turned.left():
+            outputs = {**inputs, "drift": left}
+            raise PartialFailure(f"fault {record.name}: {left}", resource_id, outputs, turned.problems[1:])
         return inputs
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
@@ -157,6 +155,13 @@ async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> s
     return ""
 
 
+def _reading_stages(inputs: Properties) -> str:
+    """What to do so that a cluster takes faults of pods."""
+    if outlives_stack(inputs):
+        return "install KWOK so that it reads them, or have the stack do it (kwokCharts.install: true)"
+    return "a stack file that declares such a fault makes it read them (a program: stageObjects: true of its Cluster)"
+
+
 def _record(properties: Properties) -> Record:
     return record_from({**{key: properties.get(key) for key in _FAULT_KEYS}, "declared": True})
 
@@ -179,8 +184,3 @@ def _meter(op: Operation) -> operations.Progress:
             op.report.status(f"nodes {done:,}/{total:,}", last=done == total)
 
     return show
-
-
-def _undone(turned: Turned) -> str:
-    reason = turned.problems[0] if turned.problems else "stopped on request"
-    return f"{turned.undone:,} nodes left to do: {reason}"
