@@ -103,6 +103,19 @@ async def observe_slices(
     return found
 
 
+async def require_served(client: Client) -> None:
+    """Check that the cluster has ResourceSlices, before a pool that publishes some is recorded.
+
+    Raises:
+        NotServed: the cluster is too old, or has the API switched off.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    try:
+        await client.get(SLICES, {"limit": "1"})
+    except ApiError as error:
+        raise _explained(error) from None
+
+
 async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str) -> None:
     """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted.
 

@@ -17,7 +17,7 @@ from kumulus.cluster.pools.observe import Observation, observe
 from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
 from kumulus.cluster.pools.removal import remove_nodes, remove_slices
 from kumulus.cluster.pools.result import Result, explain
-from kumulus.cluster.pools.slices import NotServed
+from kumulus.cluster.pools.slices import NotServed, require_served
 from kumulus.cluster.pools.through_storage import StorageOf, find_storage
 from kumulus.cluster.pools.turns import Turns
 from kumulus.kube import ApiError, Unreachable
@@ -158,6 +158,8 @@ class NodePool(InCluster):
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
+                if pool.devices is not None:
+                    await require_served(client)
                 look = partial(observe, client, formerly=formerly(op, old_outputs), recorded=recorded_as)
                 record = partial(recorded, client, pool, self.owner(op, inputs))
                 relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
