@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.snapshots.families import WORKLOADS
 from kumulus.kube import ApiError, objects
+from kumulus.kube.discovery import Resource, namespaced
 from kumulus.model.identity import STACK_ID
 
 if TYPE_CHECKING:
@@ -27,31 +28,7 @@ _MADE_BY_CONTROLLERS = frozenset(
     {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), ("Service", "kubernetes")}
 )
 _TOKENS, _RELEASE = "kubernetes.io/service-account-token", "helm.sh/release.v1"
-_VERBS = {"list", "create", "delete"}
 _DROPPED = ("managedFields", "resourceVersion", "generation", "selfLink")
-
-
-@dataclass(frozen=True)
-class Resource:
-    """A kind of object in namespaces.
-
-    Args:
-        api_version: as in `apiVersion`.
-        kind: its name.
-        plural: as in a path.
-    """
-
-    api_version: str
-    kind: str
-    plural: str
-
-    @property
-    def _root(self) -> str:
-        return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-
-    def collection(self, namespace: str = "") -> str:
-        """The path of all of them, or of those in a namespace."""
-        return f"{self._root}/namespaces/{namespace}/{self.plural}" if namespace else f"{self._root}/{self.plural}"
 
 
 @dataclass(frozen=True)
@@ -89,7 +66,9 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
         space = spaces[name]
         if name != "default" and not _of_a_stack(space):
             found[f"{_NAMESPACES}/{name}"] = kept("v1", "Namespace", space)
-    for resource in await resources(client):
+    for resource in await namespaced(client):
+        if resource.kind in _OTHERS:
+            continue
         try:
             listed = [each async for each in _listed(client, resource, within if chosen else ())]
         except ApiError as error:
@@ -111,21 +90,6 @@ async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str
         found = [(name, await objects.find(client, f"{_NAMESPACES}/{name}")) for name in chosen]
         return {name: each for name, each in found if each is not None}
     return {each["metadata"]["name"]: each async for page in client.pages(_NAMESPACES) for each in page}
-
-
-async def resources(client: Client) -> list[Resource]:
-    """The namespaced kinds that can be listed, created and deleted, each in the version that the cluster prefers."""
-    roots = ["/api/v1"]
-    groups = (await client.get("/apis"))["groups"]
-    roots += [f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups]
-    found: dict[tuple[str, str], Resource] = {}
-    for root in roots:
-        for each in (await client.get(root))["resources"]:
-            if each["namespaced"] and "/" not in each["name"] and set(each["verbs"]) >= _VERBS:
-                version = root.removeprefix("/apis/").removeprefix("/api/")
-                if each["kind"] not in _OTHERS:
-                    found.setdefault((version, each["kind"]), Resource(version, each["kind"], each["name"]))
-    return list(found.values())
 
 
 def kept(api_version: str, kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
