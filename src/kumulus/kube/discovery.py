@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kumulus.kube.objects import find
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
 _VERBS = {"list", "create", "delete"}
+# metrics.k8s.io, custom.metrics.k8s.io …: nobody creates objects of these groups, and their server is often down.
+_MEASUREMENTS = "metrics.k8s.io"
 
 
 @dataclass(frozen=True)
@@ -26,27 +31,39 @@ class Resource:
     plural: str
 
     @property
-    def _root(self) -> str:
-        return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+    def group(self) -> str:
+        """Its API group; empty for the core's."""
+        return self.api_version.rpartition("/")[0]
 
     def collection(self, namespace: str = "") -> str:
         """The path of all of them, or of those in a namespace."""
-        return f"{self._root}/namespaces/{namespace}/{self.plural}" if namespace else f"{self._root}/{self.plural}"
+        root = _root(self.api_version)
+        return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
 
 
 async def namespaced(client: Client) -> list[Resource]:
-    """The namespaced kinds that can be listed, created and deleted, each in the version that the cluster prefers.
+    """The namespaced kinds that can be listed, created and deleted, each in one version.
+
+    That is the version that the cluster prefers, or for a kind that this one does not have, another of its group.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    roots = ["/api/v1"]
-    groups = (await client.get("/apis"))["groups"]
-    roots += [f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups]
+    versions = ["v1"]
+    for group in (await client.get("/apis"))["groups"]:
+        if not group["name"].endswith(_MEASUREMENTS):
+            listed = [group["preferredVersion"], *group["versions"]]
+            versions += dict.fromkeys(each["groupVersion"] for each in listed)
+    # A group is still listed for a moment after its last kind is removed.
+    answers = await asyncio.gather(*(find(client, _root(version)) for version in versions))
     found: dict[tuple[str, str], Resource] = {}
-    for root in roots:
-        for each in (await client.get(root))["resources"]:
+    for version, answer in zip(versions, answers, strict=True):
+        for each in answer["resources"] if answer else ():
             if each["namespaced"] and "/" not in each["name"] and set(each["verbs"]) >= _VERBS:
-                version = root.removeprefix("/apis/").removeprefix("/api/")
-                found.setdefault((version, each["kind"]), Resource(version, each["kind"], each["name"]))
+                resource = Resource(version, each["kind"], each["name"])
+                found.setdefault((resource.group, resource.plural), resource)
     return list(found.values())
+
+
+def _root(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
