@@ -27,6 +27,7 @@ pytestmark = pytest.mark.e2e
 CRDS, RELEASE = "kumulus:index:ChartCrds", "kubernetes:helm.sh/v3:Release"
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.kumulus.test"
 WIDGETS = "/apis/kumulus.test/v1/namespaces/default/widgets"
+THEIRS = "/apis/kumulus.test/v1/namespaces/in-private/widgets"
 SECRET = "hunter2 and more of it"
 
 
@@ -198,7 +199,8 @@ def test_what_an_orphaned_plugin_installed_is_taken_over_by_the_next_update(stac
 def test_what_a_killed_update_left_is_repaired_or_removed_by_the_next(stack: Stack) -> None:
     """Killed with its plugins, as when the machine goes down.
 
-    And add-ons that are removed take their CRDs along, unless there are objects of them, and their namespaces.
+    And add-ons that are removed take their CRDs along, unless there are objects of them, and their namespaces,
+    unless there is something of others' in them.
     """
     for name in ("killed", "gone"):
         stack.chart(name, charts.hook(600))
@@ -209,6 +211,10 @@ def test_what_a_killed_update_left_is_repaired_or_removed_by_the_next(stack: Sta
     stack.chart("killed", charts.hook(0))
     del stack.addons["gone"]
     del stack.addons["widgets"]
+    # Somebody has put an object of their own into an add-on's namespace.
+    widget = {"apiVersion": "kumulus.test/v1", "kind": "Widget", "metadata": {"name": "theirs"}}
+    stack.project.api().request("POST", THEIRS, widget)
+    del stack.addons["private"]
     stack.write()
     foreseen = "".join(stack.project.foresee().messages.values())
     assert "release in-killed/killed: revision 1 was left pending-install" in foreseen
@@ -219,7 +225,9 @@ def test_what_a_killed_update_left_is_repaired_or_removed_by_the_next(stack: Sta
     assert stack.statuses("gone") == []
     # Helm leaves namespaces behind.
     left = {each["name"] for each in stack.project.api().metadata("/api/v1/namespaces") if not _going(each)}
-    assert "in-first" in left
+    assert left >= {"in-first", "in-private"}
+    assert "the namespace in-private is kept: widgets.kumulus.test theirs is in it" in told
+    assert stack.project.api().get(f"{THEIRS}/theirs")
     assert not left & {"in-gone", "in-widgets"}
     assert "the CRD widgets.kumulus.test is kept: there are objects of it" in told
     assert stack.project.api().get(f"{WIDGETS}/w")

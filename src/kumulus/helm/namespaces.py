@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.ownership import is_ours
 from kumulus.kube import ApiError
+from kumulus.kube.discovery import Resource, namespaced
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import find, remove
 from kumulus.model.identity import Owner
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 _GOING_PATIENCE = 60.0
 MADE_FOR = "kumulus.io/made-for"
 _NAMESPACES = "/api/v1/namespaces"
-# What somebody may have put there; anything else belongs to one of these, or does not matter.
-_CORE = ("configmaps", "secrets", "services", "pods", "persistentvolumeclaims")
-_GROUPS = {"apps/v1": ("deployments", "statefulsets", "daemonsets"), "batch/v1": ("jobs", "cronjobs")}
-_EVERYWHERE = ("kube-root-ca.crt",)
+# What controllers make beside other objects, or keep for themselves; those objects are asked about.
+_BESIDE_OTHERS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
+# Every namespace has these; the last one on GKE.
+_EVERYWHERE = frozenset(
+    {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), ("ResourceQuota", "gke-resource-quotas")}
+)
 
 
 async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recorded: bool = False) -> None:
@@ -69,7 +72,8 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
         owner: the stack; a namespace that another stack has labelled is left to that one.
 
     Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
+        ApiError, Unreachable: the server refused, or gave no answer; the namespace stays, too, if it refuses to list
+            some kind of object, of which there may be some.
     """
     namespace = await find(client, f"{_NAMESPACES}/{name}")
     if namespace is None or _made_for(namespace) != cluster:
@@ -80,7 +84,8 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
     left = await _left(client, name)
     if left:
         return f"the namespace {name} is kept: {left} is in it"
-    await remove(client, f"{_NAMESPACES}/{name}")
+    # Delete only this one, not a later one of the same name.
+    await remove(client, f"{_NAMESPACES}/{name}", {"preconditions": {"uid": namespace["metadata"]["uid"]}})
     return ""
 
 
@@ -90,13 +95,29 @@ def _made_for(namespace: Mapping[str, Any]) -> Any:
 
 async def _left(client: Client, name: str) -> str:
     """The kind and name of an object in a namespace that neither every namespace has nor another object owns."""
-    collections = [f"/api/v1/namespaces/{name}/{kind}" for kind in _CORE]
-    collections += [f"/apis/{group}/namespaces/{name}/{kind}" for group, kinds in _GROUPS.items() for kind in kinds]
-    for collection in collections:
-        async for page in client.pages(collection, accept=METADATA_ONLY):
+    kinds = [each for each in await namespaced(client) if each.kind not in _BESIDE_OTHERS]
+    answers = await asyncio.gather(*(_first(client, kind, name) for kind in kinds), return_exceptions=True)
+    if found := next((each for each in answers if isinstance(each, str) and each), ""):
+        return found
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return ""
+
+
+async def _first(client: Client, kind: Resource, namespace: str) -> str:
+    """The kind and name, as kubectl takes them, of the first object of a kind that counts."""
+    try:
+        async for page in client.pages(kind.collection(namespace), accept=METADATA_ONLY):
             for item in page:
-                if _counts(item["metadata"]):
-                    return f"{collection.rpartition('/')[2]} {item['metadata']['name']}"
+                if _counts(kind.kind, item["metadata"]):
+                    # The kinds of groups with a dot may have the names of others: jobs.batch.volcano.sh.
+                    plural = f"{kind.plural}.{kind.group}" if "." in kind.group else kind.plural
+                    return f"{plural} {item['metadata']['name']}"
+    except ApiError as error:
+        # The kind has gone in the meantime, with the release perhaps.
+        if error.status != 404:
+            raise
     return ""
 
 
@@ -104,8 +125,9 @@ def _going(namespace: Mapping[str, Any] | None) -> bool:
     return namespace is not None and "deletionTimestamp" in namespace["metadata"]
 
 
-def _counts(metadata: Mapping[str, Any]) -> bool:
-    if metadata["name"] in _EVERYWHERE or metadata.get("ownerReferences") or metadata.get("deletionTimestamp"):
+def _counts(kind: str, metadata: Mapping[str, Any]) -> bool:
+    """Whether an object keeps its namespace. One with an owner does not: its owner is asked about itself."""
+    if (kind, metadata["name"]) in _EVERYWHERE or metadata.get("ownerReferences") or metadata.get("deletionTimestamp"):
         return False
     # Objects that Helm's hooks create outlive their release.
     return "helm.sh/hook" not in (metadata.get("annotations") or {})

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from kumulus.helm import charts, history, namespaces
+from kumulus.helm import charts, history
 from kumulus.helm.charts import Source
 from kumulus.helm.crds import MADE_BY, Maker, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
-from kumulus.helm.namespaces import MADE_FOR
-from kumulus.kube import ApiError
 from kumulus.model.identity import Owner
 
 CRDS = """\
@@ -208,64 +205,3 @@ async def test_a_crd_of_another_checkout_stays_though_its_names_are_ours(
     cluster: Any = Cluster(OURS, [OURS], 0, marked)
     assert await take_away(cluster, "ones.e.com", MAKER) == ""
     assert cluster.done == done
-
-
-# --- namespaces ------------------------------------------------------------------------------------------------------
-
-
-class Namespaces:
-    """A client of a cluster with one namespace, perhaps, and objects in it by their collection."""
-
-    def __init__(self, made_for: str | None, marked: str = "", **objects: list[dict[str, Any]]) -> None:
-        self.made_for, self.objects, self.marked = made_for, objects, marked
-        self.done: list[str] = []
-
-    async def get(self, path: str, *_: object) -> dict[str, Any]:
-        if self.made_for is None:
-            raise ApiError(404, "NotFound", "", "GET", path)
-        labels = {"kumulus.io/stack-id": self.marked} if self.marked else {}
-        return {"metadata": {"annotations": {MADE_FOR: self.made_for}, "labels": labels}}
-
-    async def create(self, path: str, body: dict[str, Any]) -> None:
-        self.done.append(f"made for {body['metadata']['annotations'][MADE_FOR]}")
-
-    async def delete(self, path: str, *_: object) -> None:
-        self.done.append("removed")
-
-    async def pages(self, path: str, **_: object) -> AsyncIterator[list[dict[str, Any]]]:
-        yield [{"metadata": each} for each in self.objects.get(path.rpartition("/")[2], [])]
-
-
-async def test_a_namespace_is_made_once() -> None:
-    missing, there = Namespaces(None), Namespaces("")
-    for client in (missing, there):
-        await namespaces.ensure(cast(Any, client), "queue", "dev", MINE)
-    assert (missing.done, there.done) == (["made for dev"], [])
-
-
-@pytest.mark.parametrize(
-    ("made_for", "objects", "says", "done"),
-    [
-        ("dev", {}, "", ["removed"]),
-        ("", {}, "", []),
-        ("other", {}, "", []),
-        (None, {}, "", []),
-        ("dev", {"configmaps": [{"name": "kube-root-ca.crt"}]}, "", ["removed"]),
-        ("dev", {"pods": [{"name": "p", "ownerReferences": [{}]}]}, "", ["removed"]),
-        ("dev", {"jobs": [{"name": "h", "annotations": {"helm.sh/hook": "post-install"}}]}, "", ["removed"]),
-        ("dev", {"secrets": [{"name": "sh.helm.release.v1.b.v1"}]}, "secrets sh.helm.release.v1.b.v1 is in it", []),
-        ("dev", {"deployments": [{"name": "mine"}]}, "deployments mine is in it", []),
-    ],
-)
-async def test_a_namespace_goes_when_nothing_is_left_in_it(
-    made_for: str | None, objects: dict[str, list[dict[str, Any]]], says: str, done: list[str]
-) -> None:
-    client = Namespaces(made_for, **objects)
-    assert says in await namespaces.take_away(cast(Any, client), "queue", "dev", MINE)
-    assert client.done == done
-
-
-async def test_a_namespace_that_another_stack_of_the_same_names_made_is_left_to_it() -> None:
-    client = Namespaces("dev", marked="2" * 32)
-    assert await namespaces.take_away(cast(Any, client), "queue", "dev", MINE) == ""
-    assert client.done == []
