@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -138,6 +139,34 @@ async def test_ours_are_made_upgraded_and_removed_and_another_stacks_are_not(bar
     await resource.delete(operation(said), "id", outputs)
     assert any("uses it too" in each for each in said.messages)
     assert there(bare).keys() == before.keys()
+
+
+@pytest.mark.parametrize("order", [("queue", "other"), ("other", "queue")])
+@pytest.mark.parametrize("identities", [{}, {"queue": "1" * 32, "other": "2" * 32}])
+async def test_those_that_two_add_ons_use_go_with_the_last_of_them(
+    bare: Plane, resource: ChartCrds, order: tuple[str, str], identities: dict[str, str]
+) -> None:
+    """Of one stack, or of two; the one called `queue` makes them."""
+    made = {}
+    for addon in ("queue", "other"):
+        inputs = {**asked(bare, resource, "size", addon=addon), "stackId": identities.get(addon, "1" * 32)}
+        _, made[addon] = await resource.create(operation(), inputs)
+    await resource.delete(operation(), "id", made[order[0]])
+    assert there(bare).keys() == set(NAMES)
+    for found in there(bare).values():
+        managers = {each["manager"] for each in found["metadata"]["managedFields"] if each["operation"] == "Apply"}
+        assert managers == {f"kumulus-crds-test-{order[1]}"}
+    await resource.delete(operation(), "id", made[order[1]])
+    until_gone(bare.api, NAMES)
+
+
+async def test_those_of_two_add_ons_that_go_at_once_go_too(bare: Plane, resource: ChartCrds) -> None:
+    made = []
+    for addon in ("queue", "other"):
+        _, outputs = await resource.create(operation(), asked(bare, resource, "size", addon=addon))
+        made.append(outputs)
+    await asyncio.gather(*(resource.delete(operation(), "id", outputs) for outputs in made))
+    until_gone(bare.api, NAMES)
 
 
 async def test_one_that_a_killed_run_had_just_made_is_ours(bare: Plane, resource: ChartCrds) -> None:

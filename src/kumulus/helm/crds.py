@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.kube.objects import find, is_established, remove
+from kumulus.kube.objects import find, is_established, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
@@ -149,23 +149,54 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
 async def take_away(client: Client, name: str, maker: Maker) -> str:
     """Remove a CRD if only the add-on uses it; returns why it was kept, or an empty text.
 
+    The add-on's field manager leaves a CRD that stays, so that the last add-on that applies it can remove it.
+
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    path, owner = f"{_CRDS}/{name}", maker.name
+    path, kept = f"{_CRDS}/{name}", ""
+
+    async def attempt() -> bool:
+        nonlocal kept
+        kept = await _removed_or_given_up(client, path, maker)
+        return True
+
+    # Another add-on that uses it may go at the same time, and then has to be seen gone.
+    await persist(attempt, path, f"the CRD {name}")
+    return kept
+
+
+async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
+    name, owner = path.rpartition("/")[2], maker.name
     crd = await find(client, path)
-    if crd is None or maker.is_anothers(crd) or (crd["metadata"].get("annotations") or {}).get(MADE_BY) != owner:
+    if crd is None:
+        return ""
+    if (crd["metadata"].get("annotations") or {}).get(MADE_BY) != owner:
+        if owner in _appliers(crd):
+            await _give_up(client, path, crd, owner)
+        return ""
+    if maker.is_anothers(crd):
+        # Another checkout's add-on of the same name, whose field manager has the same name as ours.
         return ""
     others = [other for other in _appliers(crd) if other != owner]
     if others:
         # That add-on's stack is not known here; its next update marks the CRD.
-        change = {"metadata": {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}}}
-        await client.write("PATCH", path, change, content_type=MERGE_PATCH)
+        await _give_up(client, path, crd, owner, {"annotations": {MADE_BY: others[0]}, "labels": {STACK_ID: None}})
         return f"{name} is kept: {others[0].removeprefix(_MANAGERS)} uses it too"
     if await _has_objects(client, crd):
         return f"{name} is kept: there are objects of it; kubectl delete crd {name} removes both"
     await remove(client, path)
     return ""
+
+
+async def _give_up(
+    client: Client, path: str, crd: Mapping[str, Any], owner: str, marks: Mapping[str, Any] | None = None
+) -> None:
+    """Take an add-on's field manager from a CRD, and change marks on it, unless others have changed it."""
+    applied = {"manager": owner, "operation": "Apply"}
+    fields = [each for each in crd["metadata"]["managedFields"] if not applied.items() <= each.items()]
+    metadata = {**(marks or {}), "resourceVersion": crd["metadata"]["resourceVersion"], "managedFields": fields}
+    await client.write("PATCH", path, {"metadata": metadata}, content_type=MERGE_PATCH)
 
 
 def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:

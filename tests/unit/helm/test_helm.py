@@ -11,6 +11,7 @@ from kumulus.helm import charts, history
 from kumulus.helm.charts import Source
 from kumulus.helm.crds import MADE_BY, Maker, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
+from kumulus.kube import ApiError
 from kumulus.model.identity import Owner
 
 CRDS = """\
@@ -157,7 +158,8 @@ class Cluster:
         self.metadata = {
             "annotations": {MADE_BY: made_by} if made_by else {},
             "labels": {"kumulus.io/stack-id": marked} if marked else {},
-            "managedFields": fields,
+            "managedFields": [*fields, {"manager": "kumulus", "operation": "Update"}],
+            "resourceVersion": "1",
         }
         self.objects = objects
         self.done: list[tuple[str, str]] = []
@@ -174,7 +176,14 @@ class Cluster:
         self.done.append(("DELETE", path.rpartition("/")[2]))
 
     async def write(self, verb: str, path: str, body: dict[str, Any], **_: object) -> None:
-        self.done.append((verb, body["metadata"]["annotations"][MADE_BY]))
+        change = body["metadata"]
+        if change["resourceVersion"] != self.metadata["resourceVersion"]:
+            raise ApiError(409, "Conflict", "", verb, path)
+        self.metadata["managedFields"] = change["managedFields"]
+        self.done.append((verb, (change.get("annotations") or {}).get(MADE_BY, "")))
+
+    def managers(self) -> list[str]:
+        return [each["manager"] for each in self.metadata["managedFields"]]
 
 
 @pytest.mark.parametrize(
@@ -183,9 +192,11 @@ class Cluster:
         (OURS, [OURS], 0, "", [("DELETE", "ones.e.com")]),
         (OURS, [OURS, "helm", "kubectl"], 0, "", [("DELETE", "ones.e.com")]),
         (OURS, [OURS], 1, "ones.e.com is kept: there are objects of it; kubectl delete crd", []),
-        # It was there before, or another add-on made it.
-        ("", [OURS], 0, "", []),
-        (OTHERS, [OURS, OTHERS], 0, "", []),
+        # It was there before, or another add-on made it, which is to find nobody else that applies it.
+        ("", [OTHERS], 0, "", []),
+        ("", [OURS], 0, "", [("PATCH", "")]),
+        (OTHERS, [OURS, OTHERS], 0, "", [("PATCH", "")]),
+        (OTHERS, [OTHERS], 0, "", []),
         # The last one that applies it is to remove it.
         (OURS, [OURS, OTHERS], 0, "ones.e.com is kept: dev-b uses it too", [("PATCH", OTHERS)]),
     ],
@@ -196,6 +207,31 @@ async def test_a_crd_goes_only_if_it_is_the_add_ons_alone(
     cluster: Any = Cluster(made_by, appliers, objects)
     assert (await take_away(cluster, "ones.e.com", MAKER)).startswith(says)
     assert cluster.done == done
+    if ("DELETE", "ones.e.com") not in done and not objects:
+        assert cluster.managers() == [*(name for name in appliers if name != OURS), "kumulus"]
+
+
+async def test_a_crd_that_others_change_at_the_same_time_is_looked_at_again() -> None:
+    """Two add-ons of a stack go at once: the other one gives it up while this one is about to hand it over."""
+    cluster: Any = Cluster(OURS, [OURS, OTHERS], 0)
+    write = cluster.write
+
+    async def interfered(*arguments: Any, **named: Any) -> None:
+        if cluster.metadata["resourceVersion"] == "1":
+            cluster.metadata["resourceVersion"] = "2"
+            cluster.metadata["managedFields"] = cluster.metadata["managedFields"][:1]
+        await write(*arguments, **named)
+
+    cluster.write = interfered
+    assert await take_away(cluster, "ones.e.com", MAKER) == ""
+    assert cluster.done == [("DELETE", "ones.e.com")]
+
+
+@pytest.mark.parametrize(("made_by", "managers"), [(OURS, [OURS, "kumulus"]), (OTHERS, ["kumulus"])])
+async def test_another_stacks_crd_is_given_up_unless_its_names_are_ours(made_by: str, managers: list[str]) -> None:
+    cluster: Any = Cluster(made_by, [OURS], 0, TWO)
+    assert await take_away(cluster, "ones.e.com", MAKER) == ""
+    assert cluster.managers() == managers
 
 
 @pytest.mark.parametrize(("marked", "done"), [(ONE, [("DELETE", "ones.e.com")]), (TWO, [])])
