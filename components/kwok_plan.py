@@ -8,6 +8,7 @@ from pathlib import Path
 import pulumi
 
 from kumulus.components import plugin
+from kumulus.components.engine import user_error
 from kumulus.kwok.controllers import release_name
 from kumulus.stackfile.load import Loaded
 
@@ -28,11 +29,15 @@ class KwokPlan:
 
     @classmethod
     def of(cls, loaded: Loaded, base: Path) -> KwokPlan:
-        """The plan for a loaded stack; looks into an existing cluster, and assumes no KWOK if that does not answer.
+        """The plan for a loaded stack; looks into an existing cluster.
 
         Args:
             loaded: the stack's spec.
             base: the project's directory.
+
+        Raises:
+            pulumi.RunError: the cluster does not answer. Taken for one without KWOK, it would get a second one, or
+                lose the stack's stages, as soon as it answers again.
         """
         asked = loaded.spec.kwokCharts.install
         if loaded.spec.runtime_descriptor.local:
@@ -41,6 +46,8 @@ class KwokPlan:
             return cls(install=asked is not False, stages=asked is not False)
         where = {**loaded.spec.runtime_options(base), "release": release_name(loaded.cluster_name)}
         answer = pulumi.runtime.invoke("kumulus:index:findKwok", where, plugin.asked()).value or {}
+        if problem := answer.get("problem"):
+            raise user_error(str(problem))
         controller = str(answer.get("controller") or "")
         install = asked is None and not controller
         return cls(install, install or bool(answer.get("stages")), controller)

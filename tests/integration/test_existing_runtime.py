@@ -151,6 +151,19 @@ async def test_kwok_is_found_where_another_has_installed_it(user: User, elsewher
     try:
         assert (await find_kwok(asked))["controller"] == "default/kwok"
         assert (await find_kwok({**asked, "release": "theirs"}))["controller"] == ""
-        assert await find_kwok({**asked, "context": "nowhere"}) == {"controller": "", "stages": False}
+        assert await find_kwok({**asked, "context": "missing"}) == {"controller": "", "stages": False}
     finally:
         elsewhere.api.delete(f"{deployments}/kwok")
+
+
+async def test_a_cluster_that_does_not_answer_is_not_one_without_kwok(
+    user: User, tmp_path: Path, elsewhere: Elsewhere
+) -> None:
+    """And what its user may not look at is left to the check of permissions, which says what is missing."""
+    problem = (await find_kwok({"kubeconfig": str(user.config), "context": "nowhere", "release": "mine"}))["problem"]
+    assert "context 'nowhere' of kubeconfig" in problem
+    assert "is not reachable" in problem
+    (tmp_path / "nobody").mkdir()
+    nobody = User(tmp_path / "nobody", elsewhere, elsewhere.token("default", "default"))
+    found = await find_kwok({"kubeconfig": str(nobody.config), "context": "team", "release": "mine"})
+    assert found == {"controller": "", "stages": False}

@@ -83,7 +83,9 @@ class Outputs(mocks.Mocks):
 
     def call(self, args: mocks.MockCallArgs) -> Any:
         if args.token == "kumulus:index:findKwok":
-            return {"controller": "", "stages": False}, []
+            # The name of a context says whether its cluster is meant to be out of reach.
+            problem = {"problem": "it is not reachable"} if args.args.get("context") == "unreachable" else {}
+            return {"controller": "", "stages": False, **problem}, []
         if args.token == "kumulus:index:findCharts":
             # The name of a repository says whether it is meant to be unreachable.
             wrong = {

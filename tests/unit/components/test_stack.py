@@ -244,6 +244,22 @@ def test_what_is_put_into_an_existing_cluster_has_to_be_removed_from_it() -> Non
     assert not program.of_type(LIFETIME)
 
 
+@pytest.mark.parametrize("preview", [True, False])
+def test_nothing_is_declared_for_a_cluster_that_does_not_say_whether_kwok_is_there(preview: bool) -> None:
+    """Otherwise KWOK is installed beside somebody else's, and this stack's stages are removed."""
+    existing = {"kubeconfig": "/nowhere", "context": "unreachable"}
+    said: list[str] = []
+
+    def program() -> None:
+        try:
+            emulated(spec(runtime="existing", existing=existing))()
+        except pulumi.RunError as error:
+            said.append(str(error))
+
+    assert run(program, preview=preview).of_type(CLUSTER) == {}
+    assert said == ["it is not reachable"]
+
+
 def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
     script = (
         "import sys; from kumulus import EmulatedCluster, KwokCluster, KwokNodeGroup; "

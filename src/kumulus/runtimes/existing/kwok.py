@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
+from kumulus.runtimes.existing import refusals
 from kumulus.runtimes.existing.source import Source
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ _DEPLOYMENTS = "/apis/apps/v1/deployments"
 # The chart's labels, and those of upstream's kustomization.
 _SELECTORS = ("app.kubernetes.io/name=kwok", "app=kwok-controller")
 _DEFINITION = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stages.{API_VERSION.partition('/')[0]}"
-_PATIENCE = 5.0
 
 
 async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -29,24 +29,29 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
 
     Returns:
         ``controller``: the foreign controller as ``<namespace>/<name>``, or "". ``stages``: whether the cluster has
-        KWOK's stages as objects. If the cluster cannot be asked, "" and False, without a message: the resource that
-        declares the cluster reports its errors.
+        KWOK's stages as objects. ``problem``: why that is not known, if the cluster could not be asked. Without an
+        answer, they are "" and False; of a kubeconfig that cannot be used, and of permissions that are missing, the
+        resource that declares the cluster says more, so they are no ``problem`` here.
     """
     nothing = {"controller": "", "stages": False}
     if UNKNOWN in (arguments.get("kubeconfig"), arguments.get("context")):
         return nothing
-    # Imported here: a plugin that only compares properties needs no HTTP library.
-    from kumulus.kube import Client
-
     try:
-        connection = Source.of(arguments).connection()
-        async with Client(connection, patience=_PATIENCE, request_timeout=_PATIENCE) as client:
+        source = Source.of(arguments)
+    except KubeconfigError:
+        return nothing
+    try:
+        async with source.client() as client:
             return {
                 "controller": await others_controller(client, str(arguments.get("release"))),
                 "stages": await objects.find(client, _DEFINITION) is not None,
             }
-    except (ApiError, KubeconfigError, Unreachable):
+    except KubeconfigError:
         return nothing
+    except (ApiError, Unreachable) as error:
+        if isinstance(error, ApiError) and error.status == 403:
+            return nothing
+        return {**nothing, "problem": str(refusals.not_asked(source, error))}
 
 
 async def others_controller(client: Client, release: str = "") -> str:

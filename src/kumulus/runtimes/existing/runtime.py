@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _OPTIONS = ("kubeconfig", "context", "needs")
-_PATIENCE = 10.0
 _API_SERVER = "kube-apiserver"
 
 
@@ -106,7 +105,7 @@ class ExistingRuntime(Runtime):
             ProviderError: the stack cannot use it.
         """
         try:
-            async with _client(found) as client:
+            async with found.client() as client:
                 actual = await _identity(client)
                 if identity and actual != identity:
                     raise refusals.another_cluster(found, identity, actual)
@@ -122,12 +121,6 @@ class ExistingRuntime(Runtime):
 async def _identity(client: Client) -> str:
     namespace = await client.get("/api/v1/namespaces/kube-system")
     return str(namespace["metadata"]["uid"])
-
-
-def _client(found: Source) -> Client:
-    from kumulus.kube import Client
-
-    return Client(found.connection(), patience=_PATIENCE, request_timeout=_PATIENCE / 2)
 
 
 def _source(wanted: Wanted | Recorded) -> Source:

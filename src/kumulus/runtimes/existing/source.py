@@ -12,8 +12,9 @@ from kumulus.kube import KubeconfigError
 from kumulus.model.needs import is_content
 
 if TYPE_CHECKING:
-    from kumulus.kube import Connection
+    from kumulus.kube import Client, Connection
 
+_PATIENCE = 10.0
 _CONTENT = Path("content (existing.kubeconfig)")
 _CLUSTER_FILES = ("certificate-authority",)
 _USER_FILES = ("client-certificate", "client-key", "tokenFile")
@@ -77,6 +78,17 @@ class Source:
         from kumulus.kube.config import connection
 
         return connection(dict(self.document), self.label, self.context)
+
+    def client(self) -> Client:
+        """A client of the cluster that soon gives up one that does not answer.
+
+        Raises:
+            KubeconfigError: an entry cannot be used.
+        """
+        # Imported here: a plugin that only compares properties needs no HTTP library.
+        from kumulus.kube import Client
+
+        return Client(self.connection(), patience=_PATIENCE, request_timeout=_PATIENCE / 2)
 
     def __str__(self) -> str:
         return f"context {self.context!r} of kubeconfig {self.label}"

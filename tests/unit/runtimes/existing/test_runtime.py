@@ -17,8 +17,9 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.kube import KubeconfigError
 from kumulus.model.needs import FAULTS, NEEDS, NODES
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.existing import copy
+from kumulus.runtimes.existing import copy, source
 from kumulus.runtimes.existing.copy import CopyPlace
+from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.permissions import needed
 from kumulus.runtimes.existing.runtime import ExistingRuntime
 from kumulus.runtimes.existing.source import Source
@@ -64,6 +65,10 @@ class Cluster:
             return web.json_response({"kind": "Status", "message": "no", "reason": "No"}, status=self.status)
         if request.path == "/api/v1/namespaces/kube-system":
             return web.json_response({"metadata": {"uid": self.identity}})
+        if request.path == "/apis/apps/v1/deployments":
+            return web.json_response({"items": []})
+        if request.path.startswith("/apis/apiextensions.k8s.io/"):
+            return web.json_response({"kind": "Status", "message": "no", "reason": "NotFound"}, status=404)
         asked = (await request.json())["spec"]["resourceAttributes"]
         what = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
         return web.json_response({"status": {"allowed": (asked["verb"], what) not in self.refused}})
@@ -298,6 +303,45 @@ async def test_an_unreachable_server_is_told_soon(existing: Existing, tmp_path: 
     written(tmp_path, document("http://127.0.0.1:1"))
     with pytest.raises(ProviderError, match=r"is not reachable: .*refused; nothing was changed\. When it answers"):
         await asyncio.wait_for(existing.create(), 20)
+
+
+# --- whether KWOK is there -------------------------------------------------------------------------------------------
+
+NO_KWOK = {"controller": "", "stages": False}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (200, ""),
+        # The permission check lists what is missing.
+        (403, ""),
+        (401, "does not accept the credentials of the user 'me'"),
+        (404, "404 No: no; nothing was changed"),
+    ],
+)
+async def test_a_cluster_that_does_not_say_whether_kwok_is_there_is_not_one_without(
+    existing: Existing, status: int, words: str
+) -> None:
+    existing.cluster.status = status
+    found = await find_kwok({"kubeconfig": str(existing.config), "context": "dev", "release": "mine"})
+    assert {key: found[key] for key in NO_KWOK} == NO_KWOK
+    assert ("problem" in found) == bool(words)
+    assert words in found.get("problem", "")
+
+
+async def test_kwok_in_a_cluster_that_is_out_of_reach_is_told_as_the_runtime_tells_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_PATIENCE", 0.5)
+    config = written(tmp_path, document("http://127.0.0.1:1"))
+    found = await find_kwok({"kubeconfig": str(config), "context": "dev"})
+    assert f"context 'dev' of kubeconfig {config}: the Kubernetes API server" in found["problem"]
+    assert "nothing was changed. When it answers, run this again" in found["problem"]
+
+
+async def test_a_kubeconfig_that_cannot_be_used_is_the_clusters_own_problem(tmp_path: Path) -> None:
+    assert await find_kwok({"kubeconfig": str(tmp_path / "nowhere"), "context": "dev"}) == NO_KWOK
 
 
 async def test_another_stacks_cluster_of_that_name_is_left_alone(existing: Existing) -> None:
