@@ -133,12 +133,14 @@ def test_secrets_reach_the_chart_and_are_nowhere_in_clear(stack: Stack) -> None:
     assert words["greeting"] == SECRET
     said += [stack.project.backend_file().read_text(), stack.project.preview("--diff", "--refresh").text]
     assert not any("hunter2" in text for text in said)
-    # The chart's schema wants small letters and blanks: the mistake is told, the value is not.
-    told = stack.project.pulumi("config", "set", "--secret", "--path", path, "Hunter2!")
-    wrong = stack.project.pulumi("preview", "--diff")
-    assert wrong.code != 0
-    assert "the chart's schema rejects them" in wrong.text
-    assert "unter2" not in wrong.text
+    # The chart's schema wants small letters and blanks: the mistake is told, the value is not, however it is quoted.
+    for value in ("Hunter2!", 'it\'s "Hunter2"\nand\\Hunter2'):
+        told = stack.project.pulumi("config", "set", "--secret", "--path", path, value)
+        assert told.code == 0, told.text
+        wrong = stack.project.pulumi("preview", "--diff")
+        assert wrong.code != 0
+        assert "the chart's schema rejects them" in wrong.text
+        assert "unter2" not in wrong.text
     stack.write()
 
 

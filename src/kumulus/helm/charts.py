@@ -22,6 +22,11 @@ from kumulus.toolchain import cache
 _EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 _SEPARATOR = re.compile(r"^---.*$", re.MULTILINE)
 _SCHEMA = "values don't meet the specifications of the schema"
+# What Helm's schema library (santhosh-tekuri/jsonschema v6, kind.go) quotes: a text as Go does, and its single quotes
+# too; a number; and the reason why a text is not of a format, which may have it once more.
+_GOT_TEXT = re.compile(r"(?<=: )'(?:[^'\\]|\\.)*'(?= does not match pattern | is not valid )")
+_GOT_NUMBER = re.compile(r"(?<= got )[-0-9]\S*(?=, want )")
+_NO_FORMAT = re.compile(r"(?<='…' is not valid )([^ :]+): .*")
 
 
 class ChartError(Exception):
@@ -212,6 +217,7 @@ def _has_schema(place: Path) -> bool:
 
 def _without(line: str, values: object) -> str:
     """A message of the schema check without the values that it quotes, since some may be secret."""
+    line = _GOT_NUMBER.sub("…", _NO_FORMAT.sub(r"\1", _GOT_TEXT.sub("'…'", line)))
     for text in sorted(_texts(values), key=len, reverse=True):
         line = line.replace(text, "…")
     return line

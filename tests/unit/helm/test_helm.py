@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -110,9 +111,30 @@ def test_crds_are_kept_as_they_are_written() -> None:
     assert "controller-gen.kubebuilder.io/version: v0.18.0\n" in found["ones.example.com"]
 
 
-def test_a_schemas_words_do_not_quote_values() -> None:
-    said = charts._without("at '/a': 'hunter2' does not match pattern '^x'", {"a": ["hunter2"]})
-    assert said == "at '/a': '…' does not match pattern '^x'"
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEhunter2hunter2\n-----END PRIVATE KEY-----\n"
+
+
+def quoted(value: str) -> str:
+    """A text as the schema library writes it (santhosh-tekuri/jsonschema, kind.quote): Go's %q, in single quotes."""
+    written = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return "'" + written.replace("'", "\\'") + "'"
+
+
+@pytest.mark.parametrize(
+    "value", ["hunter2", "x", PEM, "it's-hunter2", "DOM\\hunter2", 'a "hunter2"', "hunter2\\", "' is not valid hunter2"]
+)
+def test_a_schemas_words_do_not_quote_values(value: str) -> None:
+    said = f"at '/a': {quoted(value)} does not match pattern '^[a-z]+$'"
+    assert charts._without(said, {"a": [value]}) == "at '/a': '…' does not match pattern '^[a-z]+$'"
+    parsed = f"at '/a': {quoted(value)} is not valid uri: parse {json.dumps(value)}: no scheme"
+    assert charts._without(parsed, {"a": [value]}) == "at '/a': '…' is not valid uri"
+
+
+def test_a_schemas_words_do_not_quote_numbers() -> None:
+    said = "at '/a': minimum: got 123,456, want 200,000"
+    assert charts._without(said, {"a": 123456}) == "at '/a': minimum: got …, want 200,000"
+    said = "at '/a': got string, want integer"
+    assert charts._without(said, {"a": "x"}) == said
 
 
 @pytest.mark.parametrize(
