@@ -171,7 +171,8 @@ async def _removed_or_given_up(client: Client, path: str, maker: Maker) -> str:
     crd = await find(client, path)
     if crd is None:
         return ""
-    if (crd["metadata"].get("annotations") or {}).get(MADE_BY) != owner:
+    made_by = (crd["metadata"].get("annotations") or {}).get(MADE_BY)
+    if made_by != owner and (made_by or not _is_unmarked(crd, owner)):
         if owner in _appliers(crd):
             await _give_up(client, path, crd, owner)
         return ""
@@ -210,8 +211,12 @@ def _is_ours(crd: Mapping[str, Any], digest: str, maker: Maker) -> bool:
         return True
     if made_by:
         return made_by.startswith(maker.stack) and not maker.is_anothers(crd)
-    # We were killed after creating the CRD and before annotating it.
-    return DIGEST not in notes and owner in _appliers(crd)
+    return _is_unmarked(crd, owner)
+
+
+def _is_unmarked(crd: Mapping[str, Any], owner: str) -> bool:
+    """Whether we were killed after creating a CRD and before annotating it."""
+    return DIGEST not in (crd["metadata"].get("annotations") or {}) and owner in _appliers(crd)
 
 
 async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, owner: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from kumulus.helm import charts, history
 from kumulus.helm.charts import Source
-from kumulus.helm.crds import MADE_BY, Maker, take_away
+from kumulus.helm.crds import DIGEST, MADE_BY, Maker, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.kube import ApiError
 from kumulus.model.identity import Owner
@@ -178,7 +178,7 @@ class Cluster:
     def __init__(self, made_by: str, appliers: list[str], objects: int, marked: str = "") -> None:
         fields = [{"manager": name, "operation": "Apply"} for name in appliers]
         self.metadata = {
-            "annotations": {MADE_BY: made_by} if made_by else {},
+            "annotations": {DIGEST: "d", **({MADE_BY: made_by} if made_by else {})},
             "labels": {"kumulus.io/stack-id": marked} if marked else {},
             "managedFields": [*fields, {"manager": "kumulus", "operation": "Update"}],
             "resourceVersion": "1",
@@ -247,6 +247,14 @@ async def test_a_crd_that_others_change_at_the_same_time_is_looked_at_again() ->
     cluster.write = interfered
     assert await take_away(cluster, "ones.e.com", MAKER) == ""
     assert cluster.done == [("DELETE", "ones.e.com")]
+
+
+@pytest.mark.parametrize(("appliers", "done"), [([OURS], [("DELETE", "ones.e.com")]), ([OTHERS], [])])
+async def test_a_crd_that_a_killed_run_had_just_made_goes_too(appliers: list[str], done: list[tuple[str, str]]) -> None:
+    cluster: Any = Cluster("", appliers, 0)
+    cluster.metadata["annotations"] = {}
+    assert await take_away(cluster, "ones.e.com", MAKER) == ""
+    assert cluster.done == done
 
 
 @pytest.mark.parametrize(("made_by", "managers"), [(OURS, [OURS, "kumulus"]), (OTHERS, ["kumulus"])])

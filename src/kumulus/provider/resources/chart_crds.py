@@ -164,7 +164,9 @@ class ChartCrds(InCluster):
             op.report.info(f"CRDs up to date: {_names(wanted)}")
             return inputs
         reasons = [f"the CRD {name}: {_reason(error)}" for name, error in problems.items()]
-        done = {**inputs, "crds": {name: digest for name, digest in wanted.items() if name not in problems}}
+        # A CRD that was not finished may be there. With another digest, the next update does it again, and a removal
+        # looks for it.
+        done = {**inputs, "crds": {name: "" if name in problems else digest for name, digest in wanted.items()}}
         raise PartialFailure(reasons[0], resource_id, done, reasons[1:])
 
 

@@ -1,0 +1,62 @@
+"""A chart's CRDs as a resource: what is recorded of an update that was done in part, and what a preview knows."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.cluster.errors import PartialFailure
+from kumulus.helm import crds
+from kumulus.helm.charts import Chart
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Operation, Properties
+from kumulus.provider.resources.chart_crds import ChartCrds
+from kumulus.provider.resources.diffing import Difference
+from tests.support.said import Said
+
+PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
+BASE: Properties = {**PLACE, "name": "queue", "chart": "/srv/queue"}
+ONE, TWO = "ones.e.com", "twos.e.com"
+DIGESTS = {ONE: "d1", TWO: "d2"}
+
+
+class Connected(Connections):
+    """Connections to no cluster."""
+
+    async def client(self, *_: object) -> Any:
+        return None
+
+
+def operation(said: Said, *, preview: bool = False) -> Operation:
+    return Operation("urn:pulumi:dev::p::t::n", said, asyncio.Event(), preview=preview)
+
+
+async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[str] = []
+
+    async def obstacle(*_: object) -> str:
+        return ""
+
+    async def apply(client: object, name: str, *_: object) -> None:
+        if name == TWO:
+            raise TimeoutError
+
+    async def take_away(client: object, name: str, maker: object) -> str:
+        taken.append(name)
+        return ""
+
+    for function in (obstacle, apply, take_away):
+        monkeypatch.setattr(crds, function.__name__, function)
+    resource, inputs = ChartCrds(Connected()), {**BASE, "version": "1", "crds": DIGESTS}
+    resource._charts[("/srv/queue", "", "1")] = Chart(Path("/"), "1", dict.fromkeys(DIGESTS, ""))
+    with pytest.raises(PartialFailure, match=r"the CRD twos\.e\.com: it was not established within 15 s") as caught:
+        await resource.create(operation(Said()), inputs)
+    outputs = dict(caught.value.outputs)
+    assert resource.diff(outputs, inputs) == [Difference(f'crds["{TWO}"]', "update")]
+    await resource.delete(operation(Said()), "id", outputs)
+    assert taken == [ONE, TWO]
