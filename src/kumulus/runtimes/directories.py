@@ -104,6 +104,11 @@ def left_alone(place: Place, names: Iterable[str]) -> str:
     return f"{place.directory} has files that are not the cluster's ({', '.join(names)}); they are left alone"
 
 
+def not_ours(place: Place, owner: str) -> str:
+    """The message that another owner has a place by now."""
+    return f"{place.directory} now belongs to {described(owner)}; it is left alone"
+
+
 def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     """Refuse a place that belongs to somebody else or contains somebody else's files; nothing is changed.
 

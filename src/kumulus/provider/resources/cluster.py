@@ -206,6 +206,8 @@ class Cluster(Resource):
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         inputs = _own(inputs)
+        owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
+        self._places.require_own(old_outputs, owner)
         if op.preview:
             kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
             runtime = self._runtime(inputs)
@@ -227,20 +229,18 @@ class Cluster(Resource):
                 op.report.info(line)
             configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
             # The endpoints of a service that is added, removed or reconfigured are known only after the update.
-            same = old_outputs.get("options") == inputs.get("options") and configuration == was
+            unchanged = old_outputs.get("options") == inputs.get("options") and configuration == was
             return {
                 **inputs,
                 **kept,
-                "endpoints": _mapping(old_outputs, "endpoints") if same else UNKNOWN,
+                "endpoints": _mapping(old_outputs, "endpoints") if unchanged else UNKNOWN,
                 "status": "running",
                 "components": dict.fromkeys(components, "running"),
                 "configuration": configuration,
                 **self._machine(inputs),
             }
-        owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
-        seen = await self._runtime(inputs).repair(
-            self._wanted(inputs, owner), str(old_outputs.get("identity")), op.report
-        )
+        wanted = self._wanted(inputs, owner)
+        seen = await self._runtime(inputs).repair(wanted, str(old_outputs.get("identity")), op.report)
         await put_back(seen, op.report)
         return self._outputs(inputs, seen, owner)
 

@@ -16,6 +16,8 @@ from kumulus.provider.resources.shown import Shown
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Recorded, Runtime
+from kumulus.runtimes.owner import described, same
+from kumulus.runtimes.place import Place
 from kumulus.runtimes.whereabouts import LOST, Away, away, has_files
 
 UNSHOWN = "KUMULUS_UNSHOWN"
@@ -70,6 +72,24 @@ class Places:
         runtime, directory = self._runtimes.get(str(outputs.get("runtime"))), outputs.get("directory")
         if runtime is not None and directory and (why := runtime.place(str(directory)).too_new()):
             raise ProviderError(why)
+
+    def require_own(self, outputs: Properties, owner: str) -> None:
+        """Refuse to repair what somebody else has made since then where a recorded cluster was.
+
+        Args:
+            outputs: the recorded outputs of the cluster.
+            owner: as which the stack will be recorded: an import keeps the owner that it found until the next update.
+
+        Raises:
+            ProviderError: says whose it is.
+        """
+        recorded, directory = str(outputs.get("owner")), Path(str(outputs.get("directory")))
+        found = Place(directory).note().get("owner", recorded)
+        if not (same(found, recorded) or same(found, owner)):
+            raise ProviderError(
+                f"{directory} now belongs to {described(found)}; set another `name:` in kumulus:cluster, or destroy "
+                "that one where it was made"
+            )
 
     def differences(self, outputs: Properties) -> list[Difference]:
         """The differences due to a recorded cluster's place; to be called after :meth:`require`."""

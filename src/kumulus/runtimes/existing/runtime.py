@@ -91,8 +91,9 @@ class ExistingRuntime(Runtime):
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
         """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
         place = CopyPlace.of_directory(recorded.directory)
-        if not same(place.note().get("owner", recorded.owner), recorded.owner):
-            report.warn(f"{place.directory} now belongs to {place.note()['owner']}; it is left alone")
+        owner = place.note().get("owner", recorded.owner)
+        if not same(owner, recorded.owner):
+            report.warn(directories.not_ours(place, owner))
             return
         if left := directories.remove(place):
             report.warn(directories.left_alone(place, left))

@@ -176,15 +176,15 @@ class KindRuntime(Runtime):
                 raise ProviderError(
                     f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
                 )
-            if place.note().get("owner") != wanted.owner:
-                # Since then, the stack has been given its identity, or another name.
-                place.write_note({**place.note(), "owner": wanted.owner})
             if not place.kubeconfig.exists():
                 await creating.kubeconfig(engine, place, place.kubeconfig)
             await self._start(place, engine, nodes, report)
             actual = await _identity(place, _ANSWERING)
             if identity and actual != identity:
                 raise ProviderError(f"another cluster (identity {actual}) answers in place of {place.name}")
+            if place.note().get("owner") != wanted.owner:
+                # Since then, the stack has been given its identity, or another name.
+                place.write_note({**place.note(), "owner": wanted.owner})
             return self._observed(place, await engine.nodes(place.name), actual, "running")
 
     def _restore(self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node]) -> None:
@@ -218,7 +218,7 @@ class KindRuntime(Runtime):
         engine = place.engine(recorded.options)
         owner = place.note().get("owner", recorded.owner)
         if not same(owner, recorded.owner):
-            report.warn(f"{place.directory} now belongs to {owner}; it is left alone")
+            report.warn(directories.not_ours(place, owner))
             return
         try:
             nodes = await engine.nodes(place.name)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _START_TIMEOUT = 90.0
+_TAKEN = 5.0
 # etcd's last messages (server/storage/wal, server/etcdserver, bbolt) when it cannot read its data.
 _LAST_WORDS = re.compile(r'"level":"(fatal|panic)"|^\s*panic: |^\s*fatal error: ', re.MULTILINE)
 _UNREADABLE = re.compile(
@@ -51,6 +52,14 @@ async def answering(layout: Layout, report: Reporter) -> str:
             if time.monotonic() > deadline:
                 raise ProviderError(explain(layout, f"the API server is not ready: {error}")) from None
             report.status("waiting for the API server")
+
+
+async def answers_as(layout: Layout, identity: str) -> bool:
+    """Whether an API server answers there, and is that cluster's."""
+    try:
+        return await apiserver.identity(layout.kubeconfig, patience=_TAKEN) == identity
+    except (ApiError, Unreachable, KubeconfigError):
+        return False
 
 
 def explain(layout: Layout, message: str) -> str:

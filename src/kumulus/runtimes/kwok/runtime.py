@@ -163,6 +163,11 @@ class KwokRuntime(Runtime):
         layout, identity = Layout(Path(recorded.directory)), recorded.identity
         if not kept.there(layout):
             return None
+        owner = layout.note().get("owner", recorded.owner)
+        # An import changes the owner: if it was killed then, the cluster is still the recorded one.
+        if not same(owner, recorded.owner) and not await api.answers_as(layout, identity):
+            report.warn(directories.not_ours(layout, owner))
+            return None
         with suppress(OSError):
             # For a cluster that an earlier version made.
             kept.keep(layout)
@@ -220,10 +225,17 @@ class KwokRuntime(Runtime):
                     report.status(f"starting {', '.join(dead)}")
                 await starting.start(layout, wanted, report, changed=changed, dead=dead)
             actual = await starting.all_running(layout, report)
+            if identity and actual != identity:
+                raise ProviderError(
+                    f"another cluster (identity {actual}) answers in place of {layout.name}; `pulumi up --refresh` "
+                    "replaces it, without the objects in it"
+                )
             await etcd_space.relieve(layout, report)
-            if changed:
-                # Last, so that if this run is killed before, the next one does all of it again.
-                layout.write_note({**layout.note(), **additions.note(wanted)})
+            noted = layout.note()
+            if changed or noted.get("owner") != wanted.owner:
+                # Last, so that if this run is killed before, the next one does all of it again. The stack may have been
+                # given its identity, or another name; and only now is it certain that this is its cluster.
+                layout.write_note({**noted, "owner": wanted.owner, **(additions.note(wanted) if changed else {})})
             with suppress(OSError):
                 kept.keep(layout)
             return self._observed(layout, actual)
@@ -233,11 +245,7 @@ class KwokRuntime(Runtime):
         try:
             for file in kept.restore(layout):
                 report.info(f"{file} was damaged and is restored from its copy")
-            noted = layout.note().get("owner")
-            if noted is not None and noted != wanted.owner:
-                # Since then, the stack has been given its identity, or another name.
-                layout.write_note({**layout.note(), "owner": wanted.owner})
-            if noted is None:
+            if "owner" not in layout.note():
                 # Without a note, the settings are unknown too: they count as changed, and are all applied again.
                 layout.write_note({"owner": wanted.owner})
         except OSError as error:
@@ -258,7 +266,7 @@ class KwokRuntime(Runtime):
         directories.require_own(layout)
         owner = layout.note().get("owner")
         if owner is not None and not same(owner, recorded.owner):
-            report.warn(f"{layout.directory} now belongs to {owner}; it is left alone")
+            report.warn(directories.not_ours(layout, owner))
             return
         if owner is None and not layout.kwok_file.exists() and layout.foreign():
             raise ProviderError(

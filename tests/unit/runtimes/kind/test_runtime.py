@@ -371,6 +371,17 @@ async def test_a_cluster_with_another_identity_is_another_cluster(bench: Bench) 
     assert await bench.read(seen) is None
 
 
+async def test_a_repair_that_another_cluster_answers_does_not_change_whose_it_is(bench: Bench) -> None:
+    seen = await bench.create("another stack")
+    bench.uid = "uid-2"
+    with pytest.raises(ProviderError, match=r"another cluster \(identity uid-2\) answers in place of dev"):
+        await bench.repair(seen)
+    assert bench.note()["owner"] == "another stack"
+    bench.uid = "uid-1"
+    await bench.repair(seen)
+    assert bench.note()["owner"] == ME
+
+
 async def test_a_cluster_whose_files_are_lost_is_known_by_its_identity_and_restored(bench: Bench) -> None:
     seen = await bench.create()
     for file in bench.directory.iterdir():

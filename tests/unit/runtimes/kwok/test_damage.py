@@ -16,9 +16,10 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.kwok import api, kept
+from kumulus.runtimes.kwok import api, etcd_space, hung, kept, starting, upgrade
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.runtimes.owner import owner
 from tests.support.said import Said
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
@@ -245,3 +246,79 @@ def test_of_an_etcd_whose_log_has_lost_its_end_it_is_said_that_it_takes_nothing_
     assert f"what was in the cluster is lost: remove {layout.directory}" in told
     log.write_text(log.read_text() + '{"msg":"published local member to cluster through raft"}\n')
     assert "takes nothing" not in api.explain(layout, "kube-apiserver of cluster dev ended")
+
+
+# --- another stack's cluster in the place of a recorded one ----------------------------------------------------------
+
+OTHER = owner("b", "urn:b", "/work/b", "b" * 32)
+
+
+def recorded(layout: Layout) -> Recorded:
+    return Recorded.of(wanted(layout), Observed("uid", str(layout.kubeconfig), "", str(layout.directory), {}))
+
+
+@pytest.mark.parametrize("running", [{}, {"etcd": [1]}, {name: [1] for name in NAMES}])
+def test_a_cluster_that_another_stack_made_in_its_place_is_left_alone(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, running: dict[str, list[int]]
+) -> None:
+    monkeypatch.setattr(processes, "running", lambda _: running)
+    layout.write_note({"owner": OTHER, "configuration": "x"})
+    said = Said()
+    assert asyncio.run(KwokRuntime().read(recorded(layout), said)) is None
+    asyncio.run(KwokRuntime().delete(recorded(layout), said))
+    assert said.messages == [f"{layout.directory} now belongs to the stack b of /work/b; it is left alone"] * 2
+    assert layout.note()["owner"] == OTHER
+
+
+def test_a_cluster_that_answers_as_recorded_is_the_same_whatever_its_note_says(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An imported cluster, if its first update has changed the note's owner and was killed.
+    answers(monkeypatch, "uid")
+    layout.write_note({"owner": OTHER, "configuration": "x"})
+    assert observed(layout).identity == "uid"
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, uid: str) -> None:
+    """Let an API server answer with that identity."""
+
+    async def identity(*_: object, **__: object) -> str:
+        return uid
+
+    monkeypatch.setattr(apiserver, "identity", identity)
+
+
+@pytest.fixture
+def repairable(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """A cluster whose repair finds nothing to start."""
+
+    async def nothing(*_: object, **__: object) -> None: ...
+
+    for module, name in ((hung, "end_hung"), (hung, "end_stuck"), (etcd_space, "relieve"), (starting, "start")):
+        monkeypatch.setattr(module, name, nothing)
+
+    def end(pids: list[int]) -> None:
+        assert not pids
+
+    monkeypatch.setattr(starting, "give_room", lambda *_: None)
+    monkeypatch.setattr(upgrade, "exchange", lambda *_: False)
+    monkeypatch.setattr(processes, "end", end)
+    layout.write_note({"owner": OTHER, "configuration": KwokRuntime().configuration(wanted(layout))})
+    return layout
+
+
+def test_a_repair_writes_the_owner_down_once_the_cluster_has_answered(
+    repairable: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(monkeypatch, "uid")
+    assert asyncio.run(KwokRuntime().repair(wanted(repairable), "uid", Said())).identity == "uid"
+    assert repairable.note()["owner"] == "me"
+
+
+def test_a_repair_that_finds_another_cluster_says_so_and_does_not_take_it_over(
+    repairable: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(monkeypatch, "uid-of-b")
+    with pytest.raises(ProviderError, match=r"^another cluster \(identity uid-of-b\) answers in place of dev; "):
+        asyncio.run(KwokRuntime().repair(wanted(repairable), "uid", Said()))
+    assert repairable.note()["owner"] == OTHER
