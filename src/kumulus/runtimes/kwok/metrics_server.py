@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
+from kumulus.cluster.errors import ProviderError
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
@@ -21,7 +23,11 @@ _PORT = "metricsServerPort"
 _SERVICE = f"/api/v1/namespaces/kube-system/services/{NAME}"
 _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _API = "v1beta1.metrics.k8s.io"
+_REGISTRATION = f"{_API_SERVICES}/{_API}"
 _PATIENCE = 30.0
+_MARK = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "kumulus"}
+"""Labels of what is made here; a metrics API that a chart has installed has another manager."""
+_USUAL_PORT = 443
 
 
 def port(settings: dict[str, Any]) -> int | None:
@@ -87,13 +93,14 @@ async def register(client: Client, listen: int) -> None:
 
     Raises:
         ApiError, Unreachable: the server refused.
+        ProviderError: the cluster has a metrics API that was not made here.
     """
     service: dict[str, Any] = {
-        "metadata": {"name": NAME, "namespace": "kube-system"},
+        "metadata": {"name": NAME, "namespace": "kube-system", "labels": _MARK},
         "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": listen}]},
     }
     registration: dict[str, Any] = {
-        "metadata": {"name": _API},
+        "metadata": {"name": _API, "labels": _MARK},
         "spec": {
             "group": "metrics.k8s.io",
             "version": "v1beta1",
@@ -103,6 +110,12 @@ async def register(client: Client, listen: int) -> None:
             "versionPriority": 100,
         },
     }
+    for path, what in ((_SERVICE, f"Service kube-system/{NAME}"), (_REGISTRATION, f"APIService {_API}")):
+        if (there := await objects.find(client, path)) and not _is_ours(there):
+            raise ProviderError(
+                f"the cluster has a metrics API already: {what} was made by somebody else; remove that one, or take "
+                "podUsage and observability out of the stack file"
+            )
     for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
         await objects.create_or_merge(client, collection, body)
     give_up = time.monotonic() + _PATIENCE
@@ -113,13 +126,14 @@ async def register(client: Client, listen: int) -> None:
 
 
 async def unregister(client: Client) -> None:
-    """Undo :func:`register`, and remove the nodes' address; finding none of it is success.
+    """Undo :func:`register`, and remove the nodes' address; finding none of it, or somebody else's, is success.
 
     Raises:
         ApiError, Unreachable: the server refused.
     """
-    for path in (f"{_API_SERVICES}/{_API}", _SERVICE):
-        await objects.remove(client, path)
+    for path in (_REGISTRATION, _SERVICE):
+        if (there := await objects.find(client, path)) and _is_ours(there):
+            await objects.remove(client, path)
     addressed = [
         f"/api/v1/nodes/{node['metadata']['name']}/status"
         async for page in client.pages("/api/v1/nodes")
@@ -134,7 +148,19 @@ async def unregister(client: Client) -> None:
     )
 
 
+def _is_ours(there: Mapping[str, Any]) -> bool:
+    """Whether a Service or an APIService was made here; earlier versions did not mark it."""
+    labels, spec = there["metadata"].get("labels") or {}, there.get("spec") or {}
+    if labels:
+        return _MARK.items() <= labels.items()
+    behind = spec.get("service")
+    if behind is None:
+        return (spec.get("type"), spec.get("externalName")) == ("ExternalName", "localhost")
+    named = (behind.get("namespace"), behind.get("name")) == ("kube-system", NAME)
+    return named and bool(spec.get("insecureSkipTLSVerify")) and behind.get("port", _USUAL_PORT) != _USUAL_PORT
+
+
 async def _available(client: Client) -> bool:
-    found = await client.get(f"{_API_SERVICES}/{_API}")
+    found = await client.get(_REGISTRATION)
     conditions = found.get("status", {}).get("conditions") or []
     return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
