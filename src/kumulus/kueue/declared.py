@@ -197,6 +197,9 @@ def _otherwise(there: Any, wanted: Any, path: str) -> list[str]:
         found = there if isinstance(there, Mapping) else {}
         return [each for key, value in wanted.items() for each in _otherwise(found.get(key), value, f"{path}.{key}")]
     if isinstance(wanted, list):
+        # The server omits an empty list.
+        if not wanted and there is None:
+            return []
         if not isinstance(there, list) or len(there) != len(wanted):
             return [path]
         return [

@@ -154,9 +154,13 @@ def _queue(
 ) -> list[Manifest]:
     resources = [{"name": resource, "nominalQuota": amount} for resource, amount in sorted(queue.quota.items())]
     group = {"coveredResources": sorted(queue.quota), "flavors": [{"name": queue.name, "resources": resources}]}
-    # A queue without a quota, such as that of a worker without nodes, admits nothing.
-    groups = {"resourceGroups": [group]} if queue.quota else {}
-    spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", **groups, **(further or {})}
+    spec = {
+        "namespaceSelector": {},
+        "queueingStrategy": "BestEffortFIFO",
+        # A queue without a quota, such as that of a worker without nodes, admits nothing.
+        "resourceGroups": [group] if queue.quota else [],
+        **(further or {}),
+    }
     return [
         _object(API, "ResourceFlavor", {"name": queue.name}, spec=dict(flavor or {})),
         _object(API, "ClusterQueue", {"name": queue.name}, spec=spec),

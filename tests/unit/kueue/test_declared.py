@@ -87,6 +87,18 @@ async def test_what_the_server_adds_is_no_difference_and_another_list_is() -> No
     assert (await declared.look(server, [queue()], MINE, recorded=[PATH])).altered == {"Queue a": "spec.flavors"}
 
 
+async def test_a_list_of_which_nothing_is_wanted_any_more_is_emptied() -> None:
+    server: Any = Server(**{PATH: declared.marked(queue(), MINE)})
+    emptied = {**queue(), "spec": {"flavors": []}}
+    seen = await declared.look(server, [emptied], MINE, recorded=[PATH])
+    assert seen.altered == {"Queue a": "spec.flavors"}
+    await declared.converge(server, [emptied], MINE, seen)
+    assert server.objects[PATH]["spec"] == {"flavors": []}
+    # The server omits an empty list.
+    server.objects[PATH]["spec"] = {}
+    assert (await declared.look(server, [emptied], MINE, recorded=[PATH])).drift() == {}
+
+
 async def test_what_others_have_made_is_refused_and_left_alone() -> None:
     theirs = declared.marked(queue("1Gi"), OTHER)
     server: Any = Server(**{PATH: theirs})

@@ -96,6 +96,11 @@ def test_a_workers_queue_asks_nobody_else_and_its_jobs_may_be_on_emulated_nodes(
     assert "admissionChecksStrategy" not in made["ClusterQueue research"]["spec"]
 
 
+def test_a_queue_without_a_quota_says_so_so_that_one_that_had_a_quota_loses_it() -> None:
+    made = by_name(federation.worker("hub", Queue(QUEUE.name, QUEUE.namespaces, {})))
+    assert made["ClusterQueue research"]["spec"]["resourceGroups"] == []
+
+
 def test_a_kubeconfig_has_a_token_and_the_authority_and_nothing_that_kueue_refuses() -> None:
     data = {"token": base64.b64encode(b"secret").decode(), "ca.crt": base64.b64encode(b"pem").decode()}
     found = json.loads(federation.kubeconfig("west", "https://127.0.0.1:1", data))
