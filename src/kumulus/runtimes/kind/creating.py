@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ _AGAIN = 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
 _NOT_TEXT = re.compile(r"[^\x20-\x7e]")
 _NODES = "/api/v1/nodes"
+
+
+class NothingMade(ProviderError):
+    """Kind has failed before it made a container: those of the cluster's name, if any, are somebody else's."""
 
 
 def executable() -> str:
@@ -72,8 +76,10 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
     """Have kind make the cluster, and write its kubeconfig to its place.
 
     Raises:
-        ProviderError: it failed, or was cancelled; kind may have left something.
+        NothingMade: it failed, or was cancelled, before kind made anything.
+        ProviderError: the same, but kind may have left something.
     """
+    steps: list[str] = []
     named = ["--image", chosen] if (chosen := image(wanted)) else []
     try:
         ended = await commands.run(
@@ -86,21 +92,30 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
             *named,
             timeout=LONGEST_S,
             environment=_environment(engine, report),
-            on_line=lambda line: _report(line, report),
+            on_line=lambda line: _report(line, report, steps),
             stop=stop,
         )
     except commands.Stopped:
-        raise ProviderError(f"cancelled while kind was making cluster {place.name}; nothing of it is left") from None
+        said = f"cancelled while kind was making cluster {place.name}; nothing of it is left"
+        raise _failure(steps)(said) from None
     except commands.TookTooLong:
-        raise ProviderError(f"kind did not make cluster {place.name} within {LONGEST_S / 60:.0f} min") from None
+        raise _failure(steps)(f"kind did not make cluster {place.name} within {LONGEST_S / 60:.0f} min") from None
+    if ended.code and failures.is_taken(ended):
+        raise NothingMade(failures.taken(place.name))
     if ended.code:
-        raise ProviderError(failures.explained(ended, place.config_file.read_text()))
+        raise _failure(steps)(failures.explained(ended, place.config_file.read_text()))
     directories.keep_private(place, [place.kubeconfig, place.config_file])
 
 
-def _report(line: str, report: Reporter) -> None:
+def _report(line: str, report: Reporter, steps: list[str]) -> None:
     if step := _STEP.match(line):
-        report.status(f"kind: {_NOT_TEXT.sub('', step.group(1)).strip().lower()}")
+        steps.append(_NOT_TEXT.sub("", step.group(1)).strip().lower())
+        report.status(f"kind: {steps[-1]}")
+
+
+def _failure(steps: Sequence[str]) -> type[ProviderError]:
+    """What to raise when kind did not come further than these steps: it pulls the image before it makes a container."""
+    return NothingMade if steps and steps[-1].startswith("ensuring node image") else ProviderError
 
 
 async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, stop: asyncio.Event) -> str:

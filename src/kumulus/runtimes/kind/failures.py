@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kumulus.runtimes.kind.commands import Ended
 
@@ -41,6 +42,26 @@ def explained(ended: Ended, config: str) -> str:
     reason = _core(error) or f"it ended with exit code {ended.code}"
     last = _short(output.splitlines()[-1]) if output else ""
     return f"kind could not make the cluster: {_short(reason)}" + (f": {last}" if last and last not in reason else "")
+
+
+def taken(name: str, nodes: Sequence[str] = ()) -> str:
+    """The message that somebody else has a cluster of that name.
+
+    Args:
+        name: the cluster's.
+        nodes: its containers, where they are known.
+    """
+    which = f" ({', '.join(nodes[:3])})" if nodes else ""
+    return (
+        f"a kind cluster named {name!r} that this stack did not make is there{which}; it is left alone. Set another "
+        "`name:` in kumulus:cluster, or take it over with `kind: {adopt: true}`: it is then the stack's, and `destroy` "
+        "deletes it; to use it and leave it as it is, write `runtime: existing`"
+    )
+
+
+def is_taken(ended: Ended) -> bool:
+    """Whether kind has refused to make a cluster since there is one of that name."""
+    return "already exist for a cluster with the name" in ended.stderr
 
 
 def brief(ended: Ended) -> str:

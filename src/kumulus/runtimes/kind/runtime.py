@@ -17,7 +17,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
-from kumulus.runtimes.kind import creating
+from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.options import options_problems
 from kumulus.runtimes.kind.place import KindPlace
@@ -81,6 +81,10 @@ class KindRuntime(Runtime):
             identity = await creating.ready(place, wanted.options, report, stop)
             nodes = await engine.nodes(place.name)
             place.complete(wanted.owner, engine, nodes)
+        except creating.NothingMade:
+            # Somebody else may have made containers of that name since we looked.
+            directories.remove(place)
+            raise
         except BaseException as error:
             self._undo(place, engine, error)
             raise
@@ -99,12 +103,7 @@ class KindRuntime(Runtime):
             return []
         directories.remove(place)
         if nodes and not wanted.options.get("adopt"):
-            raise ProviderError(
-                f"a kind cluster named {place.name!r} that this stack did not make is there "
-                f"({', '.join(node.name for node in nodes[:3])}); it is left alone. Set another `name:` in "
-                "kumulus:cluster, or take it over with `kind: {adopt: true}`: it is then the stack's, and `destroy` "
-                "deletes it; to use it and leave it as it is, write `runtime: existing`"
-            )
+            raise ProviderError(failures.taken(place.name, [node.name for node in nodes]))
         return nodes
 
     async def _adopt(

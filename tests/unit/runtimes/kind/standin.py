@@ -35,8 +35,10 @@ _KIND = """
 name = arguments[arguments.index("--name") + 1]
 what = arguments[0]
 if what == "create":
+    answer("check")
     for step in ("Ensuring node image (kindest/node:v1) ", "Preparing nodes "):
         print(f" • {step} ...", file=sys.stderr, flush=True)
+        answer("pull" if "image" in step else "prepare")
     state["nodes"][name + "-control-plane"] = {
         "id": str(state["next"]), "role": "control-plane", "state": "running", "cluster": name,
         "created": time.strftime("%Y-%m-%dT%H:%M:%S.123456789Z", time.gmtime())}

@@ -90,6 +90,11 @@ class Bench:
         while "dev-control-plane" not in self.tools.nodes:  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.02)
 
+    async def kind_has_begun(self) -> None:
+        """Wait until kind was asked for the cluster, of which it has made nothing yet."""
+        while not any(call.startswith("kind create") for call in self.tools.asked()):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.02)
+
     async def refused(self, owner: str = ME, **options: Any) -> str:
         """What a creation that fails is told; it has to leave nothing."""
         with pytest.raises(ProviderError) as raised:
@@ -319,6 +324,34 @@ async def test_somebody_else_s_cluster_is_refused_and_left_alone(bench: Bench) -
     assert "a kind cluster named 'dev' that this stack did not make is there (dev-control-plane)" in said
     assert "kind: {adopt: true}" in said
     assert "runtime: existing" in said
+    assert list(bench.tools.nodes) == ["dev-control-plane"]
+    assert not bench.directory.exists()
+
+
+@pytest.mark.parametrize("while_it", ["check", "pull"])
+async def test_a_cluster_that_somebody_else_makes_first_is_left_alone(bench: Bench, while_it: str) -> None:
+    taken = 'ERROR: failed to create cluster: node(s) already exist for a cluster with the name "dev"'
+    full = 'ERROR: failed to create cluster: failed to pull image "kindest/node:v9": exit status 1'
+    bench.tools.answers(f"kind {while_it}", taken if while_it == "check" else full, seconds=1.0)
+    refused = asyncio.ensure_future(bench.refused())
+    await bench.kind_has_begun()
+    bench.tools.add("dev", "7")
+    said = await refused
+    if while_it == "check":
+        assert "a kind cluster named 'dev' that this stack did not make is there; it is left alone. Set anoth" in said
+    assert list(bench.tools.nodes) == ["dev-control-plane"]
+    assert not bench.directory.exists()
+
+
+async def test_a_creation_that_is_cancelled_while_the_image_is_pulled_removes_no_container(bench: Bench) -> None:
+    bench.tools.answers("kind pull", seconds=60)
+    refused = asyncio.ensure_future(bench.refused())
+    await bench.kind_has_begun()
+    bench.tools.add("dev", "7")
+    while not bench.said.statuses:  # noqa: ASYNC110 - another process says it
+        await asyncio.sleep(0.02)
+    bench.stop.set()
+    assert "cancelled while kind was making cluster dev; nothing of it is left" in await refused
     assert list(bench.tools.nodes) == ["dev-control-plane"]
     assert not bench.directory.exists()
 
