@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import IO, Any, NoReturn
 
 from kumulus import toolchain
 from kumulus.cli import beforehand, project, stack_file
@@ -97,15 +97,15 @@ def create(stack: str) -> None:
     arguments = ["stack", "init", stack, "--non-interactive"]
     if project.current().selected_stack(pulumi_home()) is not None:
         arguments.append("--no-select")
-    answer = _pulumi(arguments, capture=True)
-    if "incorrect passphrase" in answer.stderr:
+    code, said = run_quietly(arguments)
+    if "incorrect passphrase" in said:
         file = project.current().shown(project.current().stack_file(stack))
         raise UserError(
             f"your passphrase is not the one that {file} is for: its encryptionsalt belongs to another, such as none\n"
             "  To use yours: delete that line; Pulumi writes one for your passphrase"
         )
-    if answer.returncode != 0 and "already exists" not in answer.stderr:
-        raise UserError(f"pulumi cannot create the stack {stack}:\n  {answer.stderr.strip()}")
+    if code != 0 and "already exists" not in said:
+        raise UserError(f"pulumi cannot create the stack {stack}:\n  {said.strip()}")
 
 
 def exists(stack: str) -> bool:
@@ -113,15 +113,15 @@ def exists(stack: str) -> bool:
     known = project.state_exists(stack)
     if known is not None:
         return known
-    return _pulumi(["stack", "tag", "ls", "-s", stack], capture=True).returncode == 0
+    return run_quietly(["stack", "tag", "ls", "-s", stack])[0] == 0
 
 
 def forget(stack: str) -> int:
     """Remove an empty stack from the backend; its file stays. Returns pulumi's exit code."""
-    answer = _pulumi(["stack", "rm", stack, "--yes", "--preserve-config"], capture=True)
-    if answer.returncode != 0:
-        print((answer.stdout + answer.stderr).strip(), file=sys.stderr)
-        return answer.returncode
+    code, said = run_quietly(["stack", "rm", stack, "--yes", "--preserve-config"])
+    if code != 0:
+        print(said.strip(), file=sys.stderr)
+        return code
     file = project.current().stack_file(stack)
     kept = f", {project.current().shown(file)} stays" if file.exists() else ""
     print(f"The stack {stack} is removed as well{kept}.")
@@ -130,29 +130,17 @@ def forget(stack: str) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Run pulumi in the project and wait for it; returns its exit code."""
-    return _pulumi(arguments).returncode
+    return _pulumi(arguments)
 
 
 def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
-    """Run pulumi in the project and wait for it; Ctrl-C reaches it too, and it then ends its update in order.
+    """Run pulumi in the project and wait for it.
 
     Returns:
         Its exit code, and its output, which is not shown on the screen.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        process = subprocess.Popen(
-            [toolchain.find("pulumi"), *arguments],
-            cwd=project.root(),
-            env=environment.complete(os.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:
-            process.wait()
-            raise
+        code = _pulumi(arguments, said)
         said.seek(0)
         return code, said.read()
 
@@ -164,12 +152,21 @@ def become(arguments: Sequence[str]) -> NoReturn:
     os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
 
 
-def _pulumi(arguments: Sequence[str], capture: bool = False) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [toolchain.find("pulumi"), *arguments],
-        cwd=project.root(),
-        env=environment.complete(os.environ),
-        capture_output=capture,
-        text=True,
-        check=False,
+def _pulumi(arguments: Sequence[str], said: IO[str] | None = None) -> int:
+    """Run pulumi and wait for it, also after Ctrl-C: that reaches pulumi too, which then ends its update in order.
+
+    Args:
+        arguments: its arguments.
+        said: what takes its output; it then asks no questions. None for the screen.
+    """
+    quiet: dict[str, Any] = (
+        {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": subprocess.STDOUT} if said is not None else {}
     )
+    process = subprocess.Popen(
+        [toolchain.find("pulumi"), *arguments], cwd=project.root(), env=environment.complete(os.environ), **quiet
+    )
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait()
+        raise

@@ -1,0 +1,62 @@
+"""Running pulumi: Ctrl-C reaches it too, and it ends what it is doing in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import await_that
+
+# It ends a second after an interrupt, as an update does that has a step to finish.
+_PULUMI = """\
+#!/bin/sh
+[ "$1" = version ] && { echo v3.246.0; exit; }
+trap 'sleep 1; echo "$*" >ended; exit 1' INT
+# Not before the command waits for it.
+sleep 0.5; touch begun
+i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done
+"""
+_CALLS = {
+    "shown": "stack.run(['destroy', '-s', 'dev'])",
+    "quietly": "stack.run_quietly(['destroy', '-s', 'dev'])",
+    "for an answer": "stack.forget('dev')",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a stack, a backend of files, and a pulumi on PATH."""
+    made = tmp_path / "project"
+    (made / "state").mkdir(parents=True)
+    (made / "Pulumi.yaml").write_text("name: fleet\nruntime: python\nbackend: {url: 'file://./state'}\n")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("pulumi", "pulumi-language-python", "pulumi-language-python-exec"):
+        (programs / name).write_text(_PULUMI)
+        (programs / name).chmod(0o755)
+    for variable in ("PULUMI_BACKEND_URL", "KUMULUS_HOME", "KUMULUS_TOOLS", "PULUMI_STACK", "PWD"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(made)
+    return made
+
+
+@pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
+def test_an_interrupted_command_waits_for_pulumi_to_end(project: Path, call: str) -> None:
+    code = f"import sys; sys.path[:] = {sys.path}; from kumulus.cli import stack; {call}"
+    command = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=subprocess.PIPE, text=True)
+    try:
+        await_that((project / "begun").exists, 20, "pulumi runs")
+        # As a terminal does it: both get it.
+        os.killpg(command.pid, signal.SIGINT)
+        said = command.communicate(timeout=20)[1]
+    finally:
+        command.kill()
+    assert said.endswith("KeyboardInterrupt\n")
+    assert "dev" in (project / "ended").read_text()
