@@ -14,6 +14,7 @@ from kumulus.advise.advice import Advice
 from kumulus.advise.answer import groups
 from kumulus.advise.demand import Demand, Shape, largest_first
 from kumulus.cli import clone, experiment, project, stack
+from kumulus.toolchain.errors import ToolMissing
 
 _LABEL = "kumulus.io/advised"
 _WRITTEN = {"cpu": "{}m", "memory": "{}Mi", "ephemeral-storage": "{}Mi"}
@@ -37,9 +38,22 @@ def verify(advice: Advice, demand: Demand) -> int:
         with tempfile.TemporaryDirectory() as folder:
             return _run(name, demand, advice.order, Path(folder))
     finally:
-        if stack.run(["destroy", "-s", name, "--yes", "--skip-preview"]) == 0:
-            stack.run(["stack", "rm", name, "--yes"])
+        if _taken_down(name):
             file.unlink(missing_ok=True)
+
+
+def _taken_down(name: str) -> bool:
+    """Destroy the stack, if it was created at all; False if something of it is left."""
+    if project.state_exists(name) is False:
+        return True
+    try:
+        if stack.run(["destroy", "-s", name, "--yes", "--skip-preview"]) != 0:
+            return False
+        stack.run(["stack", "rm", name, "--yes"])
+    except ToolMissing:
+        # Without pulumi, which cannot be had, nothing was created.
+        pass
+    return True
 
 
 def _run(name: str, demand: Demand, order: str, folder: Path) -> int:

@@ -6,10 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kumulus.cli import advise_verify, clone
+from kumulus.cli.errors import UserError
 from tests.support.processes import await_that
 
 # It ends a second after an interrupt, as an update does that has a step to finish.
@@ -60,3 +63,41 @@ def test_an_interrupted_command_waits_for_pulumi_to_end(project: Path, call: str
         command.kill()
     assert said.endswith("KeyboardInterrupt\n")
     assert "dev" in (project / "ended").read_text()
+
+
+def test_a_fleet_that_was_not_created_leaves_no_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _verified(project, monkeypatch, lambda _: None) == []
+
+
+def test_a_fleet_that_cannot_be_destroyed_keeps_its_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pulumi", "pulumi-language-python", "pulumi-language-python-exec"):
+        (project.parent / "bin" / name).write_text('#!/bin/sh\n[ "$1" = version ] && echo v3.246.0 || exit 255\n')
+
+    def known(name: str) -> None:
+        file = project / "state" / ".pulumi" / "stacks" / "fleet" / f"{name}.json"
+        file.parent.mkdir(parents=True)
+        file.touch()
+
+    assert len(_verified(project, monkeypatch, known)) == 1
+
+
+def test_where_pulumi_cannot_be_had_its_absence_is_not_told_twice(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://shared")
+    (project.parent / "bin" / "pulumi").unlink()
+    assert _verified(project, monkeypatch, lambda _: None) == []
+
+
+def _verified(project: Path, monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None]) -> list[Path]:
+    """Have a fleet not come up; returns the files that are left."""
+
+    def bring_up(name: str) -> None:
+        before(name)
+        raise UserError("it did not come up")
+
+    monkeypatch.setattr(clone, "bring_up", bring_up)
+    monkeypatch.setattr(advise_verify, "groups", lambda *_: [])
+    with pytest.raises(UserError, match="it did not come up"):
+        advise_verify.verify(None, None, [])  # type: ignore[arg-type]
+    return list(project.glob("Pulumi.advise-*.yaml"))
