@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.cli import project
-from kumulus.surroundings import files
+from kumulus.surroundings import files, pulumi_project
 
 _CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
-_SALT = "encryptionsalt:"
 
 
 def write(file: Path, text: str) -> None:
@@ -28,10 +27,7 @@ def write(file: Path, text: str) -> None:
 
     from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
 
-    salt = ""
-    if file.exists():
-        lines = file.read_text(encoding="utf-8").splitlines()
-        salt = "".join(f"{line}\n" for line in lines if line.startswith(_SALT))
+    salt = pulumi_project.salt(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     config = config_of(text)
     if is_too_long(config):

@@ -15,7 +15,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project
+from kumulus.cli import overwriting, project
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 def _import(args: argparse.Namespace) -> int:
     from kumulus.lab.traces.formats.base import Options
     from kumulus.lab.traces.formats.registry import FORMATS
-    from kumulus.lab.traces.importing import import_trace
+    from kumulus.lab.traces.importing import first_lines, import_trace
     from kumulus.model.names import suggest
 
     if args.format not in FORMATS:
@@ -101,6 +101,7 @@ def _import(args: argparse.Namespace) -> int:
     if args.experiment.suffix not in _SUFFIXES:
         raise UserError(f"--experiment {args.experiment} is no YAML file; write {args.experiment}.yaml")
     stack = _stack_file(args.stack)
+    overwriting.refuse_others(first_lines(stack, args.experiment))
     written = import_trace(
         FORMATS[args.format],
         args.files,

@@ -17,6 +17,7 @@ from typing import Any
 
 _NAMES = ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json")
 _FILE = "file://"
+_SALT = "encryptionsalt:"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,19 @@ def find(start: Path) -> PulumiProject | None:
             if (folder / name).is_file():
                 return read(folder / name)
     return None
+
+
+def salt(file: Path) -> str:
+    """The line of a stack's file that Pulumi has put into it, for whoever writes the file anew; empty if it has none.
+
+    Raises:
+        OSError: the file is there, and cannot be read.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    return "".join(f"{line}\n" for line in lines if line.startswith(_SALT))
 
 
 @functools.lru_cache(maxsize=8)

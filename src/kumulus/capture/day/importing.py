@@ -14,12 +14,14 @@ import yaml
 
 from kumulus.capture.day import reading, series
 from kumulus.capture.day.intent import Day, counts
-from kumulus.capture.day.recording import lines, span
+from kumulus.capture.day.recording import BEGINS, lines, span
 from kumulus.capture.day.requests import Counted, Request, Unusable, seconds
 from kumulus.capture.dumps import Refused
 from kumulus.model import durations
 from kumulus.surroundings import files
 
+_BEGINS = "# A recorded day, as `kumulus replay import` made it."
+_RECORDING = ".recording.jsonl"
 _LONGEST = 40
 _TIMEOUT_BESIDE = 600.0
 
@@ -70,12 +72,17 @@ def import_day(
     window = {key: _moment(said, began) for key, said in (("from", since), ("until", until)) if said}
     if window.get("until", ended) <= window.get("from", 0.0):
         raise Refused(f"--until {until} is not after --from {since}")
-    recording = experiment.with_suffix(".recording.jsonl")
+    recording = experiment.with_suffix(_RECORDING)
     files.write(recording, "".join(lines(day, sources[0].name)), mode=0o600)
     lasted = min(window.get("until", ended - began), ended - began) - window.get("from", 0.0)
     part = {key: f"{value:.3f}s" for key, value in window.items()}
     files.write(experiment, _experiment(experiment, recording, stack, speed, part, lasted), mode=0o600)
     return Imported(day, counted, recording, ended - began)
+
+
+def first_lines(experiment: Path) -> dict[Path, str]:
+    """The files that an import writes, with how the first line of each begins."""
+    return {experiment: _BEGINS, experiment.with_suffix(_RECORDING): BEGINS}
 
 
 def _moment(said: str, began: float) -> float:
@@ -138,4 +145,4 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
         "timeout": f"{lasted / speed + _TIMEOUT_BESIDE:.0f}s",
     }
     text = yaml.safe_dump(made, sort_keys=False, width=120)
-    return f"# A recorded day, as `kumulus replay import` made it.\n{text}"
+    return f"{_BEGINS}\n{text}"

@@ -11,6 +11,8 @@ from kumulus.capture.day.intent import Day
 from kumulus.capture.day.pods import ran
 
 API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
+BEGINS = f'{{"apiVersion":"{API_VERSION}","from":'
+"""How the first line of a recording begins."""
 
 
 def lines(day: Day, source: str) -> Iterator[str]:

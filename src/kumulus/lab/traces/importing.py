@@ -14,11 +14,15 @@ from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.traces.formats.base import Format, Options
 from kumulus.lab.traces.reading import Notes
 from kumulus.lab.traces.summary import Sums, summary
-from kumulus.lab.traces.tasks_file import TasksFile
-from kumulus.lab.traces.writing import Wanted, experiment_text, stack_text
+from kumulus.lab.traces.tasks_file import COLUMNS, TasksFile
+from kumulus.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
+from kumulus.surroundings.pulumi_project import salt
 
 LISTED = 10
 """Bad rows that are printed; all of them are in a file."""
+
+_TASKS, _BAD_ROWS = ".tasks.csv", ".bad-rows.csv"
+_OF_BAD_ROWS = ("file", "line", "why")
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class _BadRows:
     def __call__(self, file: str, line: int, why: str) -> None:
         if self._writer is None:
             self._writer = csv.writer(self._stack.enter_context(_created(self.path)), lineterminator="\n")
-            self._writer.writerow(("file", "line", "why"))
+            self._writer.writerow(_OF_BAD_ROWS)
         self._writer.writerow((file, line, why))
         if len(self.first) < LISTED:
             self.first.append(f"{file}, line {line}: {why}")
@@ -70,7 +74,7 @@ def import_trace(
     Args:
         kind: its format.
         files: of the trace.
-        stack: the stack file to write.
+        stack: the stack file to write; the salt that Pulumi has put into it stays.
         experiment: the experiment file to write; tasks and bad rows are written beside it, under its name.
         machines: of the cluster, for traces that do not list them; added to those that do.
         options: what the user says about the files.
@@ -80,9 +84,9 @@ def import_trace(
         LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks.
     """
     wanted = wanted or Wanted()
-    tasks_path = experiment.with_suffix(".tasks.csv")
+    tasks_path = experiment.with_suffix(_TASKS)
     with ExitStack() as opened:
-        bad = _BadRows(experiment.with_suffix(".bad-rows.csv"), opened)
+        bad = _BadRows(experiment.with_suffix(_BAD_ROWS), opened)
         bad.path.unlink(missing_ok=True)
         notes, sums = Notes(bad), Sums()
         found = kind.read(files, notes, options or Options())
@@ -99,12 +103,22 @@ def import_trace(
     if not sums.tasks:
         first = f": {bad.first[0]}" if bad.first else ""
         raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
-    _write(stack, stack_text(everything, kind.source, wanted))
+    _write(stack, stack_text(everything, kind.source, wanted) + salt(stack))
     _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums))
     if wanted.stay:
         # Unknown durations do not matter then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
     return Written(tasks_path, bad.path if notes.bad else None, list(summary(everything, sums, notes)), bad.first)
+
+
+def first_lines(stack: Path, experiment: Path) -> dict[Path, str]:
+    """The files that an import may write, with how the first line of each begins."""
+    return {
+        stack: STACK_BEGINS,
+        experiment: EXPERIMENT_BEGINS,
+        experiment.with_suffix(_TASKS): ",".join(COLUMNS.values()),
+        experiment.with_suffix(_BAD_ROWS): ",".join(_OF_BAD_ROWS),
+    }
 
 
 def _created(path: Path) -> TextIO:

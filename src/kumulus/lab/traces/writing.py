@@ -25,6 +25,10 @@ from kumulus.model.errors import shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
 
+STACK_BEGINS = "# The machines of a trace, a node group for each kind:"
+EXPERIMENT_BEGINS = "# A recorded trace, as `kumulus trace import` made it."
+"""How the first line of each file begins."""
+
 _PODS = "1000"
 """Pods per node: as many as the published simulator allows, so that no node is full of many pods with little CPU."""
 _ZONE = "trace"
@@ -117,7 +121,7 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
     ]
     gates = {"kwok": {"featureGates": {GATES[parts]: True}}} if parts else {}
     config = {"config": {"kumulus:cluster": {"runtime": "kwok", **gates, "nodeGroups": made}}}
-    return f"# The machines of a trace, a node group for each kind: {source}\n{_yaml(config)}"
+    return f"{STACK_BEGINS} {source}\n{_yaml(config)}"
 
 
 def _kind(machine: Machine) -> tuple[int, int, int, str]:
@@ -201,7 +205,7 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "timeout": written(_patience(wanted, sums)),
         "workloads": [workload | ({"gang": True} if gangs else {})],
     }
-    return f"# A recorded trace, as `kumulus trace import` made it.\n{_yaml(experiment)}"
+    return f"{EXPERIMENT_BEGINS}\n{_yaml(experiment)}"
 
 
 def _patience(wanted: Wanted, sums: Sums) -> float:
