@@ -13,6 +13,11 @@ from kumulus.surroundings import files, version
 _REMOVAL = "removal"
 
 
+def unfinished(name: str) -> frozenset[str]:
+    """The names of unfinished writes of a file, by this version and by those from before 2026-11-26."""
+    return frozenset({files.unfinished(Path(name)).name, f"{Path(name).stem}.tmp"})
+
+
 @dataclass(frozen=True)
 class Place:
     """Paths of one cluster; the same for every runtime, so that commands find them by the cluster's name.
@@ -101,8 +106,8 @@ class Place:
         return self._without(frozenset(name for kind in kinds for name in kind.FILES))
 
     def _without(self, known: frozenset[str]) -> list[str]:
-        # The names of unfinished writes, and of kubectl's lock.
-        ours = known | {f"{Path(name).stem}.tmp" for name in known} | {"kubeconfig.yaml.lock"}
+        # kubectl's lock beside the names of unfinished writes.
+        ours = known.union(*map(unfinished, known), {"kubeconfig.yaml.lock"})
         return sorted(file.name for file in self.directory.iterdir() if file.name not in ours)
 
     def mark_removed(self) -> None:

@@ -5,6 +5,7 @@ Whatever Kumulus keeps for a later run is written here: a cluster's files, journ
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -13,14 +14,18 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
     """Write a file atomically: until all of it is on the disk, the previous content stays.
 
     Args:
-        file: the file. Two writers of one file have to take turns.
+        file: the file; if it is a link, what it leads to. Two writers of one file have to take turns.
         content: its new content; text as UTF-8.
         mode: for a file that is to be more private than its directory; the umask applies.
 
     Raises:
         OSError: it cannot be written; the previous content stays.
     """
-    temporary = file.with_suffix(".tmp")
+    if file.is_symlink():
+        file = Path(os.path.realpath(file))
+    if file.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+    temporary = unfinished(file)
     # A leftover of a killed writer, whatever its mode.
     temporary.unlink(missing_ok=True)
     try:
@@ -34,6 +39,11 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(file.parent)
+
+
+def unfinished(file: Path) -> Path:
+    """Where a file's new content is while it is written: beside it, under a name that nobody else has."""
+    return file.with_name(f".{file.name}.kumulus.tmp")
 
 
 def remove(file: Path) -> None:

@@ -54,6 +54,32 @@ def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("kept.json", "old")]
 
 
+def test_a_neighbour_with_a_similar_name_stays(tmp_path: Path) -> None:
+    (tmp_path / "report.tmp").write_text("mine")
+    files.write(tmp_path / "report.html", "new")
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"report.tmp": "mine", "report.html": "new"}
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "report.html"
+    link.symlink_to(Path("elsewhere", "it.html"))
+    for content in ("old", "new"):
+        files.write(link, content)
+        assert link.is_symlink()
+        assert (tmp_path / "elsewhere" / "it.html").read_text() == content
+
+
+@pytest.mark.parametrize("directory", ["/", ".", "..", "made", "link"])
+def test_a_directory_is_refused_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directory: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("made").mkdir()
+    Path("link").symlink_to("made")
+    with pytest.raises(IsADirectoryError):
+        files.write(Path(directory), "new")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "made"]
+
+
 WRITING = """
 import sys
 from pathlib import Path

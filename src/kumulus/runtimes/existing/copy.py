@@ -15,7 +15,7 @@ from typing import ClassVar
 from kumulus.kube import KubeconfigError
 from kumulus.runtimes.existing import KUBECONFIG_FILE, RUNTIME
 from kumulus.runtimes.existing.source import Source
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, unfinished
 from kumulus.surroundings import files
 
 _RUNTIME, _SOURCE, _CONTEXT = "runtime", "source", "context"
@@ -25,7 +25,7 @@ class CopyPlace(Place):
     """Where the copy is."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {KUBECONFIG_FILE}
-    MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "existing.tmp"})
+    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | unfinished(KUBECONFIG_FILE)
 
     @classmethod
     def of_directory(cls, directory: str) -> CopyPlace:

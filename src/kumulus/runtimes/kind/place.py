@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import yaml
 
 from kumulus.runtimes.kind.containers import Engine, Node
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, unfinished
 from kumulus.surroundings import files
 
 LONGEST_S = 1800.0
@@ -31,7 +31,7 @@ class KindPlace(Place):
     """Paths of one kind cluster."""
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {"kind.yaml"}
-    MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp"})
+    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json")
 
     @property
     def config_file(self) -> Path:

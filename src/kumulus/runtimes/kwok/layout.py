@@ -18,7 +18,7 @@ import yaml
 
 from kumulus.autoscalers.registry import NAMES as AUTOSCALERS
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
-from kumulus.runtimes.place import Place
+from kumulus.runtimes.place import Place, unfinished
 from kumulus.surroundings import files
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -33,7 +33,7 @@ class Layout(Place):
         *("bin", "etcd", "kueue", "logs", "pids", "pki", "prometheus"),
         *AUTOSCALERS,
     }
-    MADE_ALONE: ClassVar[frozenset[str]] = frozenset({"kumulus.tmp", "create.yaml"})
+    MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | {"create.yaml"}
 
     @property
     def kwok_file(self) -> Path:
