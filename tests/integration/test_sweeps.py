@@ -9,11 +9,14 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.support.sweeps import command, place, starts, written
+from tests.support.sweeps import command, place, runners, starts, written
 
 pytest.importorskip("joblib")
 JOBS = 2
@@ -30,20 +33,30 @@ def there(file: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in (place(file) / "cells").glob("*.json")}
 
 
-def killed_after(file: Path, count: int) -> None:
-    """Run the sweep, and kill it with all its processes once so many cells have been started."""
-    process = subprocess.Popen(
+def begun(file: Path) -> subprocess.Popen[bytes]:
+    """The sweep, in a process group of its own."""
+    return subprocess.Popen(
         command(file, "--jobs", str(JOBS)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def reached(process: subprocess.Popen[bytes], moment: Callable[[], bool], pause: float = 0.002) -> None:
+    """Wait for a moment while a sweep runs."""
+    end = time.monotonic() + PATIENCE
+    while not moment():
+        assert process.poll() is None, f"it ended by itself, with exit code {process.returncode}"
+        assert time.monotonic() < end
+        time.sleep(pause)
+
+
+def killed_after(file: Path, count: int) -> None:
+    """Run the sweep, and kill it with all its processes once so many cells have been started."""
+    process = begun(file)
     try:
-        end = time.monotonic() + PATIENCE
-        while len(starts(place(file))) < count:
-            assert process.poll() is None, f"it ended by itself, with {len(starts(place(file)))} starts"
-            assert time.monotonic() < end
-            time.sleep(0.002)
+        reached(process, lambda: len(starts(place(file))) >= count)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -94,24 +107,53 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(tmp_path: Path) -
     assert Counter(starts(place(file))) == again
 
 
+# A cell that goes on until it is let go.
+HELD = """
+import pathlib
+import time
+
+from kumulus.lab.policies.paper import fgd
+
+
+def score(pod, nodes, study):
+    while not pathlib.Path(__file__).with_name("go").exists():
+        time.sleep(0.02)
+    return fgd.score(pod, nodes, study)
+"""
+
+
+def open_locks(process: subprocess.Popen[bytes]) -> int:
+    """How many cells a sweep's processes run or wait for."""
+    found = set()
+    for each in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.Error):
+            found |= {file.path for file in each.open_files() if file.path.endswith(".lock")}
+    return len(found)
+
+
 def test_a_process_that_outlives_its_sweep_is_waited_for_and_its_cell_not_run_again(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    file = written(tmp_path, matrix={"policy": ["slow.py"], "seed": "1-4"})
-    process = subprocess.Popen(command(file, "--jobs", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + PATIENCE
-    while not starts(place(file)):
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.002)
-    # The processes that run the cells go on for a while.
-    process.kill()
-    process.wait()
-    done = swept(file, "--jobs", "2")
-    assert done.returncode == 0, done.stderr
-    counted = Counter(starts(place(file)))
-    assert len(there(file)) == 4
-    # A cell is started again only if its process died with the sweep, before its result was there.
-    assert sum(counted.values()) <= 4 + 2
+    (tmp_path / "held.py").write_text(HELD)
+    file = written(tmp_path, matrix={"policy": ["held.py"], "seed": "1-2", "policyTimeout": ["10m"]})
+    sweeps = [begun(file)]
+    try:
+        reached(sweeps[0], lambda: len(starts(place(file))) == 2)
+        workers = [psutil.Process(pid) for pid in runners(place(file))]
+        sweeps[0].kill()
+        sweeps[0].wait()
+        sweeps.append(begun(file))
+        # Those that wait for nothing would start the cells again.
+        reached(sweeps[1], lambda: open_locks(sweeps[1]) == 2 or len(starts(place(file))) > 2, 0.1)
+        assert all(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in workers)
+        assert there(file) == {}
+        (tmp_path / "go").touch()
+        assert sweeps[1].wait(PATIENCE) == 0
+        assert len(there(file)) == 2
+        assert set(Counter(starts(place(file))).values()) == {1}
+    finally:
+        for each in sweeps:
+            with suppress(ProcessLookupError):
+                os.killpg(each.pid, signal.SIGKILL)
+            each.wait()
 
 
 @pytest.mark.parametrize(

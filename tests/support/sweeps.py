@@ -74,5 +74,14 @@ def place(file: Path) -> Path:
 
 def starts(directory: Path) -> list[str]:
     """The cells that have been started, in order, from the log in the directory of the results."""
+    return [cell for _, _, cell in _log(directory)]
+
+
+def runners(directory: Path) -> list[int]:
+    """The pids of the processes that have started them, likewise."""
+    return [int(pid) for _, pid, _ in _log(directory)]
+
+
+def _log(directory: Path) -> list[list[str]]:
     log = directory / "starts.log"
-    return [line.split()[2] for line in log.read_text().splitlines()] if log.exists() else []
+    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
