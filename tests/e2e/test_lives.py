@@ -24,7 +24,7 @@ CLUSTER: dict[str, Any] = {
         }
     ]
 }
-TRAINING: dict[str, Any] = {"name": "training", "selector": {"ownerKinds": ["Job"]}, "run": "3s"}
+TRAINING: dict[str, Any] = {"name": "training", "selector": {"ownerKinds": ["Job"]}, "run": "8s"}
 
 
 def job(name: str) -> Object:
@@ -48,29 +48,30 @@ def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> 
     project.write_stack(CLUSTER)
     project.up()
     nodes, identity, before = project.node_uids(), project.identity(), project.processes()
-    assert ran(project, "before") <= 1
+    # However late KWOK is: the bounds only tell one duration from the next.
+    assert ran(project, "before") < 8
 
     project.write_stack({**CLUSTER, "podLifecycles": [TRAINING]})
     project.up()
     changed = {name for name, pids in project.processes().items() if pids != before[name]}
     assert changed == {"quickstart/kwok-controller"}
     assert (project.node_uids(), project.identity()) == (nodes, identity)
-    assert ran(project, "three") in (3, 4)
+    assert 8 <= ran(project, "eight") < 24
     assert project.foresee("--refresh").steps == ()
 
-    project.write_stack({**CLUSTER, "podLifecycles": [{**TRAINING, "run": "6s"}]})
+    project.write_stack({**CLUSTER, "podLifecycles": [{**TRAINING, "run": "24s"}]})
     foreseen = project.preview("--diff").stdout
-    assert '"run: 3s" => "run: 6s"' in foreseen
+    assert '"run: 8s" => "run: 24s"' in foreseen
     assert "1 to update" in foreseen
     after = project.processes()
     project.up()
     assert project.processes() == after
-    assert ran(project, "six") in (6, 7)
+    assert ran(project, "twenty-four") >= 24
 
     project.write_stack(CLUSTER)
     project.up()
     assert project.api().list(STAGES) == []
-    assert ran(project, "after") <= 1
+    assert ran(project, "after") < 8
     assert project.node_uids() == nodes
     assert len(project.api().list(NODES)) == 3
     project.destroy()

@@ -146,11 +146,12 @@ async def test_a_node_that_is_not_ready_is_tainted_by_kubernetes_and_recovers(
 async def test_a_reboot_ends_by_itself_with_another_boot_id(plane: Plane, pools: Pools, faults: Faults) -> None:
     inputs, before = await settled(pools, 2)
     name = f"{inputs['name']}-0"
-    await faults.begin(faults.inputs("patching", {inputs["name"]: "0"}, "reboot", down=3.0))
-    assert conditions(pools.nodes(inputs)[name])["Ready"] == "False"
     started = time.monotonic()
+    await faults.begin(faults.inputs("patching", {inputs["name"]: "0"}, "reboot", down=20.0))
+    assert conditions(pools.nodes(inputs)[name])["Ready"] == "False"
     back = plane.api.until(NODES, lambda found: conditions(found[name])["Ready"] == "True")
-    assert 1.5 < time.monotonic() - started < 60
+    # Its end is noted in whole seconds.
+    assert time.monotonic() - started > 19
     assert back[name]["status"]["nodeInfo"]["bootID"] != before[name]["status"]["nodeInfo"]["bootID"]
     assert await pools.drift(inputs) == {}
     await faults.end("patching")

@@ -31,8 +31,10 @@ from tests.support.draws import CRITICAL, distance, normal, waits
 pytestmark = pytest.mark.integration
 STAGES = f"/apis/{API_VERSION}/stages"
 TRAINING = {"lognormal": {"median": "10s", "sigma": 0.3}}
-# A duration of its own for each kind of workload, in seconds.
-RUNS = {"Job": 4, "JobSet": 2, "MPIJob": 6, "PyTorchJob": 8, "RayJob": 10, "VolcanoJob": 12}
+# By how many seconds KWOK may be late on a busy machine: an end is noted as the second in which it gets to the pod.
+LATE = 8
+# A duration of its own for each kind of workload, in seconds, and so far from the next that none is taken for another.
+RUNS = {"JobSet": 2, "Job": 10, "MPIJob": 18, "PyTorchJob": 26, "RayJob": 34, "VolcanoJob": 42}
 LIFECYCLES = [
     {"name": "steps", "selector": {"labels": {"life": "steps"}},
      "imagePull": "2s", "init": "2s", "startUp": "1s", "run": "3s"},
@@ -172,8 +174,8 @@ def conditions(found: Object) -> dict[str, tuple[str, str | None]]:
 
 
 def about(duration: int) -> range:
-    """A whole number of seconds, or one more on a busy machine."""
-    return range(duration, duration + 2)
+    """A whole number of seconds and no less, or as many more as KWOK may be late."""
+    return range(duration, duration + LATE)
 
 
 def has_ended(found: Object) -> bool:
@@ -197,7 +199,7 @@ def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(livin
     end = main(done)["state"]["terminated"]
     assert (done["status"]["phase"], end["exitCode"], end["reason"]) == ("Succeeded", 0, "Completed")
     assert ran(end) in about(4)
-    assert 10 <= seconds(done["status"]["startTime"], end["finishedAt"]) <= 12
+    assert 10 <= seconds(done["status"]["startTime"], end["finishedAt"]) < 10 + 4 * LATE
     assert conditions(done)["Ready"] == conditions(done)["ContainersReady"] == ("False", "PodCompleted")
     assert main(done)["ready"] is False
 
@@ -235,7 +237,9 @@ def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> Non
 
 def test_pods_of_every_kind_of_workload_have_their_own_durations(living: Living) -> None:
     found = living.api.until(JOBS, lambda jobs: jobs["real"]["status"].get("succeeded") == 1)
-    assert 4 <= seconds(found["real"]["status"]["startTime"], found["real"]["status"]["completionTime"]) <= 7
+    span = seconds(found["real"]["status"]["startTime"], found["real"]["status"]["completionTime"])
+    # Of the pod, and of the Job controller that hears of its end.
+    assert span in range(RUNS["Job"], RUNS["Job"] + 2 * LATE)
     for name, (_, _, _, workload) in OWNERS.items():
         assert ran(main(living.first(f"of-{name}", has_ended))["state"]["terminated"]) in about(RUNS[workload]), name
 
