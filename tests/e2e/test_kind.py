@@ -263,7 +263,7 @@ def test_a_silent_node_keeps_no_command_waiting_and_refresh_brings_it_back(stack
     docker.docker("pause", CONTROL_PLANE)
     preview = stack.project.pulumi("preview", timeout=200)
     # 53 s on a machine with little else to do; it is waiting for most of it.
-    assert preview.seconds < 90, preview.text
+    assert preview.seconds < 180, preview.text
     again = stack.project.up("--refresh", timeout=300)
     print(f"preview {preview.seconds:.0f} s, up --refresh {again.seconds:.0f} s")
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
@@ -316,7 +316,7 @@ def test_nodes_of_a_kwok_controller_that_is_lost_are_taken_over_within_the_lease
     print(f"{len(lost)} nodes were taken over within {seconds:.0f} s")
     assert _restarts(api, "2") == restarts + 1
     # Until the next controller is there, and the last lease has run out: a slow machine gets some seconds for both.
-    assert seconds < LEASE_S + AGAIN_S + 15
+    assert seconds < LEASE_S + AGAIN_S + 60
     assert len({holder(taken[name]) for name in lost}) == 1
     assert all(holder(taken[name]) == holder(before[name]) for name in shards.keys() - lost)
     for name in lost:

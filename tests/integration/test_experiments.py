@@ -188,7 +188,7 @@ def _nodes(lab: Lab, pool: str) -> list[str]:
 
 async def test_a_fault_takes_pods_and_its_end_gives_their_nodes_back(lab: Lab) -> None:
     gone = {"name": "lost", "kubelet": "gone", "target": {"names": [f"{lab.pools[0]}-[0-3]"]}}
-    timeline = [{"after": "created", "at": "3s", "fault": gone}, {"after": "created", "at": "5s", "clear": "lost"}]
+    timeline = [{"after": "scheduled", "at": "1s", "fault": gone}, {"after": "scheduled", "at": "3s", "clear": "lost"}]
     report = await lab.run(workloads=[lab.workload(jobs=8, workers=1)], timeline=timeline, until="running")
     details = only(report).details
     assert details.ended == "all pods are running", details

@@ -174,7 +174,7 @@ def test_at_the_log_s_own_speed_things_come_at_the_log_s_own_times(recorded: Rec
     late = report.results.tests[0].details.replays["recorded"].late
     assert late["max"] < twice.found.lasted, "each was sent"
     # How near they are a loaded machine does not say; that they do not come all at once, it does.
-    assert max(now.values()) - second >= 0.9 * (max(then.values()) - first)
+    assert max(now.values()) - second >= 0.5 * (max(then.values()) - first)
 
 
 async def test_a_part_begins_with_what_was_there(recorded: Recorded, tmp_path: Path) -> None:

@@ -389,7 +389,7 @@ async def test_a_release_that_does_not_come_up_fails_with_the_pods_that_are_to_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lists = {"deployments": [item("Deployment", "a", {}), item("Deployment", "b", UP)], "pods": [pod("a-1", UNPULLED)]}
-    monkeypatch.setattr(release_ready, "_QUIET", 0.05)
+    monkeypatch.setattr(release_ready, "_QUIET", 0.0)
     with waiting(Cluster(**lists), monkeypatch) as (resource, op, said):
         with pytest.raises(ProviderError) as raised:
             await resource.create(op, {**INPUTS, "timeout": 0.2})

@@ -164,7 +164,9 @@ async def test_a_server_that_answers_others_meanwhile_is_busy_and_waited_for_lon
         else:
             with pytest.raises(Unreachable, match="no answer in time"):
                 await asked
-    assert sum(seen.path == NODES for seen in server.seen) == 2
+    made = sum(seen.path == NODES for seen in server.seen)
+    # On a busy machine the patience may be at its end before a second one is made.
+    assert made == 2 if answers_others else 1 <= made <= 2
 
 
 async def test_a_callers_own_patience_wins(server: Server) -> None:

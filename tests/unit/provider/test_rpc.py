@@ -734,7 +734,8 @@ async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the
     request = provider_pb2.CreateRequest(urn=POOL, properties=struct(but(kubeconfig=str(file))))
     started = time.monotonic()
     errors = await asyncio.gather(*(fails(plugin.stub.Create(request)) for _ in range(9)))
-    assert time.monotonic() - started < 2
+    # One after the other they would take 4.5 s.
+    assert time.monotonic() - started < 4
     for error in errors:
         assert "not reachable: connection refused; `pulumi up --refresh` brings" in error.details()
 
@@ -966,7 +967,7 @@ async def test_the_plugin_as_a_process_serves_until_it_is_interrupted(tmp_path: 
     )
     try:
         assert process.stdout is not None
-        port = int(await asyncio.wait_for(process.stdout.readline(), 10))
+        port = int(await asyncio.wait_for(process.stdout.readline(), 60))
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             stub = provider_pb2_grpc.ResourceProviderStub(channel)
             assert (await stub.GetPluginInfo(empty_pb2.Empty())).version == VERSION
@@ -974,8 +975,8 @@ async def test_the_plugin_as_a_process_serves_until_it_is_interrupted(tmp_path: 
             assert not checked.failures
             asked = time.monotonic()
             process.send_signal(signal.SIGINT)
-            out, err = await asyncio.wait_for(process.communicate(), 10)
-        assert time.monotonic() - asked < 2
+            out, err = await asyncio.wait_for(process.communicate(), 60)
+        assert time.monotonic() - asked < 20
         assert (process.returncode, out, err) == (0, b"", b"")
     finally:
         if process.returncode is None:
@@ -989,6 +990,6 @@ async def test_the_plugin_without_its_environment_says_how_to_get_it(tmp_path: P
         env={**os.environ, "KUMULUS_PYTHON": str(tmp_path / "python")},
         stderr=asyncio.subprocess.PIPE,
     )
-    _, err = await asyncio.wait_for(process.communicate(), 10)
+    _, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 1
     assert f"{tmp_path}/python is missing" in err.decode()
