@@ -75,7 +75,12 @@ def _fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool
         if not current:
             project = Project(tmp_path_factory.mktemp("fleet"))
             current.append(Fleet(project, project.copy_stack("quickstart")))
-            project.up()
+            try:
+                project.up()
+            except BaseException:
+                # Nor does the next test get one that is not up.
+                current.pop().project.close()
+                raise
         return current[0]
 
     yield running
