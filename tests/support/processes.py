@@ -64,7 +64,8 @@ def kill(pids: Iterable[int]) -> None:
             doomed.append(process)
         except psutil.NoSuchProcess:
             continue
-    await_that(lambda: not any(map(_lives, doomed)), 10, "killed processes are gone")
+    # One that waits for the disk goes only when that has answered.
+    await_that(lambda: not any(map(_lives, doomed)), 120, "killed processes are gone")
 
 
 def await_that(holds: Callable[[], bool], timeout: float, what: str, pause: float = 0.02) -> None:

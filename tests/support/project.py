@@ -332,10 +332,12 @@ class Project:
             for stream in (process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
-        processes.kill(processes.helpers(self.home))
-        processes.kill(pid for pids in self.processes().values() for pid in pids)
         for _, api in self._apis.values():
             api.close()
+        try:
+            processes.kill(processes.helpers(self.home))
+        finally:
+            processes.kill(pid for pids in self.processes().values() for pid in pids)
 
 
 def _step(step: Mapping[str, Any]) -> Step:
