@@ -45,8 +45,8 @@ def trial(rig: Rig, operation: str, number: int, drawn: int = 0) -> Trial:
     ended = command.result()
     seconds = time.monotonic() - signalled
     if not struck or ended.code == 0:
-        # The signal arrived when everything was done, so it had no effect.
-        rig.recover()
+        # The signal arrived when everything was done, so it had no effect; an up that fails by itself is a failure.
+        assert ended.code == 0, ended.text
         rig.again(operation, mark)
         raise NotStruck("the command had ended")
     words = f"after {progress.count} of {NODES_OF_A_TRIAL} nodes"
