@@ -11,7 +11,7 @@ import yaml
 
 from kumulus.catalog.prices import with_own
 from kumulus.cli import experiment_sweep
-from kumulus.kube import Connection
+from kumulus.kube import Connection, yaml_limits
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.run.options import Options
 from kumulus.lab.sweep import live, page, running
@@ -96,6 +96,16 @@ def test_a_cell_is_another_when_its_scheduler_s_program_or_a_file_of_its_stack_i
     (tmp_path / file).unlink()
     with pytest.raises(SpecError, match=file):
         ids(tmp_path)
+
+
+def test_a_trace_may_be_as_large_as_in_an_experiment(tmp_path: Path) -> None:
+    read(tmp_path)
+    trace = tmp_path / "tasks.csv"
+    trace.write_text(trace.read_text() + "99,1,1Gi,1,1000\n" * (5 << 16))
+    assert trace.stat().st_size > yaml_limits.MOST_BYTES
+    before = ids(tmp_path)
+    trace.write_text(trace.read_text() + "99,1,1Gi,1,1000\n")
+    assert not ids(tmp_path) & before
 
 
 def test_a_cell_without_such_files_keeps_its_id(tmp_path: Path) -> None:

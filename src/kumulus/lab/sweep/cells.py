@@ -12,12 +12,13 @@ from typing import Any
 
 from kumulus.kube.yaml_limits import MOST_BYTES
 from kumulus.lab.errors import LabError
+from kumulus.lab.file import recording
 from kumulus.lab.file.load import references
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.sweep.file import SEED, Sweep, content, group_of, label, words
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import nearest
-from kumulus.stackfile.location import read_text
+from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.nodes_file import MOST
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -132,24 +133,29 @@ class _Digests:
         named = [location for _, location in references(experiment)]
         named += [each for each in (experiment.policy, experiment.whyPolicy) if each.endswith(".py")]
         found = [self._digest(location) for location in named]
-        if experiment.scheduler.binary:
-            found.append(self._of_program(experiment.scheduler.binary))
+        if binary := experiment.scheduler.binary:
+            found.append(
+                self._of_file(binary, self._directory / binary, "scheduler.binary", "write the path of a program")
+            )
         return found + [self._digest(location, key, _OF_STACK[key]) for key, location in _named(stack)]
 
-    def _digest(self, location: str, place: str = "", most: int = MOST_BYTES) -> str:
+    def _digest(self, location: str, place: str = "", most: int = recording.MOST_BYTES) -> str:
         if location not in self._known:
-            _, text = read_text(location, self._directory, place, most=most)
+            # A trace, or a recording, may be larger than a text that is read at once.
+            if file := large_file(location, self._directory, place, "", most):
+                return self._of_file(location, file, place, "write the path of a file that can be read")
+            _, text = read_text(location, self._directory, place)
             self._known[location] = hashlib.sha256(text.encode()).hexdigest()
         return self._known[location]
 
-    def _of_program(self, location: str) -> str:
+    def _of_file(self, location: str, file: Path, place: str, remedy: str) -> str:
         if location not in self._known:
             try:
-                with (self._directory / location).open("rb") as file:
-                    self._known[location] = hashlib.file_digest(file, "sha256").hexdigest()
+                with file.open("rb") as opened:
+                    self._known[location] = hashlib.file_digest(opened, "sha256").hexdigest()
             except OSError as error:
                 message = f"{shown(location)} cannot be read: {error.strerror}"
-                raise SpecError([Problem("scheduler.binary", message, "write the path of a program")]) from None
+                raise SpecError([Problem(place, message, remedy)]) from None
         return self._known[location]
 
 
