@@ -18,6 +18,8 @@ from kumulus.lab.plan.jobs import PlannedJob
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
+# Pods that come, 1, and go, -1, at a time: by Job and cluster.
+_Changes = dict[str, dict[str, list[tuple[float, int]]]]
 # A worker's Job controller creates the first pod well within these seconds.
 _PODS_WITHIN = 30.0
 
@@ -253,23 +255,38 @@ class Dispatching:
 
 
 def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[list[float], list[float]]:
-    """Seconds from each Job's creation until all of its pods had a node, and until all of them ran."""
-    bound: dict[str, list[float]] = defaultdict(list)
-    running: dict[str, list[float]] = defaultdict(list)
+    """Seconds from each Job's creation until all of its pods had a node on one worker, and until all of them ran."""
+    bound: _Changes = defaultdict(lambda: defaultdict(list))
+    running: _Changes = defaultdict(lambda: defaultdict(list))
     for each in pods:
-        if each.bound is not None:
-            bound[each.owner].append(each.bound)
-        if each.running is not None:
-            running[each.owner].append(each.running)
+        for times, since in ((bound, each.bound), (running, each.running)):
+            if since is not None:
+                there = times[each.owner][each.cluster]
+                there.append((since, 1))
+                # A pod that has completed is not replaced; any other end leaves the Job without it.
+                if each.ended is not None and each.phase != "Succeeded":
+                    there.append((each.ended, -1))
 
-    def until_whole(times: Mapping[str, list[float]]) -> list[float]:
-        return [
-            max(0.0, sorted(times[name])[job.workers - 1] - job.created)
-            for name, job in jobs.items()
-            if job.created is not None and len(times.get(name, ())) >= job.workers
-        ]
+    def until_whole(times: _Changes) -> list[float]:
+        found = []
+        for name, job in jobs.items():
+            whole = [at for each in times[name].values() if (at := _reached(each, job.workers)) is not None]
+            if job.created is not None and whole:
+                found.append(max(0.0, min(whole) - job.created))
+        return found
 
     return until_whole(bound), until_whole(running)
+
+
+def _reached(changes: Iterable[tuple[float, int]], wanted: int) -> float | None:
+    """When there were first as many pods as wanted at one time; None if there never were."""
+    there = 0
+    # At the same moment, ends count before starts.
+    for at, change in sorted(changes):
+        there += change
+        if there >= wanted:
+            return at
+    return None
 
 
 def _pods(job: Mapping[str, Any]) -> int:

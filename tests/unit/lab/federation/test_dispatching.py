@@ -40,8 +40,8 @@ def pod(number: int, phase: str = "Running", uid: str = "one") -> PodView:
     return PodView(f"p{number}", "work", f"work-{number}", "n", phase, "", "", NOTHING, owner=(f"work-{number}", uid))
 
 
-def record(number: int, **times: float | None) -> PodRecord:
-    return PodRecord("work", f"work-{number}", NOTHING, 1.5, owner=f"work-{number}", **times)  # type: ignore[arg-type]
+def record(number: int, **fields: Any) -> PodRecord:
+    return PodRecord("work", f"work-{number}", NOTHING, 1.5, owner=f"work-{number}", **fields)
 
 
 def test_a_job_waits_then_is_on_a_worker_then_has_completed() -> None:
@@ -110,6 +110,22 @@ def test_a_job_has_all_of_its_pods_when_as_many_as_it_has_are_there() -> None:
     pods = [record(0, bound=2.0, running=3.0), record(0, bound=5.0, running=7.0), record(1, bound=2.0)]
     measures = found.measures(pods, 0)
     assert (measures["jobTimeToNodes.max"], measures["jobTimeToRun.max"]) == (4.0, 6.0)
+
+
+def test_pods_of_an_earlier_attempt_or_of_another_worker_make_no_job_whole() -> None:
+    found = made(3)
+
+    def attempt(number: int, cluster: str, *bound: float, ended: float | None = None) -> list[PodRecord]:
+        return [record(number, bound=at, running=at + 1, ended=ended, cluster=cluster) for at in bound]
+
+    pods = attempt(0, "east", 2, ended=20) + attempt(0, "west", 30, 40)
+    # Never whole: one pod at a time, on one worker and then on the other.
+    pods += attempt(1, "east", 2, ended=20) + attempt(1, "east", 20, ended=25) + attempt(1, "west", 22)
+    # A pod that has completed is one of those that the job has.
+    pods += [record(2, bound=3, running=4, ended=5, phase="Succeeded"), *attempt(2, "", 8)]
+    measures = found.measures(pods, 0)
+    assert (measures["jobTimeToNodes.min"], measures["jobTimeToNodes.max"]) == (7, 39)
+    assert (measures["jobTimeToRun.min"], measures["jobTimeToRun.max"]) == (8, 40)
 
 
 def test_workloads_of_other_namespaces_and_jobs_are_not_counted() -> None:
