@@ -31,6 +31,7 @@ class Advice:
         unpriced: types that have no price and were not considered.
         order: how the pods are ordered, one of :data:`kumulus.advise.demand.ORDERS`.
         in_file_order: how many pods find no node in the files' order, rather than the largest first.
+        uncounted: objects with pods that are not in it, as it is not known how many they are.
     """
 
     nodes: tuple[tuple[Offer, int], ...]
@@ -41,6 +42,7 @@ class Advice:
     unpriced: tuple[str, ...] = ()
     order: str = "share"
     in_file_order: int = 0
+    uncounted: tuple[str, ...] = ()
 
     @property
     def hourly(self) -> float:
@@ -87,6 +89,7 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
         offers.unpriced,
         order,
         sum(place(found, nodes, as_written.shapes).pending),
+        demand.uncounted,
     )
 
 

@@ -31,8 +31,9 @@ def lines(advice: Advice) -> Iterator[str]:
     if advice.unmodelled:
         yield f"# left to the scheduler: {', '.join(advice.unmodelled)}"
     if advice.unpriced:
-        more = f" and {len(advice.unpriced) - _NAMED} more" if len(advice.unpriced) > _NAMED else ""
-        yield f"# not looked at, no price is known: {', '.join(advice.unpriced[:_NAMED])}{more}"
+        yield f"# not looked at, no price is known: {_first(advice.unpriced)}"
+    if advice.uncounted:
+        yield f"# not counted, as it is not known how many pods they have: {_first(advice.uncounted)}"
     yield yaml.safe_dump(json.loads(json.dumps({"nodeGroups": groups(advice)})), sort_keys=False).rstrip()
 
 
@@ -47,6 +48,11 @@ def groups(advice: Advice) -> list[dict[str, Any]]:
             there = {"region": region} if region and region != region_of(zone) else {}
             group["placement"].append({"availabilityZone": zone, "replicas": replicas, **there})
     return list(found.values())
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _spread(number: int, zones: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,9 +19,9 @@ _UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO <
 _EVERYWHERE = {"pods", "cpu", "memory", "ephemeral-storage"}
 # The fields of a pod's spec that a scheduler considers besides its requests.
 _RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
-# Rules between pods, all but "one on each node" are left to the scheduler.
-_LEFT = ("podAffinity", "topologySpreadConstraints")
-_SELECTING = (*_LEFT, "podAntiAffinity")
+# Rules between pods, of which all but "one on each node" are left to the scheduler, as are claims of devices.
+_SELECTING = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
+_LEFT = ("podAffinity", "topologySpreadConstraints", "resourceClaims")
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,14 @@ class Demand:
         everywhere: amounts that each node needs for the pods of DaemonSets.
         unmodelled: rules between pods that are left to the scheduler, by name.
         whole: the pods again, with all their rules, including those that are left to the scheduler.
+        uncounted: objects with pods that are not in it, as it is not known how many they are.
     """
 
     shapes: tuple[Shape, ...]
     everywhere: Mapping[str, int]
     unmodelled: tuple[str, ...] = ()
     whole: tuple[Shape, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     @property
     def pods(self) -> int:
@@ -113,12 +115,13 @@ def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
     return -(-quantity.nanos // unit) if up else quantity.nanos // unit
 
 
-def made(pods: Iterable[Pods], daemons: Iterable[Object] = ()) -> Demand:
+def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequence[str] = ()) -> Demand:
     """The demand of some pods.
 
     Args:
         pods: each kind of pod.
         daemons: the specs of pods that run once on each node.
+        uncounted: objects with more pods, of which it is not known how many.
 
     Raises:
         Unadvisable: there are no pods, or a request is invalid.
@@ -126,8 +129,8 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = ()) -> Demand:
     shapes: dict[str, Shape] = {}
     whole: dict[str, Shape] = {}
     pods = [each for each in pods if each.count > 0]
-    apart, more = groups(pods)
-    left = {"podAntiAffinity"} if more else set()
+    apart, others = groups(pods)
+    left = {"podAntiAffinity"} if others else set()
     # If no rule selects pods, those that differ only in their labels are the same.
     selected = any(
         rule in each for pod in pods for each in (pod.spec, pod.spec.get("affinity") or {}) for rule in _SELECTING
@@ -149,12 +152,13 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = ()) -> Demand:
         key = json.dumps([wants, rules, marks], sort_keys=True)
         _add(whole, key, Shape(name, wants, count, rules, labels=marks))
     if not shapes:
-        raise Unadvisable("the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet")
+        more = f"\n  It is not known how many pods these have: {', '.join(uncounted)}" if uncounted else ""
+        raise Unadvisable(f"the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet{more}")
     everywhere: dict[str, int] = {}
     for spec in daemons:
         for resource, much in {"pods": 1, **_wants("a DaemonSet", spec)}.items():
             everywhere[resource] = everywhere.get(resource, 0) + much
-    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)), tuple(whole.values()))
+    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)), tuple(whole.values()), tuple(uncounted))
 
 
 def _add(known: dict[str, Shape], key: str, shape: Shape) -> None:

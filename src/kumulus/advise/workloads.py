@@ -12,7 +12,7 @@ from kumulus.advise.errors import Unadvisable
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
 from kumulus.lab.file.manifest import objects_of
-from kumulus.lab.plan.manifests import expected_pods, pod_templates
+from kumulus.lab.plan.manifests import COUNTED, expected_pods, pod_templates
 from kumulus.lab.plan.plan import make
 from kumulus.lab.plan.pods import UnknownPlace
 from kumulus.model.errors import SpecError
@@ -32,14 +32,20 @@ class Workloads:
     Args:
         pods: the workload's.
         daemons: specs of the pods of DaemonSets.
+        uncounted: objects with pods of which it is not known how many, by kind and name.
     """
 
     pods: tuple[Pods, ...] = ()
     daemons: tuple[Object, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     def plus(self, other: Workloads) -> Workloads:
         """The pods of both."""
-        return Workloads((*self.pods, *other.pods), (*self.daemons, *other.daemons))
+        return Workloads(
+            (*self.pods, *other.pods),
+            (*self.daemons, *other.daemons),
+            tuple(dict.fromkeys((*self.uncounted, *other.uncounted))),
+        )
 
 
 def of_files(paths: Iterable[Path]) -> Workloads:
@@ -68,6 +74,7 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
     """
     pods: list[Pods] = []
     daemons: list[Object] = []
+    uncounted: list[str] = []
     for each in objects:
         metadata = each.get("metadata") or {}
         called, namespace = name or str(metadata.get("name") or "workload"), str(metadata.get("namespace") or "default")
@@ -75,12 +82,14 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
             daemons += [template["spec"] for template in pod_templates(each)]
         elif each.get("kind") == "JobSet":
             pods += _of_job_set(called, each, namespace)
-        else:
+        elif each.get("kind") in COUNTED:
             count = expected_pods(dict(each))
             pods += [
                 Pods(called, template["spec"], _labels(template), count, namespace) for template in pod_templates(each)
             ]
-    return Workloads(tuple(pods), tuple(daemons))
+        elif any(pod_templates(each)):
+            uncounted.append(f"{each.get('kind')} {called}")
+    return Workloads(tuple(pods), tuple(daemons), tuple(uncounted))
 
 
 async def of_cluster(client: Client) -> Workloads:

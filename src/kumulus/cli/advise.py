@@ -100,7 +100,7 @@ def _demand(args: argparse.Namespace) -> Demand:
     pods = workloads.of_files(args.workloads)
     if args.pods_of:
         pods = pods.plus(asyncio.run(_live(args.pods_of)))
-    return demand.made(pods.pods, pods.daemons)
+    return demand.made(pods.pods, pods.daemons, pods.uncounted)
 
 
 async def _live(stack: str) -> Workloads:

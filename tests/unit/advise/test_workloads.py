@@ -23,7 +23,7 @@ def workload(kind: str, name: str, spec: dict[str, Any], **fields: Any) -> dict[
 
 
 def demand_of(found: Workloads) -> Demand:
-    return made(found.pods, found.daemons)
+    return made(found.pods, found.daemons, found.uncounted)
 
 
 def test_pods_that_are_alike_are_counted_together() -> None:
@@ -66,6 +66,28 @@ def test_a_job_set_has_the_pods_of_all_its_jobs() -> None:
         "spec": {"replicatedJobs": [{"replicas": 3, "template": job}]},
     }
     assert demand_of(of_objects([job_set])).pods == 12
+
+
+def test_what_has_pods_but_not_how_many_is_named() -> None:
+    cron = {"kind": "CronJob", "metadata": {"name": "nightly"}, "spec": {"jobTemplate": {"spec": {}}}}
+    cron["spec"]["jobTemplate"]["spec"] = {"parallelism": 50, "template": {"spec": pod_spec()}}  # type: ignore[index]
+    worker = {"replicas": 16, "template": {"spec": pod_spec()}}
+    train = {"kind": "PyTorchJob", "metadata": {"name": "train"}, "spec": {"pytorchReplicaSpecs": {"Worker": worker}}}
+    service = {"kind": "Service", "metadata": {"name": "s"}, "spec": {}}
+    found = of_objects([cron, train, service, workload("Deployment", "none", pod_spec(), replicas=0)])
+    assert found.uncounted == ("CronJob nightly", "PyTorchJob train")
+    with pytest.raises(
+        Unadvisable, match="It is not known how many pods these have: CronJob nightly, PyTorchJob train"
+    ):
+        demand_of(found)
+    demand = demand_of(found.plus(of_objects([cron, workload("Deployment", "a", pod_spec())])))
+    assert (demand.pods, demand.uncounted) == (1, ("CronJob nightly", "PyTorchJob train"))
+
+
+def test_devices_that_pods_claim_are_left_to_the_scheduler() -> None:
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "two"}]
+    found = demand_of(of_objects([workload("Deployment", "a", pod_spec(resourceClaims=claims))]))
+    assert found.unmodelled == ("resourceClaims",)
 
 
 def test_rules_between_pods_are_named_but_for_one_on_each_node() -> None:

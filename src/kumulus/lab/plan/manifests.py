@@ -7,6 +7,9 @@ from typing import Any
 
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
 
+COUNTED = ("Pod", "Job", "Deployment", "ReplicaSet", "StatefulSet", "JobSet")
+"""Kinds of which it is known how many pods their objects have."""
+
 
 def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
     """Name the objects, label their pods, and return how many pods they make.
