@@ -17,8 +17,15 @@ from pulumi_command.local import Command
 
 from kumulus.components.resources import ClusterLike
 from kumulus.components.secrets import marked
-from kumulus.model.errors import Where
-from kumulus.stackfile.host_commands import HostCommand, When, digest_of_file, is_archive
+from kumulus.model.errors import Where, shown_path
+from kumulus.stackfile.host_commands import (
+    HostCommand,
+    When,
+    digest_of_file,
+    is_archive,
+    load_name,
+    missing_archive,
+)
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.secrets import Secrets
 from kumulus.surroundings import installation
@@ -122,11 +129,11 @@ def image_load(
     """
     archive = is_archive(image)
     digest: pulumi.Output[str] = pulumi.Output.all(*(command.stdout for command in after)).apply(
-        lambda _: asyncio.to_thread(digest_of_file, base / image) if archive else digest_of_image(image, place)
+        lambda _: digest_of_archive(image, place, base) if archive else digest_of_image(image, place)
     )
     kind = "image-archive" if archive else "docker-image"
     return Command(
-        f"{cluster.prefix}load-{_as_name(image)}",
+        f"{cluster.prefix}{load_name(image)}",
         # No shell: the image is the command's last argument.
         interpreter=[str(_kumulus()), "kind", "load", kind, "--name", cluster.cluster_name],
         create=str((base / image).resolve()) if archive else image,
@@ -140,6 +147,20 @@ def image_load(
 def _kumulus() -> Path:
     """The command ``kumulus``, which knows which kind program to use, and how to run it on this machine."""
     return (installation.checkout() or installation.scripts()) / "kumulus"
+
+
+async def digest_of_archive(image: str, place: str, base: Path) -> str:
+    """The digest of an archive's content.
+
+    Raises:
+        pulumi.RunError: it is not there, or cannot be read.
+    """
+    try:
+        return await asyncio.to_thread(digest_of_file, base / image)
+    except OSError as error:
+        unreadable = f"the archive {shown_path(base / image)} cannot be read: {error.strerror}", "make it readable"
+        message, remedy = missing_archive(image, base) or unreadable
+        raise pulumi.RunError(f"{place}: {message}; {remedy}") from None
 
 
 async def digest_of_image(image: str, place: str) -> str:
@@ -165,6 +186,3 @@ async def digest_of_image(image: str, place: str) -> str:
         raise pulumi.RunError(f"{place}: {engine} has no image {image}; {remedy}")
     raise pulumi.RunError(f"{place}: {engine} could not be asked for {image}: {said}")
 
-
-def _as_name(image: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in image.removeprefix("./"))

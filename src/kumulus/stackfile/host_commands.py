@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from kumulus.fields import Section, checked, short_label, text
 from kumulus.model.checks import problem
-from kumulus.model.errors import Problem, Where, shown, shown_path
+from kumulus.model.errors import Problem, Where, path_text, shown, shown_path
 from kumulus.model.names import Fault
 
 When = Literal["beforeAddons", "beforeNodes", "last"]
@@ -100,6 +101,39 @@ def missing(command: HostCommand, base: Path) -> tuple[str, str] | None:
     return None if place.is_dir() else (f"the directory {shown_path(place)} is not there", "write that of the command")
 
 
+def load_name(image: str) -> str:
+    """The name in a stack under which an image is loaded."""
+    written = (letter if letter.isalnum() or letter in "-._" else "-" for letter in image.removeprefix("./"))
+    return f"load-{''.join(written)}"
+
+
+def load_name_problems(images: object, commands: Mapping[str, Where]) -> Iterator[Problem]:
+    """Images, and commands, whose names in the stack are the same.
+
+    Args:
+        images: `loadImages` as the file has it; what is no image is skipped, as the model reports it.
+        commands: the place of each command's name, by that name.
+    """
+    first: dict[str, int] = {}
+    listed = images if isinstance(images, list | tuple) else ()
+    for index, image in enumerate(listed):
+        if not isinstance(image, str) or _image_fault(image):
+            continue
+        name = load_name(image)
+        if name in first:
+            other, there = path_text(("loadImages", first[name])), listed[first[name]]
+            if image == there:
+                message, remedy = f"{shown(image)} is already {other}", "leave one of them out"
+            else:
+                message = f"{shown(image)} is called {name} in the stack, and so is {other}, {shown(there)}"
+                remedy = "give one of the two another name or tag"
+            yield problem(("loadImages", index), message, remedy)
+        elif name in commands:
+            message = f"{shown(name)} is the name under which {path_text(('loadImages', index))} is loaded"
+            yield problem(commands[name], message, "write another name")
+        first.setdefault(name, index)
+
+
 def missing_archive(image: str, base: Path) -> tuple[str, str] | None:
     """What is wrong with an archive of `loadImages`, and the remedy; None for nothing."""
     if not is_archive(image) or (base / image).is_file():
@@ -108,6 +142,10 @@ def missing_archive(image: str, base: Path) -> tuple[str, str] | None:
 
 
 def digest_of_file(path: Path) -> str:
-    """The SHA-256 of a file's content."""
+    """The SHA-256 of a file's content.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -321,8 +321,10 @@ def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem
         (("hostCommands", index, "dir"), host_commands.missing(command, base))
         for index, command in enumerate(spec.hostCommands)
     ]
+    # A command that runs before may write them.
+    written = any(command.when == "beforeAddons" for command in spec.hostCommands)
     archives = [
         (("loadImages", index), host_commands.missing_archive(image, base))
-        for index, image in enumerate(spec.loadImages)
+        for index, image in enumerate(() if written else spec.loadImages)
     ]
     return [Problem(path_text(where), *wrong) for where, wrong in (*charts, *directories, *archives) if wrong]

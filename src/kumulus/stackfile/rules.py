@@ -31,6 +31,7 @@ from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.autoscaler_rules import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.device_rules import device_problems
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
+from kumulus.stackfile.host_commands import load_name_problems
 from kumulus.stackfile.shapes import shape_problems
 from kumulus.stackfile.tenants import tenant_problems
 
@@ -51,7 +52,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_ports(raw),
         *_room(raw),
         *_addons(raw),
-        *_duplicates(_items(raw, "hostCommands"), ("hostCommands",), "name", "name"),
+        *_commands(raw),
         *_groups(raw),
         *_pools(raw),
         *_node_names(raw),
@@ -176,6 +177,13 @@ def _duplicates(items: list[Item], where: Where, key: str, what: str) -> Found:
             place = path_text((*where, first[name], key))
             yield problem((*where, index, key), f"{shown(name)} is already {place}", f"write another {what}")
         first.setdefault(name, index)
+
+
+def _commands(raw: Mapping[str, object]) -> Found:
+    commands = _items(raw, "hostCommands")
+    yield from _duplicates(commands, ("hostCommands",), "name", "name")
+    places: dict[str, Where] = {_text(each, "name"): ("hostCommands", index, "name") for index, each in commands}
+    yield from load_name_problems(raw.get("loadImages"), places)
 
 
 def _addons(raw: Mapping[str, object]) -> Found:

@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from kumulus import EmulatedCluster
-from kumulus.components.host_commands import digest_of_image, image_load
+from kumulus.components.host_commands import digest_of_archive, digest_of_image, image_load
 from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.stackfile.load import load
 from kumulus.stackfile.secrets import Secrets
@@ -167,6 +167,12 @@ def test_an_archive_is_loaded_anew_when_its_content_is_another(tmp_path: Path) -
     assert made.inputs["create"] == str(tmp_path / "app.tar")
     (tmp_path / "app.tar").write_text("two")
     assert loading("./app.tar", tmp_path).inputs["triggers"] != made.inputs["triggers"]
+
+
+async def test_an_archive_that_no_command_has_written_is_told_as_one_that_is_missing(tmp_path: Path) -> None:
+    words = r"loadImages\[0\]: the archive .*app\.tar. is not there; write the path of what `docker save` has written"
+    with pytest.raises(pulumi.RunError, match=words):
+        await digest_of_archive("app.tar", "loadImages[0]", tmp_path)
 
 
 @pytest.mark.usefixtures("engine")

@@ -55,7 +55,7 @@ def test_commands_have_names_of_their_own(tmp_path: Path) -> None:
 
 def test_images_are_names_or_archives_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "app.tar").touch()
-    good = ["my-app:dev", "registry.example.com:5000/team/my_app:v1.2", "busybox", "./app.tar", "app.tar"]
+    good = ["my-app:dev", "registry.example.com:5000/team/my_app:v1.2", "busybox", "./app.tar"]
     assert told(tmp_path, runtime="kind", loadImages=good) == {}
     bad = ["My-App:dev", "my app", "-rf", "./other.tar", 5]
     problems = told(tmp_path, runtime="kind", loadImages=bad[:3])
@@ -65,6 +65,41 @@ def test_images_are_names_or_archives_that_are_there(tmp_path: Path) -> None:
     ]
     assert "is not there" in told(tmp_path, runtime="kind", loadImages=bad[3:4])["loadImages[0]"]
     assert "not a text" in told(tmp_path, runtime="kind", loadImages=bad[4:])["loadImages[0]"]
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (["my-app:dev", "my-app:dev"], '"my-app:dev" is already loadImages[0]; leave one of them out'),
+        (
+            ["team/app:1", "busybox", "team-app:1"],
+            '"team-app:1" is called load-team-app-1 in the stack, and so is loadImages[0], "team/app:1"; '
+            "give one of the two another name or tag",
+        ),
+        (["app.tar", "./app.tar"], 'is called load-app.tar in the stack, and so is loadImages[0], "app.tar"; give'),
+    ],
+)
+def test_images_have_names_of_their_own_in_the_stack(tmp_path: Path, images: list[str], words: str) -> None:
+    (tmp_path / "app.tar").touch()
+    [(path, said)] = told(tmp_path, runtime="kind", loadImages=images).items()
+    assert path == f"loadImages[{len(images) - 1}]"
+    assert words in said
+
+
+def test_a_command_is_not_called_as_the_loading_of_an_image(tmp_path: Path) -> None:
+    commands = [COMMAND, {"name": "load-my-app-dev", "create": "c"}]
+    assert told(tmp_path, runtime="kind", hostCommands=commands, loadImages=["busybox", "my-app:dev"]) == {
+        "hostCommands[1].name": '"load-my-app-dev" is the name under which loadImages[1] is loaded; write another name'
+    }
+
+
+@pytest.mark.parametrize(("when", "missing"), [("beforeAddons", False), ("beforeNodes", True), ("last", True)])
+def test_an_archive_may_be_written_by_a_command_that_runs_before_it_is_loaded(
+    tmp_path: Path, when: str, missing: bool
+) -> None:
+    command = {"name": "build", "create": "docker save -o app.tar x", "when": when}
+    problems = told(tmp_path, runtime="kind", hostCommands=[command], loadImages=["./app.tar"])
+    assert list(problems) == (["loadImages[0]"] if missing else [])
 
 
 def test_images_are_for_kind_only(tmp_path: Path) -> None:
