@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.errors import PartialFailure
-from kumulus.helm import crds
-from kumulus.helm.charts import Chart
+from kumulus.helm import charts, crds
+from kumulus.helm.charts import Chart, Source
+from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
@@ -60,3 +61,43 @@ async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later
     assert resource.diff(outputs, inputs) == [Difference(f'crds["{TWO}"]', "update")]
     await resource.delete(operation(Said()), "id", outputs)
     assert taken == [ONE, TWO]
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The values that the chart's schema was asked about; every chart has the two CRDs."""
+    asked: list[Any] = []
+
+    async def fetch(source: Source) -> Chart:
+        return Chart(Path("/"), "1.0.0", dict.fromkeys(DIGESTS, "kind: CustomResourceDefinition"))
+
+    async def check_values(chart: Chart, values: object) -> None:
+        asked.append(values)
+
+    monkeypatch.setattr(charts, "fetch", fetch)
+    monkeypatch.setattr(charts, "check_values", check_values)
+    return asked
+
+
+async def test_a_value_that_a_preview_does_not_know_keeps_it_from_the_schema_only(fetched: list[Any]) -> None:
+    resource = ChartCrds(Connected())
+    known = (await resource.examine({}, {**BASE, "values": {"host": "a"}}, "/")).inputs
+    unknown = (await resource.examine({}, {**BASE, "values": {"host": UNKNOWN}}, "/")).inputs
+    assert fetched == [{"host": "a"}]
+    assert unknown == known
+    assert known["crds"].keys() == {ONE, TWO}
+    assert resource.diff(known, unknown) == []
+
+
+@pytest.mark.parametrize("what", ["chart", "repository", "version", "access"])
+async def test_a_chart_that_a_preview_does_not_know_drops_no_crds(fetched: list[Any], what: str) -> None:
+    resource, said = ChartCrds(Connected()), Said()
+    known = (await resource.examine({}, BASE, "/")).inputs
+    fetched.clear()
+    unknown = (await resource.examine({}, {**BASE, what: UNKNOWN}, "/")).inputs
+    assert fetched == []
+    assert (unknown["crds"], unknown["version"]) == (UNKNOWN, UNKNOWN)
+    assert not [each for each in resource.diff(known, unknown) if each.path.startswith("crds")]
+    for old in (known, None):
+        assert (await resource.previewed(operation(said, preview=True), unknown, old))["crds"] is UNKNOWN
+    assert said.messages == []

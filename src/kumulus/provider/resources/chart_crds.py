@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, ChartError, Source
+from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
@@ -67,19 +68,24 @@ class ChartCrds(InCluster):
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """See :meth:`Resource.diff`."""
-        changed = differences("crds", old_outputs.get("crds") or {}, inputs.get("crds") or {})
-        return super().diff(old_outputs, inputs) + changed
+        found, wanted = super().diff(old_outputs, inputs), inputs.get("crds")
+        # Of a chart that is not known yet, the CRDs are not: it does not drop those that are recorded.
+        return found if wanted is UNKNOWN else found + differences("crds", old_outputs.get("crds") or {}, wanted or {})
 
     async def examine(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.examine`: fetches the chart, as the release's own check will do."""
         checked = self.check(old_inputs, inputs, program)
-        about = {key: inputs.get(key) for key in ("chart", "repository", "version", *self._passing)}
-        if checked.failures or contains_unknown(about):
+        if checked.failures:
             return checked
+        about = {key: inputs.get(key) for key in ("chart", "repository", "version", "access")}
+        if contains_unknown(about):
+            return Checked({**checked.inputs, "version": UNKNOWN, "crds": UNKNOWN})
         source = Source(str(about["chart"]), about["repository"] or "", about["version"] or "", about["access"] or {})
         try:
             chart = await charts.fetch(source)
-            await charts.check_values(chart, about["values"] or {})
+            values = inputs.get("values")
+            if not contains_unknown(values):
+                await charts.check_values(chart, values or {})
         except ChartError as error:
             return Checked(checked.inputs, [Failure(error.path, str(error))])
         wanted = {**checked.inputs, "version": chart.version, "crds": chart.digests()}
@@ -171,6 +177,8 @@ class ChartCrds(InCluster):
 
 
 def _say_dropped(op: Operation, inputs: Properties, old: Properties) -> None:
+    if inputs.get("crds") is UNKNOWN:
+        return
     if dropped := set(old.get("crds") or {}) - set(inputs.get("crds") or {}):
         op.report.warn(f"CRDs that the chart no longer has are kept: {_names(dropped)}")
 
