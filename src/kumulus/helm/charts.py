@@ -27,6 +27,7 @@ _SCHEMA = "values don't meet the specifications of the schema"
 _GOT_TEXT = re.compile(r"(?<=: )'(?:[^'\\]|\\.)*'(?= does not match pattern | is not valid )")
 _GOT_NUMBER = re.compile(r"(?<= got )[-0-9]\S*(?=, want )")
 _NO_FORMAT = re.compile(r"(?<='…' is not valid )([^ :]+): .*")
+_ROOM = "make room or set XDG_CACHE_HOME"
 
 
 class ChartError(Exception):
@@ -144,16 +145,26 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
 
 
 async def _kept(source: Source) -> Path:
-    """The chart's archive, fetched if necessary."""
+    """The chart's archive, fetched if necessary.
+
+    Raises:
+        ChartError: there is no room for it, or its folder cannot be written.
+        HelmError: it cannot be fetched.
+        ProviderError: helm is not there.
+    """
     folder = cache.root().parent / "charts"
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
     place = folder / f"{key}.tgz"
-    if source.lasts and place.is_file():
-        return place
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        fetched = await _pulled(source, Path(scratch))
-        os.replace(fetched, place)
+    try:
+        if source.lasts and place.is_file():
+            return place
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            fetched = await _pulled(source, Path(scratch))
+            os.replace(fetched, place)
+    except OSError as error:
+        said = f"the chart {source.chart} cannot be kept in {folder}: {error.strerror or error}; {_ROOM}"
+        raise ChartError("chart", said) from None
     return place
 
 
@@ -248,6 +259,7 @@ _OF_REGISTRIES = (
     (r"x509|certificate", "chart", "have this machine trust its certificate authority"),
 )
 _REMEDIES = (
+    (r"no space left on device", "chart", _ROOM),
     (r"\b40[13]\b|nauthorized|denied", "access", "write repositoryOpts with username and password"),
     (r"x509|certificate", "access", "write repositoryOpts with the caFile of its certificate authority"),
     (

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kumulus.helm import charts, history
-from kumulus.helm.charts import Source
+from kumulus.helm.charts import ChartError, Source
 from kumulus.helm.crds import DIGEST, MADE_BY, Maker, take_away
 from kumulus.helm.history import Revision, decoded, encoded, leftover
 from kumulus.kube import ApiError
@@ -105,6 +108,35 @@ def test_a_chart_is_fetched_once_where_it_stays_the_same(source: Source, lasts: 
     assert source.lasts is lasts
 
 
+@pytest.mark.parametrize("stage", ["folder", "scratch", "archive"])
+async def test_a_chart_that_there_is_no_room_for_is_told_with_what_to_do(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be made, a disk that is full while helm is let in, and one that is full at the end."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if stage == "folder":
+        (tmp_path / "cache").touch()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def run(*arguments: str, **_: object) -> str:
+        if arguments[0] == "pull":
+            (Path(arguments[arguments.index("--destination") + 1]) / "c-1.2.3.tgz").touch()
+        return ""
+
+    monkeypatch.setattr(charts, "run", run)
+    if stage != "folder":
+        monkeypatch.setattr(*((charts, "_private") if stage == "scratch" else (os, "replace")), full)
+    with pytest.raises(ChartError) as caught:
+        await charts.have(Source("c", "https://e.com", "1.2.3", {"password": "hunter2"}))
+    assert caught.value.path == "chart"
+    assert str(caught.value) == (
+        f"the chart c cannot be kept in {tmp_path}/cache/kumulus/charts: "
+        f"{'Not a directory' if stage == 'folder' else 'No space left on device'}; make room or set XDG_CACHE_HOME"
+    )
+
+
 def test_crds_are_kept_as_they_are_written() -> None:
     found = charts._by_name(CRDS)
     assert list(found) == ["ones.example.com", "twos.example.com"]
@@ -148,6 +180,7 @@ def test_a_schemas_words_do_not_quote_numbers() -> None:
         ),
         ("failed to fetch https://e.com/c.tgz : 401 Unauthorized", "access", "username and password"),
         ("tls: failed to verify certificate: x509: unknown authority", "access", "caFile"),
+        ("write /home/me/.cache/kumulus/charts/c.tgz: no space left on device", "chart", "make room or set XDG_CACHE"),
         ("something else with hunter2", "chart", "check chart, version and repoURL"),
     ],
 )
