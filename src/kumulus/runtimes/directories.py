@@ -182,12 +182,21 @@ def remove_empty(place: Place) -> None:
             empty.rmdir()
 
 
-def os_error(error: OSError, place: Place) -> str:
-    """The message for an error of the file system, with the remedy."""
+def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
+    """The message for an error of the file system, with the remedy.
+
+    Args:
+        error: the error.
+        place: the cluster's.
+        made: whether the cluster exists already, and so has to stay where it is.
+    """
+    again = "run `pulumi up --refresh`"
     if error.errno == errno.ENOSPC:
-        return f"no disk space left at {place.home}; free some, or set KUMULUS_HOME to a directory on another disk"
+        remedy = f"and {again}" if made else "or set KUMULUS_HOME to a directory on another disk"
+        return f"no disk space left at {place.home}; free some, {remedy}"
     reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename or place.directory}: {reason}; KUMULUS_HOME can name another directory"
+    remedy = f"put that right, and {again}" if made else "KUMULUS_HOME can name another directory"
+    return f"{error.filename or place.directory}: {reason}; {remedy}"
 
 
 def free_bytes(path: Path) -> int:

@@ -163,28 +163,33 @@ class KindRuntime(Runtime):
         engine = place.engine(wanted.options)
         await engine.require()
         directories.prepare_home(place)
-        async with exclusive(place):
-            nodes = await engine.nodes(place.name)
-            if not place.containers() and nodes and await _identity_by_kind(place, engine) == identity:
-                self._restore(place, wanted, engine, nodes)
-            if (
-                not place.containers()
-                or not place.owns(nodes)
-                or MISSING in components(nodes, place.containers()).values()
-            ):
-                raise ProviderError(
-                    f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
-                )
-            if not place.kubeconfig.exists():
-                await creating.kubeconfig(engine, place, place.kubeconfig)
-            await self._start(place, engine, nodes, report)
-            actual = await _identity(place, _ANSWERING)
-            if identity and actual != identity:
-                raise ProviderError(f"another cluster (identity {actual}) answers in place of {place.name}")
-            if place.note().get("owner") != wanted.owner:
-                # Since then, the stack has been given its identity, or another name.
-                place.write_note({**place.note(), "owner": wanted.owner})
-            return self._observed(place, await engine.nodes(place.name), actual, "running")
+        try:
+            async with exclusive(place):
+                return await self._repair(place, wanted, engine, identity, report)
+        except OSError as error:
+            raise ProviderError(directories.os_error(error, place, made=True)) from None
+
+    async def _repair(
+        self, place: KindPlace, wanted: Wanted, engine: Engine, identity: str, report: Reporter
+    ) -> Observed:
+        nodes = await engine.nodes(place.name)
+        if not place.containers() and nodes and await _identity_by_kind(place, engine) == identity:
+            self._restore(place, wanted, engine, nodes)
+        missing = MISSING in components(nodes, place.containers()).values()
+        if missing or not place.containers() or not place.owns(nodes):
+            raise ProviderError(
+                f"kind cluster {place.name}, or a part of it, is gone; `pulumi up --refresh` makes it again"
+            )
+        if not place.kubeconfig.exists():
+            await creating.kubeconfig(engine, place, place.kubeconfig)
+        await self._start(place, engine, nodes, report)
+        actual = await _identity(place, _ANSWERING)
+        if identity and actual != identity:
+            raise ProviderError(f"another cluster (identity {actual}) answers in place of {place.name}")
+        if place.note().get("owner") != wanted.owner:
+            # Since then, the stack has been given its identity, or another name.
+            place.write_note({**place.note(), "owner": wanted.owner})
+        return self._observed(place, await engine.nodes(place.name), actual, "running")
 
     def _restore(self, place: KindPlace, wanted: Wanted, engine: Engine, nodes: Sequence[Node]) -> None:
         directories.remove(place)

@@ -206,50 +206,53 @@ class KwokRuntime(Runtime):
             raise ProviderError(
                 f"cluster {layout.name} is gone from {layout.directory}; `pulumi up --refresh` makes it again"
             )
-        async with exclusive(layout):
-            self._mend(layout, wanted, report)
-            hung.end_useless(layout, report)
-            logs.rotate(layout)
-            processes.end(pidfiles.setting_up(layout.home, layout.name))
-            if not upgrade.exchange(layout, wanted.kubernetes_version, report):
-                await hung.end_hung(layout, report)
-            await hung.end_stuck(layout, report)
-            with ports.Claims(avoid=layout.taken_ports()) as claims:
-                changed = layout.note().get("configuration") != self.configuration(wanted)
-                starting.secure(layout, report, changed=changed)
-                starting.give_room(layout, wanted)
-                if changed:
-                    await starting.reconfigure(layout, wanted, report, claims)
-                dead = starting.dead(layout)
-                if dead:
-                    report.status(f"starting {', '.join(dead)}")
-                await starting.start(layout, wanted, report, changed=changed, dead=dead)
-            actual = await starting.all_running(layout, report)
-            if identity and actual != identity:
-                raise ProviderError(
-                    f"another cluster (identity {actual}) answers in place of {layout.name}; `pulumi up --refresh` "
-                    "replaces it, without the objects in it"
-                )
-            await etcd_space.relieve(layout, report)
-            noted = layout.note()
-            if changed or noted.get("owner") != wanted.owner:
-                # Last, so that if this run is killed before, the next one does all of it again. The stack may have been
-                # given its identity, or another name; and only now is it certain that this is its cluster.
-                layout.write_note({**noted, "owner": wanted.owner, **(additions.note(wanted) if changed else {})})
-            with suppress(OSError):
-                kept.keep(layout)
-            return self._observed(layout, actual)
+        try:
+            async with exclusive(layout):
+                return await self._repair(layout, wanted, identity, report)
+        except OSError as error:
+            raise ProviderError(api.explain(layout, directories.os_error(error, layout, made=True))) from None
+
+    async def _repair(self, layout: Layout, wanted: Wanted, identity: str, report: Reporter) -> Observed:
+        self._mend(layout, wanted, report)
+        hung.end_useless(layout, report)
+        logs.rotate(layout)
+        processes.end(pidfiles.setting_up(layout.home, layout.name))
+        if not upgrade.exchange(layout, wanted.kubernetes_version, report):
+            await hung.end_hung(layout, report)
+        await hung.end_stuck(layout, report)
+        with ports.Claims(avoid=layout.taken_ports()) as claims:
+            changed = layout.note().get("configuration") != self.configuration(wanted)
+            starting.secure(layout, report, changed=changed)
+            starting.give_room(layout, wanted)
+            if changed:
+                await starting.reconfigure(layout, wanted, report, claims)
+            dead = starting.dead(layout)
+            if dead:
+                report.status(f"starting {', '.join(dead)}")
+            await starting.start(layout, wanted, report, changed=changed, dead=dead)
+        actual = await starting.all_running(layout, report)
+        if identity and actual != identity:
+            raise ProviderError(
+                f"another cluster (identity {actual}) answers in place of {layout.name}; `pulumi up --refresh` "
+                "replaces it, without the objects in it"
+            )
+        await etcd_space.relieve(layout, report)
+        noted = layout.note()
+        if changed or noted.get("owner") != wanted.owner:
+            # Last, so that if this run is killed before, the next one does all of it again. The stack may have been
+            # given its identity, or another name; and only now is it certain that this is its cluster.
+            layout.write_note({**noted, "owner": wanted.owner, **(additions.note(wanted) if changed else {})})
+        with suppress(OSError):
+            kept.keep(layout)
+        return self._observed(layout, actual)
 
     def _mend(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Repair what a full disk or a power failure has done to the files that say what the cluster is."""
-        try:
-            for file in kept.restore(layout):
-                report.info(f"{file} was damaged and is restored from its copy")
-            if "owner" not in layout.note():
-                # Without a note, the settings are unknown too: they count as changed, and are all applied again.
-                layout.write_note({"owner": wanted.owner})
-        except OSError as error:
-            raise ProviderError(directories.os_error(error, layout)) from None
+        for file in kept.restore(layout):
+            report.info(f"{file} was damaged and is restored from its copy")
+        if "owner" not in layout.note():
+            # Without a note, the settings are unknown too: they count as changed, and are all applied again.
+            layout.write_note({"owner": wanted.owner})
         if lost := kept.lost(layout):
             raise ProviderError(kept.loss(layout, lost))
 

@@ -10,7 +10,6 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
 from kumulus.host import ports, processes
 from kumulus.kube import ApiError, Unreachable
-from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import (
     additions,
@@ -203,7 +202,7 @@ def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
         changed: whether the cluster's settings are about to be changed, which restarts only some components.
 
     Raises:
-        ProviderError: the configuration cannot be written.
+        OSError: the configuration cannot be written.
     """
     settings = layout.settings()
     if not settings:
@@ -213,22 +212,16 @@ def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
     if not outdated or not (changed or dead):
         return
     report.status("having components ask for certificates")
-    try:
-        securing.secure(layout)
-    except OSError as error:
-        raise ProviderError(directories.os_error(error, layout)) from None
+    securing.secure(layout)
 
 
 def give_room(layout: Layout, wanted: Wanted) -> None:
     """Give etcd the quota that is wanted; the next start applies it.
 
     Raises:
-        ProviderError: the configuration cannot be written.
+        OSError: the configuration cannot be written.
     """
-    try:
-        etcd_space.change(layout, wanted.options)
-    except OSError as error:
-        raise ProviderError(directories.os_error(error, layout)) from None
+    etcd_space.change(layout, wanted.options)
 
 
 async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:

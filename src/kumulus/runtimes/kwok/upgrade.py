@@ -10,7 +10,6 @@ from kumulus import toolchain
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
-from kumulus.runtimes import directories
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -50,7 +49,8 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
         whether it was another version.
 
     Raises:
-        ProviderError: the programs of that version are missing, or the configuration cannot be written.
+        ProviderError: the programs of that version are missing.
+        OSError: the configuration cannot be written.
     """
     settings = layout.settings()
     options = settings.get("options") or {}
@@ -70,19 +70,16 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
     alive = processes.running(layout.directory)
     for name in _PROGRAMS:
         processes.end(alive.get(name, []))
-    try:
-        for name, executable in found.items():
-            components.link(layout, name, executable)
-        listed = [
-            {**each, "version": version.removeprefix("v")} if each.get("name") in _PROGRAMS else each
-            for each in settings.get("components") or []
-        ]
-        binaries = {option: str(found[name]) for name, option in _PROGRAMS.items()}
-        changed = {**settings, "options": {**options, **binaries, "kubeVersion": version}, "components": listed}
-        others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
-        layout.write_documents([changed, *others])
-    except OSError as error:
-        raise ProviderError(directories.os_error(error, layout)) from None
+    for name, executable in found.items():
+        components.link(layout, name, executable)
+    listed = [
+        {**each, "version": version.removeprefix("v")} if each.get("name") in _PROGRAMS else each
+        for each in settings.get("components") or []
+    ]
+    binaries = {option: str(found[name]) for name, option in _PROGRAMS.items()}
+    changed = {**settings, "options": {**options, **binaries, "kubeVersion": version}, "components": listed}
+    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
+    layout.write_documents([changed, *others])
     return True
 
 

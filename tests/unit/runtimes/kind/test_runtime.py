@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.runtime import KindRuntime
+from kumulus.surroundings import files
 from tests.support.apiserver import listening
 from tests.unit.runtimes.kind.standin import StandIn
 
@@ -413,6 +415,20 @@ async def test_a_repair_that_another_cluster_answers_does_not_change_whose_it_is
     bench.uid = "uid-1"
     await bench.repair(seen)
     assert bench.note()["owner"] == ME
+
+
+async def test_a_repair_on_a_full_disk_says_so_and_names_no_other_disk(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = await bench.create("another stack")
+
+    def write(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "write", write)
+    with pytest.raises(ProviderError) as raised:
+        await bench.repair(seen)
+    assert str(raised.value) == f"no disk space left at {bench.home}; free some, and run `pulumi up --refresh`"
 
 
 async def test_a_cluster_whose_files_are_lost_is_known_by_its_identity_and_restored(bench: Bench) -> None:
