@@ -19,7 +19,7 @@ from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record
 from kumulus.cluster.live.fleet import NODES, Live
 from kumulus.cluster.ownership import NotOurs
-from kumulus.kube import ApiError, Unreachable
+from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described
@@ -46,11 +46,13 @@ class Planned:
         says: what would be done, in words.
         do: does it; returns what was done, in words.
         until: when it expires, on the monotonic clock.
+        client: of the cluster that it is for.
     """
 
     says: str
     do: Callable[[], Awaitable[str]]
     until: float
+    client: Client
 
 
 class Changes:
@@ -91,13 +93,14 @@ class Changes:
         maker = makers.get(str(asked.get("do")))
         if maker is None:
             raise Refused(f"there is no such change; there are {', '.join(makers)}")
+        client = self._live.client
         says, do = await maker(asked)
         now = time.monotonic()
         self._plans = {key: plan for key, plan in self._plans.items() if plan.until > now}
         while len(self._plans) >= _MOST_PLANS:
             del self._plans[next(iter(self._plans))]
         ticket = secrets.token_urlsafe(16)
-        self._plans[ticket] = Planned(says, do, now + LASTS)
+        self._plans[ticket] = Planned(says, do, now + LASTS, client)
         return {"says": says, "ticket": ticket}
 
     async def do(self, ticket: object) -> dict[str, str]:
@@ -110,6 +113,9 @@ class Changes:
         plan = self._plans.pop(ticket, None) if isinstance(ticket, str) else None
         if plan is None or plan.until <= time.monotonic():
             raise Refused("this was done already, or was said too long ago; ask again what it would do")
+        if plan.client is not self._live.client:
+            # A new cluster has nodes, pods and faults of the same names.
+            raise Refused("the cluster was made again since; ask again what it would do")
         return {"done": await plan.do()}
 
     async def _cordon(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
@@ -141,6 +147,10 @@ class Changes:
         says = f"delete the pod {key}, {pod.phase} on {pod.node or 'no node'}{owner}"
 
         async def do() -> str:
+            now = self._live.fleet.pods.get(key)
+            # A pod keeps its node for life. Its UID would tell, but in all the views it would take room for each pod.
+            if now is None or now.created != pod.created or now.node != (pod.node or now.node):
+                raise Refused(f"{key} is not the same pod as before, or is gone; ask again what it would do")
             place = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
             await self._live.client.delete(place)
             return f"deleted {key}"

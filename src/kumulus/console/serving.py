@@ -20,6 +20,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _REFUSED = "403: this page is opened with the whole address that `{}` printed; it holds a token.\n"
+_LONGEST = 64 * 2**20
+"""Bytes of a request: it may name every node of a large fleet."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -55,7 +57,7 @@ class Guarded:
         Raises:
             PortInUse: the port is taken.
         """
-        application = web.Application(middlewares=[self._guard])
+        application = web.Application(middlewares=[self._guard], client_max_size=_LONGEST)
         for route, handler in self._routes.items():
             method, _, path = route.partition(" ")
             application.router.add_route(method, f"/{{token}}/{path}", handler)
@@ -80,7 +82,7 @@ class Guarded:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         # Against DNS rebinding: another site whose name resolves to this address would send that name as Host.
-        token = request.path.split("/")[1].encode()
+        token = request.path.partition("/")[2].partition("/")[0].encode()
         if request.host not in self._hosts or not hmac.compare_digest(token, self.token.encode()):
             return web.Response(status=403, text=self._refused, headers=HEADERS)
         try:

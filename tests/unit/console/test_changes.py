@@ -6,14 +6,17 @@ import http.client
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from kumulus.cluster.live.fleet import Live
 from kumulus.cluster.live.model import Fleet
+from kumulus.cluster.live.node import NOWHERE
 from kumulus.console import changes
-from kumulus.console.changes import Changes
+from kumulus.console.changes import Changes, Refused
 from kumulus.model.identity import NOBODY
 from tests.support.fleets import node, pod
 from tests.support.pages import ServedFleet
@@ -131,6 +134,68 @@ def test_what_cannot_be_is_refused_with_why(ask: Ask, asked: Any, refused: str) 
     assert status == 409
     assert refused in said["refused"]
     assert len(said["refused"]) < 400
+
+
+class Answering:
+    """In place of a client: notes what it is asked for."""
+
+    connections = 4
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def delete(self, path: str) -> None:
+        self.asked.append(f"DELETE {path}")
+
+    async def merge_patch(self, path: str, body: Any) -> None:
+        self.asked.append(f"PATCH {path}")
+
+
+@pytest.fixture
+def live() -> Live:
+    found = Live(Answering(), NOWHERE)  # type: ignore[arg-type]
+    fleet(found.fleet)
+    return found
+
+
+@pytest.mark.parametrize("asked", [CORDON, {"do": "delete", "pod": "default/p"}])
+async def test_what_was_said_of_another_cluster_is_not_done(live: Live, asked: Any) -> None:
+    made = Changes(live, NOBODY)
+    ticket = (await made.plan(asked))["ticket"]
+    # As when the stack was made again: the view has moved to the new cluster, whose names are the same.
+    live._client = other = Answering()  # type: ignore[assignment]
+    with pytest.raises(Refused, match="the cluster was made again since; ask again what it would do"):
+        await made.do(ticket)
+    assert other.asked == []
+    assert (await made.do((await made.plan(asked))["ticket"]))["done"]
+    assert other.asked
+
+
+@pytest.mark.parametrize("change", [{"created": 200}, {"node": "n-1"}, None])
+async def test_a_pod_that_is_another_one_since_stays(live: Live, change: dict[str, Any] | None) -> None:
+    made, client = Changes(live, NOBODY), live.client
+    was = live.fleet.pods["default/p"]
+    ticket = (await made.plan({"do": "delete", "pod": "default/p"}))["ticket"]
+    live.fleet.set_pod("default/p", None if change is None else replace(was, **change))
+    with pytest.raises(Refused, match="default/p is not the same pod as before, or is gone; ask again"):
+        await made.do(ticket)
+    assert client.asked == []  # type: ignore[attr-defined]
+
+
+async def test_a_pod_that_got_its_node_since_is_the_same(live: Live) -> None:
+    made, client = Changes(live, NOBODY), live.client
+    bound = live.fleet.pods["default/p"]
+    live.fleet.set_pod("default/p", replace(bound, node="", phase="Pending"))
+    ticket = (await made.plan({"do": "delete", "pod": "default/p"}))["ticket"]
+    live.fleet.set_pod("default/p", bound)
+    assert await made.do(ticket) == {"done": "deleted default/p"}
+    assert client.asked == ["DELETE /api/v1/namespaces/default/pods/p"]  # type: ignore[attr-defined]
+
+
+def test_a_change_of_many_nodes_is_read(ask: Ask) -> None:
+    names = ["n-0", *(f"a-name-as-long-as-a-cloud-provider-gives-it-{number:07}" for number in range(40_000))]
+    status, said = ask("plan", {"do": "cordon", "nodes": names})
+    assert (status, said["refused"][:20]) == (409, "there is no node a-n")
 
 
 @pytest.mark.parametrize("text", ["", "{", "\x00"])

@@ -67,6 +67,13 @@ def test_without_the_token_everything_is_forbidden(served: ServedFleet, path: st
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
 
 
+def test_a_question_about_the_server_itself_is_forbidden_too(served: ServedFleet) -> None:
+    place = urlsplit(served.address)
+    with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)) as connection:
+        connection.request("OPTIONS", "*")
+        assert connection.getresponse().status == 403
+
+
 def test_every_page_has_a_token_of_its_own() -> None:
     with ServedFleet(small) as one, ServedFleet(small) as other:
         assert one.page.token != other.page.token

@@ -3,6 +3,7 @@
 import { counted, element, short } from "./fleet.js";
 
 const WHAT = [["cordon", "Cordon nodes"], ["uncordon", "Uncordon nodes"], ["inject", "Inject a fault"], ["clear", "Clear a fault"], ["delete", "Delete a pod"]];
+const OF_NODES = new Set(["cordon", "uncordon", "inject"]);
 
 export class Changes {
   // nodes: gives the names of those that are chosen.
@@ -46,7 +47,7 @@ export class Changes {
 
   async plan() {
     this.forget();
-    const nodes = this.nodes();
+    const nodes = OF_NODES.has(this.what.value) ? this.nodes() : [];
     const asked = { do: this.what.value, nodes, kind: this.kind.value, name: this.name.value, pod: this.pod.value };
     const answer = await this.ask("plan", asked);
     this.says.textContent = answer.refused ?? `This would ${answer.says}`;
