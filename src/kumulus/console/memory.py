@@ -25,7 +25,7 @@ SPAN = 3600.0
 """Seconds that are remembered."""
 
 MOST_EVENTS = 250_000
-"""If there are more events than this, the older half is forgotten, whatever their age."""
+"""If more events than this were added to the state at the beginning, the older half is forgotten, whatever its age."""
 
 _SLACK = 600.0
 _PODS = "pods"
@@ -45,7 +45,7 @@ class Memory:
         stack: its name.
         live: the fleet.
         span: seconds that are remembered.
-        most: events that are remembered.
+        most: events that are remembered beside the state at their beginning.
         clock: seconds of a monotonic clock.
     """
 
@@ -76,6 +76,7 @@ class Memory:
         for key, pod in live.fleet.pods.items():
             self.pod(key, pod)
         self._more, self._primed = 0, True
+        self._standing = self._at_the_beginning()
         live.fleet.witness = self
 
     def collections(self) -> dict[str, Take]:
@@ -187,15 +188,21 @@ class Memory:
                 self._recorder.happened(f"{count:,} node{'' if count == 1 else 's'} {word}", Sort.RESIZE, at)
         self._more = self._fewer = 0
         history.end = at
-        events = len(history.events) // 5
-        if events > self._most:
-            self._forget(history.events[len(history.events) // 10 * 5])
+        # What was there at the beginning and still is cannot be forgotten, however much it is.
+        added = len(history.events) // 5 - self._standing
+        if added > self._most:
+            self._forget(history.events[(self._standing + added // 2) * 5])
         elif at - history.begin > (self._span + _SLACK) * 1000:
             self._forget(at - round(self._span * 1000))
 
     def _forget(self, begin: int) -> None:
         self._recorder.go_on(since(self.history, begin))
+        self._standing = self._at_the_beginning()
         self._age += 1
+
+    def _at_the_beginning(self) -> int:
+        """The number of events that describe the state at the beginning."""
+        return sum(at <= self.history.begin for at in self.history.events[::5])
 
     def news(self, cursor: Cursor) -> tuple[dict[str, Any] | None, Cursor]:
         """What a client does not have yet, or None if it has all, and its new cursor.

@@ -143,6 +143,30 @@ def test_what_is_remembered_stays_within_bounds(live: Live, hands: Hands, span: 
     assert moment(memory.history, memory.history.end).nodes["n-0"].taken.pods == 0
 
 
+def test_what_is_there_does_not_count_as_what_can_be_forgotten(live: Live, hands: Hands) -> None:
+    def pods(count: int, node: str) -> None:
+        for number in range(count):
+            live.fleet.set_pod(f"default/p-{number}", replace(pod(f"p-{number}", node), job=f"Pod/p-{number}"))
+
+    for name in ("n-0", "n-1"):
+        live.fleet.set_node(name, node(name))
+    pods(20, "n-0")
+    memory = Memory("test", live, most=10, clock=hands)
+    _, cursor = memory.news(Cursor())
+    forgotten = []
+    for second in range(8):
+        hands.at += 1
+        if second == 3:
+            pods(12, "n-1")
+        memory.tick()
+        news, cursor = memory.news(cursor)
+        forgotten.append(news is not None and news["whole"])
+    assert forgotten == [False, False, False, True, False, False, False, False]
+    assert memory.news(cursor)[0] is None
+    now = moment(memory.history, memory.history.end)
+    assert (now.nodes["n-0"].taken.pods, now.nodes["n-1"].taken.pods) == (8, 12)
+
+
 def test_another_cluster_has_other_jobs_and_queues(live: Live, hands: Hands) -> None:
     memory = Memory("test", live, clock=hands)
     told(memory, "/apis/batch/v1/jobs", "ADDED", spec={})
