@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
@@ -21,6 +24,21 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
     Raises:
         OSError: it cannot be written; the previous content stays.
     """
+    with replacing(file, mode) as opened:
+        opened.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """Write a file of any length atomically: it gets its name when the block ends without an error.
+
+    Args:
+        file: the file; likewise.
+        mode: likewise.
+
+    Raises:
+        OSError: it cannot be written; the previous content stays, as it does after any error of the block.
+    """
     if file.is_symlink():
         file = Path(os.path.realpath(file))
     if file.is_dir():
@@ -30,12 +48,12 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
     temporary.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
-            opened.write(content.encode() if isinstance(content, str) else content)
+            yield opened
             opened.flush()
             # Before the rename: otherwise a power loss may leave the new name without its content.
             os.fsync(opened.fileno())
         temporary.replace(file)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(file.parent)

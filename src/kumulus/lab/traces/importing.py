@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from contextlib import ExitStack
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,6 +17,7 @@ from kumulus.lab.traces.reading import Notes
 from kumulus.lab.traces.summary import Sums, summary
 from kumulus.lab.traces.tasks_file import COLUMNS, TasksFile
 from kumulus.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
+from kumulus.surroundings import files as whole
 from kumulus.surroundings.pulumi_project import salt
 
 LISTED = 10
@@ -52,7 +54,7 @@ class _BadRows:
 
     def __call__(self, file: str, line: int, why: str) -> None:
         if self._writer is None:
-            self._writer = csv.writer(self._stack.enter_context(_created(self.path)), lineterminator="\n")
+            self._writer = csv.writer(self._stack.enter_context(_replacing(self.path)), lineterminator="\n")
             self._writer.writerow(_OF_BAD_ROWS)
         self._writer.writerow((file, line, why))
         if len(self.first) < LISTED:
@@ -81,13 +83,19 @@ def import_trace(
         wanted: what the experiment is to be.
 
     Raises:
-        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks.
+        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks. What an
+            earlier import wrote then stays.
     """
     wanted = wanted or Wanted()
-    tasks_path = experiment.with_suffix(_TASKS)
+    tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)
+    inputs = {each.resolve() for each in files}
+    for each in (stack, experiment, tasks_path, bad_path):
+        if each.resolve() in inputs:
+            raise LabError(
+                f"{each} would be overwritten, and is read\n  Write another --experiment, or another --stack"
+            )
     with ExitStack() as opened:
-        bad = _BadRows(experiment.with_suffix(_BAD_ROWS), opened)
-        bad.path.unlink(missing_ok=True)
+        bad = _BadRows(bad_path, opened)
         notes, sums = Notes(bad), Sums()
         found = kind.read(files, notes, options or Options())
         everything = [*found.machines, *machines]
@@ -96,15 +104,21 @@ def import_trace(
                 f"the format {kind.name} has no list of machines\n"
                 "  Write --machines count=550,gpus=8,cpu=64,memory=512Gi for the cluster to play it on"
             )
-        tasks = TasksFile(opened.enter_context(_created(tasks_path)))
+        tasks = TasksFile(opened.enter_context(_replacing(tasks_path)))
         for task in found.tasks:
             sums.add(task)
             tasks.write(task)
-    if not sums.tasks:
-        first = f": {bad.first[0]}" if bad.first else ""
-        raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
-    _write(stack, stack_text(everything, kind.source, wanted) + salt(stack))
-    _write(experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums))
+        if not sums.tasks:
+            first = f": {bad.first[0]}" if bad.first else ""
+            raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
+        for path, text in (
+            (stack, stack_text(everything, kind.source, wanted) + salt(stack)),
+            (experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums)),
+        ):
+            with _replacing(path) as file:
+                file.write(text)
+    if not notes.bad:
+        bad_path.unlink(missing_ok=True)
     if wanted.stay:
         # Unknown durations do not matter then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
@@ -121,13 +135,19 @@ def first_lines(stack: Path, experiment: Path) -> dict[Path, str]:
     }
 
 
-def _created(path: Path) -> TextIO:
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    """Write a text of any length, which replaces the file when the block ends without an error.
+
+    Raises:
+        LabError: it cannot be written.
+    """
     try:
-        return path.open("w", encoding="utf-8", newline="")
+        with whole.replacing(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            try:
+                yield text
+            finally:
+                text.detach()
     except OSError as error:
         raise LabError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _write(path: Path, text: str) -> None:
-    with _created(path) as file:
-        file.write(text)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -112,16 +114,22 @@ def seconds(written: str) -> float | None:
     return value if value is not None and abs(value) <= LATEST else None
 
 
-def opened(file: Path) -> TextIO:
-    """A file opened as text, decompressed if it is a gzip file.
+@contextmanager
+def opened(file: Path) -> Iterator[TextIO]:
+    """Open a file as text, decompressed if it is a gzip file.
 
     Raises:
-        LabError: it cannot be read.
+        LabError: it cannot be read, or not to its end.
     """
     try:
         if file.suffix == ".gz":
-            return gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="")
-        return file.open(encoding="utf-8", errors="replace", newline="")
+            with gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="") as text:
+                yield text
+        else:
+            with file.open(encoding="utf-8", errors="replace", newline="") as text:
+                yield text
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise LabError(f"{file} cannot be read: it is damaged, or no gzip file: {error}") from None
     except OSError as error:
         raise LabError(f"{file} cannot be read: {error.strerror}") from None
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kumulus.lab.file.workload import MOST_WORKERS
+from kumulus.lab.traces.reading import BadRow
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -22,6 +25,9 @@ class Task:
         priority: larger goes first; None where the trace does not say.
         user: a user, queue or virtual cluster; empty where the trace does not say.
         qos: the trace's word for its quality of service; likewise.
+
+    Raises:
+        BadRow: it has more workers than an experiment's job may have.
     """
 
     name: str
@@ -36,3 +42,7 @@ class Task:
     priority: int | None = None
     user: str = ""
     qos: str = ""
+
+    def __post_init__(self) -> None:
+        if self.workers > MOST_WORKERS:
+            raise BadRow(f"has {self.workers:,} workers, more than {MOST_WORKERS:,}")

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kumulus.lab.errors import LabError
+from kumulus.lab.file.workload import MOST_WORKERS
 from kumulus.lab.policies.pod import WHOLE_GPU
 from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
 from kumulus.lab.traces.reading import BadRow, Notes, Row, headings, rows
@@ -69,7 +70,7 @@ def _task(row: Row, columns: Mapping[str, str], line: int) -> Task:
         name=cell("name") or f"job-{line}",
         arrival=arrival,
         duration=row.number(columns["duration"]) if cell("duration") else None,
-        workers=row.whole(columns["workers"], 1, 20_000, 1) if cell("workers") else 1,
+        workers=row.whole(columns["workers"], 1, MOST_WORKERS, 1) if cell("workers") else 1,
         cpu=_amount(cell("cpu"), NANO // 1000) if cell("cpu") else 0,
         memory=_amount(cell("memory"), NANO * 2**20) if cell("memory") else 0,
         gpus=max(1, int(asked)) if share else 0,

@@ -42,9 +42,6 @@ def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
             assert arrival is not None
             workers, gpus, share = workers_of(row.whole("num_gpus", 1), notes)
             duration = row.number("duration")
+            yield Task(f"job-{line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=row.text("cluster"))
         except BadRow as error:
             notes.reject(file, line, str(error))
-            continue
-        yield Task(
-            f"job-{line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=row.text("cluster")
-        )  # fmt: skip

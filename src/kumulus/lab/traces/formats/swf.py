@@ -10,11 +10,12 @@ as 3 wait time and 11 status, describe the outcome of the job and are not needed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
-from kumulus.lab.traces.reading import BadRow, Notes, opened
+from kumulus.lab.traces.reading import LATEST, BadRow, Notes, opened
 from kumulus.lab.traces.task import Task
 from kumulus.model.errors import shown
 
@@ -54,11 +55,7 @@ def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
 def _task(cells: Sequence[str], notes: Notes) -> Task:
     if len(cells) != _FIELDS:
         raise BadRow(f"has {len(cells)} fields, not {_FIELDS}")
-    try:
-        values = [float(cell) for cell in cells]
-    except ValueError:
-        wrong = next(cell for cell in cells if not _is_number(cell))
-        raise BadRow(f"has {shown(wrong)}, not a number") from None
+    values = [_number(cell) for cell in cells]
     processors = int(values[_ASKED] if values[_ASKED] > 0 else values[_GOT])
     if processors < 1:
         raise BadRow("asks for no processors and got none")
@@ -81,9 +78,12 @@ def _task(cells: Sequence[str], notes: Notes) -> Task:
     )
 
 
-def _is_number(cell: str) -> bool:
+def _number(cell: str) -> float:
     try:
-        float(cell)
+        value = float(cell)
     except ValueError:
-        return False
-    return True
+        value = math.nan
+    # Also false of nan.
+    if not abs(value) <= LATEST:
+        raise BadRow(f"has {shown(cell)}, not a number up to {LATEST:g}")
+    return value

@@ -1,0 +1,91 @@
+"""Importing a trace: which files it replaces and when, and what it says of files that are damaged."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from kumulus.lab.errors import LabError
+from kumulus.lab.file.load import load
+from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.traces.formats.registry import FORMATS
+from kumulus.lab.traces.importing import Written, import_trace
+
+TASKS = "arrival,gpus\n0,1\n5,2\n"
+SWF = " ".join(["1", "0", "10", "60", "64", "-1", "-1", "64", *["-1"] * 10])
+
+
+def imported(folder: Path, file: Path, kind: str = "csv", stack: str = "s.yaml") -> Written:
+    return import_trace(
+        FORMATS[kind], [file], folder / stack, folder / "e.yaml", machines=[Machine("m", 64_000, 2**18, 8, "T4")]
+    )
+
+
+@pytest.mark.parametrize("name", ["e.tasks.csv", "e.bad-rows.csv", "e.yaml", "s.yaml"])
+def test_a_trace_is_not_overwritten_by_its_own_import(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text(TASKS)
+    (tmp_path / "link.csv").symlink_to(file)
+    for written in (file, tmp_path / "link.csv"):
+        with pytest.raises(LabError, match=f"{name} would be overwritten, and is read"):
+            imported(tmp_path, written)
+    assert file.read_text() == TASKS
+
+
+@pytest.mark.parametrize(
+    ("content", "stack"),
+    [("arrival,gpus\nx,1\n", "s.yaml"), ("arrival\n", "s.yaml"), (TASKS, "nowhere/s.yaml")],
+    ids=["only bad rows", "no rows", "a stack that cannot be written"],
+)
+def test_an_import_that_fails_leaves_what_an_earlier_one_wrote(tmp_path: Path, content: str, stack: str) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text(TASKS + "y,1\n")
+    written = imported(tmp_path, file)
+    assert written.bad == tmp_path / "e.bad-rows.csv"
+    before = {each: each.read_text() for each in tmp_path.iterdir() if each != file}
+    file.write_text(content)
+    with pytest.raises(LabError):
+        imported(tmp_path, file, stack=stack)
+    assert {each: each.read_text() for each in tmp_path.iterdir() if each != file} == before
+    file.write_text(TASKS)
+    imported(tmp_path, file)
+    assert not (tmp_path / "e.bad-rows.csv").exists(), "it is of another import"
+
+
+def test_a_damaged_gzip_file_is_an_error_with_its_name(tmp_path: Path) -> None:
+    whole = gzip.compress((TASKS + "7,1\n" * 20_000).encode())
+    torn = bytearray(whole)
+    torn[len(torn) // 2 :] = b"\xff" * len(torn[len(torn) // 2 :])
+    for content in (whole[:-20], TASKS.encode(), bytes(torn)):
+        file = tmp_path / "t.csv.gz"
+        file.write_bytes(content)
+        with pytest.raises(LabError, match=r"t\.csv\.gz cannot be read"):
+            imported(tmp_path, file)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        (3, "nan", 'has "nan", not a number'),
+        (7, "inf", 'has "inf", not a number'),
+        (1, "1e300", 'has "1e300", not a number'),
+        (7, "65536", "has 65,536 workers, more than 20,000"),
+    ],
+)
+def test_a_row_of_swf_that_no_experiment_can_have_is_a_bad_one(
+    tmp_path: Path, field: int, value: str, said: str
+) -> None:
+    cells = SWF.split()
+    cells[field] = value
+    (tmp_path / "t.swf").write_text(f"{SWF}\n{' '.join(cells)}\n")
+    written = imported(tmp_path, tmp_path / "t.swf", "swf")
+    assert written.listed[0].startswith(f"t.swf, line 2: {said}")
+    assert len(load(tmp_path / "e.yaml").traces["tasks"]) == 1
+
+
+def test_a_job_of_more_workers_than_an_experiment_has_is_a_bad_row_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("timestamp,duration,num_gpus,cluster\n0,5,8,a\n0,5,800000,a\n")
+    written = imported(tmp_path, tmp_path / "t.csv", "philly-csv")
+    assert written.listed == ["t.csv, line 3: has 100,000 workers, more than 20,000"]
