@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from kumulus.catalog.prices import Prices, catalog
@@ -17,7 +16,7 @@ from kumulus.cli import federations, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.federation.members import Federation
-from kumulus.lab.file.load import Loaded, load, with_prices
+from kumulus.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.report import beside, github, text
 from kumulus.lab.report import compare as comparison
@@ -170,7 +169,7 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     """The experiment with the command line's overrides, checked as the file is.
 
     Raises:
-        SpecError: the command line has mistakes; lists all of them.
+        SpecError: the command line has mistakes, or names files that cannot be read; lists all mistakes.
     """
     overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
@@ -187,9 +186,8 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     if not overrides:
         return loaded
     made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **overrides}, "the command line")
-    return replace(
-        loaded, experiment=loaded.experiment.model_copy(update={key: getattr(made, key) for key in overrides})
-    )
+    wanted = loaded.experiment.model_copy(update={key: getattr(made, key) for key in overrides})
+    return overridden(loaded, wanted, "the command line")
 
 
 def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path, Federation | None]:

@@ -13,7 +13,7 @@ from kumulus.lab.file.manifest import Object, filled, objects_of, replacement_pr
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.file.recording import MOST_BYTES, Recording, recording
 from kumulus.lab.file.trace import TraceJob, trace_jobs
-from kumulus.model.errors import Problem, SpecError, path_text
+from kumulus.model.errors import Problem, SpecError, Where, path_text
 from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -31,6 +31,7 @@ class Loaded:
         setup: the objects to create before the workloads.
         inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
             the lines that are played.
+        kept: the names of these, by the place that names the file.
     """
 
     experiment: Experiment
@@ -40,6 +41,7 @@ class Loaded:
     recordings: dict[str, Recording] = field(default_factory=dict)
     setup: list[Object] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
+    kept: dict[Where, str] = field(default_factory=dict)
 
 
 def load(file: Path) -> Loaded:
@@ -84,7 +86,7 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
     return loaded
 
 
-def references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
     """Every file that an experiment names, with the place where it is named."""
     for index, location in enumerate(experiment.setup):
         yield ("setup", index), location
@@ -97,6 +99,30 @@ def references(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], 
             yield ("workloads", index, "replay", "file"), workload.replay.file
     if experiment.scheduler.config:
         yield ("scheduler", "config"), experiment.scheduler.config
+    for key, policy in (("policy", experiment.policy), ("whyPolicy", experiment.whyPolicy)):
+        if policy.endswith(".py"):
+            yield (key,), policy
+
+
+def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
+    """An experiment of the same workloads with other fields: the inputs are the files that it names then.
+
+    Args:
+        loaded: the experiment as its file has it.
+        experiment: as it is to be.
+        source: what overrides it, for errors.
+
+    Raises:
+        SpecError: a file that it names cannot be read.
+    """
+    before, now = dict(references(loaded.experiment)), dict(references(experiment))
+    gone = {loaded.kept[where] for where, location in before.items() if now.get(where) != location}
+    inputs = {name: text for name, text in loaded.inputs.items() if name not in gone}
+    found = replace(loaded, experiment=experiment, inputs=inputs, kept=dict(loaded.kept))
+    for where, location in now.items():
+        if before.get(where) != location:
+            _read(found, where, location, source)
+    return found
 
 
 def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
@@ -109,14 +135,15 @@ def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
     return replace(loaded, inputs={**loaded.inputs, "prices.yaml": file.read_text(encoding="utf-8")}), prices
 
 
-def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
+def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
     if "trace" in where:
         _read_trace(loaded, where, location, source)
         return
     # A recording may be larger than other files.
     most = {"most": MOST_BYTES} if "replay" in where else {}
     name, text = read_text(location, loaded.directory, path_text(where), source, **most)
-    loaded.inputs[_kept_as(loaded, Path(location).name)] = text
+    loaded.kept[where] = _kept_as(loaded, Path(location).name)
+    loaded.inputs[loaded.kept[where]] = text
     if where[0] == "setup":
         loaded.setup.extend(objects_of(text, name))
         return
@@ -132,12 +159,13 @@ def _read(loaded: Loaded, where: tuple[str | int, ...], location: str, source: s
         loaded.recordings[workload.name] = recording(text, name)
 
 
-def _read_trace(loaded: Loaded, where: tuple[str | int, ...], location: str, source: str) -> None:
+def _read_trace(loaded: Loaded, where: Where, location: str, source: str) -> None:
     workload = loaded.experiment.workloads[int(where[1])]
     trace = workload.arrival.trace
     if trace is None:
         return
     place, kept_as = path_text(where), _kept_as(loaded, Path(location).name)
+    loaded.kept[where] = kept_as
     file = large_file(location, loaded.directory, place, source, MOST_BYTES)
     if file is None:
         name, text = read_text(location, loaded.directory, place, source)

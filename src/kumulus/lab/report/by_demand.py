@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kumulus.lab.report import drawing
 from kumulus.lab.report.drawing import COLOURS
+from kumulus.lab.report.lines import Line, line_of, names
 from kumulus.lab.report.model import PolicyUsed, Report
 
 FILE = "by-demand.svg"
@@ -48,8 +49,8 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
 
 
 def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:
-    """The outcomes of the runs, by experiment, scheduler or policy, and ties."""
-    found: dict[str, list[PolicyUsed]] = {}
+    """The outcomes of the runs: one line for all that differ by seed alone."""
+    found: dict[Line, list[PolicyUsed]] = {}
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy
@@ -57,5 +58,6 @@ def _groups(reports: Sequence[Report]) -> dict[str, list[PolicyUsed]]:
                 continue
             by = f"{used.policy}, ties by {used.ties}" if used.policy else report.metadata.scheduler.name
             label = f"{report.metadata.experiment} · {by}"
-            found.setdefault(label, []).append(used)
-    return {f"{label} (n = {len(runs)})": runs for label, runs in found.items()}
+            found.setdefault(line_of(report, test, label), []).append(used)
+    called = names(found)
+    return {f"{called[line]} (n = {len(runs)})": runs for line, runs in found.items()}

@@ -9,6 +9,7 @@ from pathlib import Path
 from kumulus.lab.file.measures import MEANINGS, UNITS
 from kumulus.lab.report import drawing
 from kumulus.lab.report.files import telling
+from kumulus.lab.report.lines import Line, line_of, names
 from kumulus.lab.report.model import Report
 
 _COLOUR, _DOT, *_ = drawing.COLOURS
@@ -18,15 +19,17 @@ Values = Mapping[str, Sequence[float]]
 
 
 def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
-    """The values of every measure that was taken, by experiment, scheduler and policy: one line for all seeds."""
-    found: dict[str, dict[str, list[float]]] = {}
+    """The values of every measure that was taken: one line for all runs that differ by seed alone."""
+    found: dict[str, dict[Line, list[float]]] = {}
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy
             about = (report.metadata.experiment, (used and used.policy) or report.metadata.scheduler.name)
+            line = line_of(report, test, " · ".join(about))
             for measure, value in test.details.measures.items():
-                found.setdefault(measure, {}).setdefault(" · ".join(about), []).append(value)
-    return found
+                found.setdefault(measure, {}).setdefault(line, []).append(value)
+    called = names(line for lines in found.values() for line in lines)
+    return {measure: {called[line]: each for line, each in lines.items()} for measure, lines in found.items()}
 
 
 def write(reports: Sequence[Report], directory: Path) -> list[Path]:

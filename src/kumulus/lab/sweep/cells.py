@@ -130,9 +130,7 @@ class _Digests:
         Raises:
             SpecError: a file cannot be read.
         """
-        named = [location for _, location in references(experiment)]
-        named += [each for each in (experiment.policy, experiment.whyPolicy) if each.endswith(".py")]
-        found = [self._digest(location) for location in named]
+        found = [self._digest(location) for _, location in references(experiment)]
         if binary := experiment.scheduler.binary:
             found.append(
                 self._of_file(binary, self._directory / binary, "scheduler.binary", "write the path of a program")
