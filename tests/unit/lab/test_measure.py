@@ -79,6 +79,20 @@ def test_a_job_whose_workers_complete_one_by_one_is_admitted() -> None:
     assert found.jobs["j0"].last == 3.0
 
 
+def test_a_job_that_is_scaled_down_to_the_pods_that_have_nodes_is_admitted_then() -> None:
+    found = records(jobs=1, workers=3)
+    for uid, node in (("a", "n0"), ("b", "n1"), ("c", "")):
+        found.put(pod(uid, "j0", node), 1.0)
+    found.resized("j0", 1, 2.0)
+    assert (found.jobs["j0"].last, found.partly) == (2.0, 0)
+    found.resized("j0", 2, 3.0)
+    assert found.jobs["j0"].last == 2.0, "it was admitted before"
+    found = records(jobs=1, workers=3)
+    found.put(pod("a", "j0"), 1.0)
+    found.resized("j0", 0, 2.0)
+    assert found.jobs["j0"].last is None, "it has no pods to place"
+
+
 def test_what_was_evicted_is_counted_by_who_did_it() -> None:
     found = records()
     found.put(pod("a", "j0", "n0", disrupted="PreemptionByScheduler"), 1.0)

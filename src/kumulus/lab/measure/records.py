@@ -62,7 +62,7 @@ class JobRecord:
         workload: what it belongs to.
         workers: how many pods it should have; 0 where that is not known.
         first: when its first pod was created.
-        last: when the worker that made it whole was bound; None if it was never whole.
+        last: when it became whole: its last worker was bound, or the others are no longer wanted; None if it never was.
         seen: all its pods, present and past.
         placed: pods that have a node now.
         succeeded: pods that completed.
@@ -140,11 +140,12 @@ class Records:
             record.phase = "Deleted"
             self._ended(record, "Deleted", now)
 
-    def resized(self, job: str, workers: int) -> None:
-        """Change the number of pods that a job should have."""
+    def resized(self, job: str, workers: int, now: float) -> None:
+        """Change the number of pods that a job should have: the ones that have a node may then be all of them."""
         record = self.jobs[job]
         before = record.partly
         record.workers = workers
+        self._whole(record, now)
         self._partly(before, record)
 
     @property
@@ -210,9 +211,13 @@ class Records:
         job = self._job(record)
         before = job.partly
         job.placed += 1
-        if job.last is None and job.placed + job.succeeded >= job.wanted:
-            job.last = now
+        self._whole(job, now)
         self._partly(before, job)
+
+    @staticmethod
+    def _whole(job: JobRecord, now: float) -> None:
+        if job.last is None and 0 < job.wanted <= job.placed + job.succeeded:
+            job.last = now
 
     def _ended(self, record: PodRecord, phase: str, now: float) -> None:
         record.ended = self.changed = now

@@ -85,7 +85,7 @@ class Repetition:
             [*bench.experiment.timeline, *cordons(plan.replays.values())],
             bench.switch,
             self._now,
-            Workloads(bench.client, name, plan, records, placement, self._ending, self._deleted),
+            Workloads(bench.client, name, plan, records, placement, self._ending, self._now, self._deleted),
             bench.owner,
             placement.happened,
         )

@@ -31,6 +31,7 @@ class Workloads:
         records: updated with how many pods a job is to have.
         placement: updated with jobs that were deleted or scaled.
         ending: updated with how many pods are expected.
+        now: seconds from the start.
         gone: takes each job that was deleted.
     """
 
@@ -42,6 +43,7 @@ class Workloads:
         records: Records,
         placement: Placement,
         ending: Ending,
+        now: Callable[[], float],
         gone: Callable[[PlannedJob], None] = lambda _: None,
     ) -> None:
         self._gone = gone
@@ -51,6 +53,7 @@ class Workloads:
         self._records = records
         self._placement = placement
         self._ending = ending
+        self._now = now
 
     async def delete(self, workload: str) -> None:
         """Delete a workload's objects and their pods.
@@ -90,7 +93,7 @@ class Workloads:
         # Before the request, so that pods deleted while it runs are not waited for.
         self._ending.expect_more(wanted.replicas * len(jobs) - before)
         for job in jobs:
-            self._records.resized(job.name, wanted.replicas)
+            self._records.resized(job.name, wanted.replicas, self._now())
             self._placement.resized(job.name, wanted.replicas)
 
         async def one(name: str) -> None:
