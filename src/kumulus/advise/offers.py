@@ -10,7 +10,7 @@ from kumulus.advise.demand import Demand, Shape, amount
 from kumulus.advise.errors import Unadvisable
 from kumulus.advise.matching import allowed
 from kumulus.catalog.instances import InstanceType, instance_types
-from kumulus.catalog.prices import Prices
+from kumulus.catalog.prices import Prices, is_spot, spot_labels
 from kumulus.model.names import nearest
 from kumulus.model.pools import (
     CLUSTER_LABEL,
@@ -30,8 +30,6 @@ DEFAULT_ZONES = {"aws": "us-east-1a", "gcp": "us-central1-a", "azure": "eastus-1
 
 OWN_LABELS = (CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 """Labels that come from a node group's placement, not from its template."""
-# Pods of manifests do not tolerate KWOK's taint.
-_UNTAINTED: dict[str, Any] = {"nodeTemplate": {"taints": []}}
 
 
 @dataclass(frozen=True)
@@ -104,9 +102,8 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
             if price is None:
                 unpriced.append(f"{machine.name} in {region}")
                 continue
-            found.append(
-                _offer(_pool(machine, zone), machine.name, price.hourly, {"instanceType": machine.name, **_UNTAINTED})
-            )
+            group = _group(machine, spot)
+            found.append(_offer(_pool(group, zone), machine.name, price.hourly, group))
     if not found:
         raise _none_priced(zones, unpriced, prices, spot)
     return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
@@ -119,7 +116,7 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
         given: its clusters' pools, by the cluster's name; the only cluster of a stack has none.
         prices: what their types cost.
         region: the region for the prices of nodes without one.
-        spot: whether to use spot machines.
+        spot: whether to use spot machines, instead of what the groups say.
 
     Raises:
         Unadvisable: no group has a price.
@@ -127,15 +124,18 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
     found, unpriced = [], []
     for member, pool in ((member, pool) for member, some in given.items() for pool in some):
         kind, where = pool.labels.get(INSTANCE_TYPE_LABEL, pool.group), pool.region or region
-        price = prices.of(kind, where, spot=spot)
+        known = instance_types().get(kind)
+        marked = spot_labels(known.cloud if known else "") if spot and not is_spot(pool.labels) else {}
+        machine = replace(pool, labels={**pool.labels, **marked})
+        price = prices.of(kind, where, spot=is_spot(machine.labels))
         if price is None:
             unpriced.append(f"{kind} in {where or 'no region'}")
             continue
-        labels = {key: value for key, value in pool.labels.items() if key not in OWN_LABELS}
+        labels = {key: value for key, value in machine.labels.items() if key not in OWN_LABELS}
         template = {"metadata": {"labels": labels}, "capacity": dict(pool.capacity), "taints": []}
         # Groups of several clusters may have the same name, and be of other machines.
         name = f"{member}/{pool.group}" if member else pool.group
-        found.append(_offer(pool, name, price.hourly, {"nodeTemplate": template}))
+        found.append(_offer(machine, name, price.hourly, {"nodeTemplate": template}))
     if not found:
         raise Unadvisable(
             f"no node group of the stack has a price: {', '.join(dict.fromkeys(unpriced)) or 'it has none'}\n"
@@ -186,14 +186,17 @@ def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()
     ]
 
 
-def _pool(kind: InstanceType, zone: str) -> Pool:
-    """A pool with one node of a type, as a stack file that names the type defines it."""
-    group = {
-        "name": "x",
-        "instanceType": kind.name,
-        "placement": [{"availabilityZone": zone, "replicas": 1}],
-    }
-    return pools(ClusterSpec.checked({"nodeGroups": [group]}), "x")[0]
+def _group(kind: InstanceType, spot: bool) -> dict[str, Any]:
+    """A stack file's node group of a type, without name and placement."""
+    marked = {"metadata": {"labels": spot_labels(kind.cloud)}} if spot else {}
+    # Pods of manifests do not tolerate KWOK's taint.
+    return {"instanceType": kind.name, "nodeTemplate": {**marked, "taints": []}}
+
+
+def _pool(group: Mapping[str, Any], zone: str) -> Pool:
+    """A pool with one node of a group, as a stack file with the group defines it."""
+    one = {"name": "x", **group, "placement": [{"availabilityZone": zone, "replicas": 1}]}
+    return pools(ClusterSpec.checked({"nodeGroups": [one]}), "x")[0]
 
 
 def _offer(pool: Pool, kind: str, hourly: float, group: Mapping[str, Any]) -> Offer:

@@ -27,13 +27,14 @@ _KEYS = ("currency", "regions")
 _REGION_KEYS = ("source", "date", "onDemand", "spot")
 # More than any machine costs per hour: a larger figure is a price per year, or in another currency.
 _MOST = 1_000_000.0
-# How the clouds' Kubernetes and Karpenter label a spot node.
-_SPOT_LABELS = {
-    "karpenter.sh/capacity-type": "spot",
-    "eks.amazonaws.com/capacityType": "SPOT",
-    "cloud.google.com/gke-spot": "true",
-    "kubernetes.azure.com/scalesetpriority": "spot",
+# How the clouds' Kubernetes, by cloud, and Karpenter label a spot node.
+_SPOT_LABEL = {
+    "aws": ("eks.amazonaws.com/capacityType", "SPOT"),
+    "gcp": ("cloud.google.com/gke-spot", "true"),
+    "azure": ("kubernetes.azure.com/scalesetpriority", "spot"),
 }
+_KARPENTER = ("karpenter.sh/capacity-type", "spot")
+_SPOT_LABELS = dict((_KARPENTER, *_SPOT_LABEL.values()))
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ class Prices:
 def is_spot(labels: Mapping[str, str]) -> bool:
     """Whether a node's labels mark it as a spot machine."""
     return any(labels.get(key) == value for key, value in _SPOT_LABELS.items())
+
+
+def spot_labels(cloud: str) -> dict[str, str]:
+    """The label of a spot machine of a cloud; Karpenter's for a machine of no cloud that is known."""
+    return dict((_SPOT_LABEL.get(cloud, _KARPENTER),))
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from kumulus.advise.errors import Unadvisable
 from kumulus.advise.matching import allowed
 from kumulus.advise.offers import of_catalog, of_pools
-from kumulus.catalog.prices import Prices, catalog, with_own
+from kumulus.catalog.prices import Price, Prices, catalog, spot_labels, with_own
 from kumulus.model.pools import Pool
 
 
@@ -25,6 +25,40 @@ def test_spot_machines_have_prices_of_their_own() -> None:
     [plain] = of_catalog(("e2-standard-4",), ("us-central1-a",), catalog()).found
     [spot] = of_catalog(("e2-standard-4",), ("us-central1-a",), catalog(), spot=True).found
     assert spot.hourly < plain.hourly
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "label"),
+    [
+        ("e2-standard-4", "us-central1-a", {"cloud.google.com/gke-spot": "true"}),
+        ("m5.xlarge", "us-east-1a", {"eks.amazonaws.com/capacityType": "SPOT"}),
+        ("Standard_D4s_v5", "eastus-1", {"kubernetes.azure.com/scalesetpriority": "spot"}),
+    ],
+)
+def test_spot_machines_have_the_label_by_which_they_are_known_and_cost_what_is_said(
+    kind: str, zone: str, label: dict[str, str]
+) -> None:
+    prices = Prices({("*", kind, True): Price(0.5), ("*", kind, False): Price(2.5)})
+    [found] = of_catalog((kind,), (zone,), prices, spot=True).found
+    price = prices.of_node(found.labels)
+    assert price is not None
+    assert price.hourly == found.hourly == 0.5
+    assert label.items() <= found.labels.items()
+    assert found.group["nodeTemplate"]["metadata"]["labels"] == label
+
+
+def test_a_stacks_groups_as_spot_machines_have_that_label_too(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text('regions: {"*": {onDemand: {ours: 2.5}, spot: {ours: 0.5}}}')
+    kind = {"node.kubernetes.io/instance-type": "ours"}
+    plain, marked = Pool("p", "g", "z", "", 1, kind), Pool("p", "g", "z", "", 1, {**kind, **spot_labels("gcp")})
+    for pool, spot, hourly in ((plain, True, 0.5), (plain, False, 2.5), (marked, False, 0.5), (marked, True, 0.5)):
+        [found] = of_pools({"": [pool]}, with_own(own), spot=spot).found
+        assert found.hourly == hourly
+        for labels in (found.labels, found.group["nodeTemplate"]["metadata"]["labels"]):
+            price = with_own(own).of_node(labels)
+            assert price is not None
+            assert price.hourly == hourly
 
 
 def test_a_type_is_looked_for_in_a_region_of_its_own_cloud() -> None:

@@ -76,9 +76,7 @@ def test_what_has_pods_but_not_how_many_is_named() -> None:
     service = {"kind": "Service", "metadata": {"name": "s"}, "spec": {}}
     found = of_objects([cron, train, service, workload("Deployment", "none", pod_spec(), replicas=0)])
     assert found.uncounted == ("CronJob nightly", "PyTorchJob train")
-    with pytest.raises(
-        Unadvisable, match="It is not known how many pods these have: CronJob nightly, PyTorchJob train"
-    ):
+    with pytest.raises(Unadvisable, match="not known how many pods these have: CronJob nightly, PyTorchJob train"):
         demand_of(found)
     demand = demand_of(found.plus(of_objects([cron, workload("Deployment", "a", pod_spec())])))
     assert (demand.pods, demand.uncounted) == (1, ("CronJob nightly", "PyTorchJob train"))
