@@ -12,10 +12,10 @@ from kumulus.advise.errors import Unadvisable
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import load
 from kumulus.lab.file.manifest import objects_of
-from kumulus.lab.plan.manifests import COUNTED, expected_pods, pod_templates
 from kumulus.lab.plan.plan import make
 from kumulus.lab.plan.pods import UnknownPlace
 from kumulus.model.errors import SpecError
+from kumulus.model.manifests import COUNTED, expected_pods, pod_templates
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 

@@ -16,7 +16,6 @@ from kumulus.lab.file.load import Loaded, loaded_from
 from kumulus.lab.measure.views import PodView
 from kumulus.lab.offline.fleet import Machine, empty
 from kumulus.lab.offline.measuring import Measuring
-from kumulus.lab.plan.manifests import pod_templates
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.recorded import playable
 from kumulus.lab.policies import Pod
@@ -24,6 +23,7 @@ from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run import arriving
 from kumulus.lab.run.arriving import by_node
+from kumulus.model.manifests import pod_templates
 
 MACHINES = [Machine("m-0", 8000, 8192, 2, "T4"), Machine("m-1", 8000, 8192, 2, "T4")]
 TRACE = "arrival,cpu,gpus,milli\n0,0.1,1,600\n1,0.1,1,600\n2,0.1,1,600\n3,0.1,1,1000\n"

@@ -19,13 +19,13 @@ from kumulus.lab.file.model import Experiment, Scheduler
 from kumulus.lab.measure.views import ClaimView, PodView, claim_view, pod_view
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.plan.asked import claims_planned, pods_planned
-from kumulus.lab.plan.manifests import pod_templates
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.run import arriving
 from kumulus.lab.run.arriving import ByClaim, by_node
 from kumulus.model.errors import SpecError
+from kumulus.model.manifests import pod_templates
 from tests.support.messages import pod_message, quantities
 
 TRACE = "arrival,cpu,gpus,milli,models\n0,0.1,1,600,T4\n1,0.1,1,600,\n2,0.1,2,1000,\n3,0.1,0,0,\n4,0.1,1,1000,\n"

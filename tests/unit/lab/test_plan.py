@@ -11,10 +11,10 @@ import pytest
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, load
 from kumulus.lab.file.model import Experiment
-from kumulus.lab.plan.manifests import expected_pods
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.lab.plan.scheduling import queues
+from kumulus.model.manifests import expected_pods
 
 KEMU = Path(__file__).resolve().parents[4] / "shared" / "kemu-examples" / "workloads"
 

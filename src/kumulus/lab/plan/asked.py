@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kumulus.lab.extender.reading import pod_of
 from kumulus.lab.file.model import Experiment
-from kumulus.lab.plan.manifests import pod_templates
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.recorded import USER_LABEL
 from kumulus.lab.policies import Pod
 from kumulus.model.claims import Demand, demands
+from kumulus.model.manifests import pod_templates
 
 
 def pods_planned(plan: Plan, product_label: str) -> list[Pod]:

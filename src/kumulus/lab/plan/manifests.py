@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
-
-COUNTED = ("Pod", "Job", "Deployment", "ReplicaSet", "StatefulSet", "JobSet")
-"""Kinds of which it is known how many pods their objects have."""
+from kumulus.model.manifests import expected_pods, pod_templates
 
 
 def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
@@ -40,36 +35,3 @@ def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
             )
         pods += expected_pods(each)
     return pods
-
-
-def pod_templates(node: Any) -> Iterator[Object]:
-    """Every pod template within an object, however deep; a Pod is its own."""
-    if isinstance(node, Mapping):
-        spec = node.get("spec")
-        if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
-            assert isinstance(node, dict)
-            yield node
-            return
-        for each in node.values():
-            yield from pod_templates(each)
-    elif isinstance(node, list):
-        for each in node:
-            yield from pod_templates(each)
-
-
-def expected_pods(each: Object) -> int:
-    """How many pods an object's controller makes; 0 where that is not known."""
-    kind, spec = each.get("kind"), each.get("spec") or {}
-    if kind == "Pod":
-        return 1
-    if kind == "Job":
-        parallelism = spec.get("parallelism", 1)
-        return int(min(parallelism, spec.get("completions", parallelism)))
-    if kind in ("Deployment", "ReplicaSet", "StatefulSet"):
-        return int(spec.get("replicas", 1))
-    if kind == "JobSet":
-        return sum(
-            int(part.get("replicas", 1)) * int(part.get("template", {}).get("spec", {}).get("parallelism", 1))
-            for part in spec.get("replicatedJobs") or []
-        )
-    return 0

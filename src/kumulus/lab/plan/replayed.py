@@ -12,9 +12,9 @@ from kumulus.lab.file.recording import RecordedStep, Recording
 from kumulus.lab.file.timeline import Event
 from kumulus.lab.file.workload import Workload
 from kumulus.lab.plan.jobs import PlannedJob
-from kumulus.lab.plan.manifests import expected_pods, pod_templates
 from kumulus.lab.plan.pods import DELAY_ANNOTATION, JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object
 from kumulus.lab.plan.scheduling import for_scheduler
+from kumulus.model.manifests import expected_pods, pod_templates
 from kumulus.model.names import dns_safe
 from kumulus.stackfile.faults import FAULT_NAME_LENGTH
 

@@ -23,7 +23,6 @@ from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.views import PodView
 from kumulus.lab.offline.fleet import Placement, empty
 from kumulus.lab.offline.measuring import Measuring
-from kumulus.lab.plan.manifests import pod_templates
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
@@ -32,6 +31,7 @@ from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.arriving import OnClaim, came, nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
+from kumulus.model.manifests import pod_templates
 from kumulus.schedulers import registry
 from kumulus.schedulers.launch.plan import Switches
 
