@@ -15,7 +15,7 @@ from kumulus.lab.file.manifest import objects_of
 from kumulus.lab.plan.plan import make
 from kumulus.lab.plan.pods import UnknownPlace
 from kumulus.model.errors import SpecError
-from kumulus.model.manifests import COUNTED, expected_pods, pod_templates
+from kumulus.model.manifests import COUNTED, expected_pods, job_pods, pod_templates
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -71,6 +71,9 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
     Args:
         objects: as kubectl takes them; objects without pods are ignored.
         name: what to call the pods; the objects' names unless given.
+
+    Raises:
+        Unadvisable: an object of a kind that has pods has no template of them.
     """
     pods: list[Pods] = []
     daemons: list[Object] = []
@@ -78,6 +81,8 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
     for each in objects:
         metadata = each.get("metadata") or {}
         called, namespace = name or str(metadata.get("name") or "workload"), str(metadata.get("namespace") or "default")
+        if each.get("kind") in (*COUNTED, "DaemonSet") and not any(pod_templates(each)):
+            raise Unadvisable(f"{called}: the {each['kind']} has no pod template with a list of containers")
         if each.get("kind") == "DaemonSet":
             daemons += [template["spec"] for template in pod_templates(each)]
         elif each.get("kind") == "JobSet":
@@ -145,7 +150,7 @@ def _of_job_set(name: str, job_set: Object, namespace: str) -> list[Pods]:
     found = []
     for part in (job_set.get("spec") or {}).get("replicatedJobs") or []:
         job = (part.get("template") or {}).get("spec") or {}
-        parallelism = int(job.get("parallelism", 1))
-        count = int(part.get("replicas", 1)) * min(parallelism, int(job.get("completions", parallelism)))
+        replicas = part.get("replicas")
+        count = (1 if replicas is None else int(replicas)) * job_pods(job)
         found += [Pods(name, template["spec"], _labels(template), count, namespace) for template in pod_templates(job)]
     return found

@@ -11,6 +11,8 @@ from typing import Any
 import yaml
 
 from kumulus.capture.dumps import Refused, documents
+from kumulus.model.errors import SpecError
+from kumulus.model.manifests import expected_pods, manifest_problems
 
 DRY_LABEL = "kumulus.io/fit"
 _TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job")
@@ -109,21 +111,18 @@ def read(file: Path, count: int | None = None) -> Probe:
 
 
 def _probe(file: Path, workload: Mapping[str, Any], count: int | None) -> Probe:
+    if problems := manifest_problems((), workload):
+        raise Refused(str(SpecError(problems, str(file))))
     metadata, spec = workload.get("metadata") or {}, workload.get("spec") or {}
     template = workload if workload["kind"] == "Pod" else spec.get("template")
     if not isinstance(template, Mapping) or not isinstance((template.get("spec") or {}).get("containers"), list):
         raise Refused(f"{file}: the {workload['kind']} has no pod template with containers")
     about = template.get("metadata") or {}
-    said = 1
-    if workload["kind"] == "Job":
-        said = min(int(spec.get("parallelism", 1)), int(spec.get("completions") or spec.get("parallelism", 1)))
-    elif workload["kind"] != "Pod":
-        said = int(spec.get("replicas", 1))
     return Probe(
         name=str(metadata.get("name") or "workload"),
         namespace=str(metadata.get("namespace") or about.get("namespace") or "default"),
         labels={str(key): str(value) for key, value in (about.get("labels") or {}).items()},
         spec=template["spec"],
-        count=said if count is None else count,
+        count=expected_pods(workload) if count is None else count,
         annotations={str(key): str(value) for key, value in (about.get("annotations") or {}).items()},
     )

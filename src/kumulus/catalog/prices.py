@@ -111,7 +111,8 @@ def with_own(path: Path) -> Prices:
         raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader, whichever it is
     except OSError as error:
         raise SpecError([Problem("", f"{error.strerror or error}")], str(path)) from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    # A date that no calendar has is a ValueError of PyYAML's, as is a text in another encoding.
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise SpecError([Problem("", f"is no YAML: {str(error).splitlines()[0]}")], str(path)) from None
     if problems := _problems(raw):
         raise SpecError(problems, str(path))

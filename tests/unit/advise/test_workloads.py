@@ -126,6 +126,8 @@ def test_manifests_and_experiments_add_up(tmp_path: Path) -> None:
     [
         ([], "the workload has no pods"),
         ([workload("Deployment", "a", pod_spec(), replicas=0)], "the workload has no pods"),
+        ([{"kind": "Deployment", "spec": {"template": {}}}], "workload: the Deployment has no pod template with"),
+        ([workload("Deployment", "a", {"containers": [{"resources": {"requests": {"cpu": None}}}]})], "is no quantity"),
         ([workload("Deployment", "a", pod_spec("much"))], "a: a request is no quantity"),
         ([workload("Deployment", "a", pod_spec("-1"))], "a: asks for a negative amount of cpu"),
     ],

@@ -55,6 +55,12 @@ def test_as_many_pods_are_asked_about_as_the_file_says(tmp_path: Path, document:
     assert probe.read(write(tmp_path, document), 99).count == 99
 
 
+def test_a_mistake_in_a_workload_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"workload.yaml: spec.replicas is .?three|spec.replicas: is .three"):
+        probe.read(write(tmp_path, workload("Deployment", replicas="three")))
+    assert probe.read(write(tmp_path, workload("Deployment", replicas=None))).count == 1
+
+
 def test_a_file_without_a_workload_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="has Service; write a Pod"):
         probe.read(write(tmp_path, {"kind": "Service"}))

@@ -119,6 +119,8 @@ regions:
         ("", "regions: is missing"),
         ("currency: EUR\nregions: {r: {}}", 'currency: is "EUR"; write prices in USD'),
         ("a: [", "is no YAML"),
+        ("regions: {r: {date: 2026-02-30, onDemand: {a: 1}}}", "is no YAML: "),
+        ("regions: " + 2000 * "[", "is no YAML"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:

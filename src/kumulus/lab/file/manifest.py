@@ -7,6 +7,7 @@ from typing import Any
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.manifests import manifest_problems
 from kumulus.stackfile.yamltext import read_all_yaml
 
 Object = dict[str, Any]
@@ -17,7 +18,7 @@ def objects_of(text: str, source: str) -> list[Object]:
     """The objects of a YAML text, of one document or several; a List counts as its items.
 
     Raises:
-        SpecError: it is no YAML, has no objects, or one without `apiVersion` or `kind`.
+        SpecError: it is no YAML, has no objects, or one without `apiVersion` or `kind` or with a mistake in its pods.
     """
     documents = [each for each in read_all_yaml(text, source) if each is not None]
     found: list[Object] = []
@@ -60,8 +61,9 @@ def replacement_problems(text: str, replace: Mapping[str, str], where: tuple[str
 def _object_problems(index: int, raw: object) -> list[Problem]:
     if not isinstance(raw, Mapping):
         return [problem((index,), f"is {shown(raw)}, not an object", "write apiVersion, kind, metadata and spec")]
-    return [
+    found = [
         problem((index, key), f"is {shown(raw.get(key))}", f"write {key}: {example}")
         for key, example in (("apiVersion", "batch/v1"), ("kind", "Job"))
         if not isinstance(raw.get(key), str) or not raw[key]
     ]
+    return found or manifest_problems((index,), raw)

@@ -20,7 +20,7 @@ def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
     """
     pods = 0
     for each in objects:
-        metadata = each.setdefault("metadata", {})
+        metadata = _within(each, "metadata")
         prefix = metadata.pop("generateName", None)
         if prefix is not None:
             metadata["name"] = f"{prefix}{index or 1}"
@@ -30,8 +30,14 @@ def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
             metadata["name"] = job
         metadata.pop("namespace", None)
         for template in pod_templates(each):
-            template.setdefault("metadata", {}).setdefault("labels", {}).update(
-                {WORKLOAD_LABEL: workload, JOB_LABEL: job}
-            )
+            _within(_within(template, "metadata"), "labels").update({WORKLOAD_LABEL: workload, JOB_LABEL: job})
         pods += expected_pods(each)
     return pods
+
+
+def _within(node: Object, key: str) -> Object:
+    """The mapping at a key, made where there is none or the key has no value."""
+    if node.get(key) is None:
+        node[key] = {}
+    found: Object = node[key]
+    return found
