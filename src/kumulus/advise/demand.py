@@ -13,8 +13,8 @@ from kumulus.model.pod_requests import spec_requests
 from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
 
 Object = Mapping[str, Any]
-# Units that keep amounts whole and small enough for a solver: thousandths of a core, MiB.
-_UNITS = {"cpu": NANO // 1000, "memory": NANO << 20, "ephemeral-storage": NANO << 20}
+# The scheduler counts in thousandths of a core, and in whole units of everything else.
+_UNITS = {"cpu": NANO // 1000}
 # Resources that every machine has.
 _EVERYWHERE = {"pods", "cpu", "memory", "ephemeral-storage"}
 # The fields of a pod's spec that a scheduler considers besides its requests.
@@ -30,7 +30,7 @@ class Shape:
 
     Args:
         name: the first workload with such pods.
-        wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in MiB.
+        wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in bytes.
         count: how many pods.
         spec: the part of the pod's spec that says where it may run.
         apart: what these pods have in common with all that they may not share a node with, one another first; empty if

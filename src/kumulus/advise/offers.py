@@ -219,4 +219,4 @@ def _none_priced(zones: Sequence[str], unpriced: Sequence[str], prices: Prices, 
 def _shown(resource: str, much: int) -> str:
     if resource == "cpu":
         return f"{much / 1000:g} CPUs"
-    return f"{much / 1024:g} GiB {resource}" if resource in ("memory", "ephemeral-storage") else f"{much:,} {resource}"
+    return f"{much / 2**30:g} GiB {resource}" if resource in ("memory", "ephemeral-storage") else f"{much:,} {resource}"

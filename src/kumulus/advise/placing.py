@@ -19,7 +19,7 @@ from kumulus.advise.offers import Offer
 
 _SCORED = ("cpu", "memory")
 # What the scheduler's scores assume for a container that requests nothing: 100m and 200 MiB.
-_LEAST = {"cpu": 100, "memory": 200}
+_LEAST = {"cpu": 100, "memory": 200 << 20}
 # Below every score.
 _NONE = -1.0
 

@@ -8,6 +8,7 @@ lower bound. Source: Gilmore and Gomory 1961 for columns, Farley 1990 for the bo
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ _EPSILON = 1e-7
 # Up to this many sets of pods on a node are all enumerated: then only the solver's own gap remains.
 _MOST_LISTED = 3000
 _GOOD_ENOUGH = 1e-4
+# A solver's tolerances allow for amounts of so many units: the capacity of the largest machine has no more.
+_MOST_UNITS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,10 @@ class Programme:
         groups = {shape.apart for shape in shapes if shape.apart}
         # The shapes of each group of which a node takes one pod.
         self._apart = [[at for at, shape in enumerate(shapes) if shape.apart == group] for group in sorted(groups)]
+        self._units = {
+            name: _unit([each.wants.get(name, 0) for each in shapes], [each.has.get(name, 0) for each in offers])
+            for name in {name for shape in shapes for name in shape.wants}
+        }
         self._columns: dict[Column, None] = {}
 
     def solve(self) -> Solution:
@@ -121,8 +128,12 @@ class Programme:
         resources = {resource for shape in can for resource in self._shapes[shape].wants}
         rows = [
             (
-                {at: -float(self._shapes[shape].wants.get(resource, 0)) for at, shape in enumerate(can)},
-                -float(has[resource]),
+                # Rounded down if at all, so that what is worth the most here is worth no less than what fits.
+                {
+                    at: -float(self._shapes[shape].wants.get(resource, 0) // self._units[resource])
+                    for at, shape in enumerate(can)
+                },
+                -float(has[resource] // self._units[resource]),
             )
             for resource in sorted(resources)
         ]
@@ -134,7 +145,16 @@ class Programme:
         for at, shape in enumerate(can):
             pods[shape] = round(found.values[at])
         # If the answer may not be optimal, the bound can rely only on the worth that the solver has proven.
-        return tuple(pods), -found.proven
+        return tuple(self._fitting(offer, pods, duals)), -found.proven
+
+    def _fitting(self, offer: int, pods: list[int], duals: Sequence[float]) -> list[int]:
+        """Pods without those for which there is no room, as their amounts were rounded; the least worth goes first."""
+        for resource, much in self._offers[offer].has.items():
+            wants = [shape.wants.get(resource, 0) for shape in self._shapes]
+            while sum(number * want for number, want in zip(pods, wants, strict=True)) > much:
+                least = min((at for at, number in enumerate(pods) if number and wants[at]), key=duals.__getitem__)
+                pods[least] -= 1
+        return pods
 
     def _whole(self) -> tuple[tuple[Column, int], ...]:
         """The best integer numbers of the generated columns."""
@@ -178,8 +198,9 @@ class Programme:
         for index, offer in enumerate(self._offers):
             mine = [shape for o, shape in pairs if o == index]
             for resource in {resource for shape in mine for resource in self._shapes[shape].wants}:
-                row = {place[index, shape]: -float(self._shapes[shape].wants.get(resource, 0)) for shape in mine}
-                rows.append(({index: float(offer.has[resource]), **row}, 0.0))
+                unit = self._units[resource]
+                row = {place[index, shape]: -self._shapes[shape].wants.get(resource, 0) / unit for shape in mine}
+                rows.append(({index: offer.has[resource] / unit, **row}, 0.0))
             for group in self._apart:
                 rows.append(({index: 1.0, **{place[index, shape]: -1.0 for shape in mine if shape in group}}, 0.0))
         return solve(costs, rows).value
@@ -220,6 +241,11 @@ class Programme:
             yield from itertools.repeat(_only(len(most), 0, 0), _MOST_LISTED + 1)
         else:
             yield from extend(0, (), dict(has))
+
+
+def _unit(wants: Sequence[int], has: Sequence[int]) -> int:
+    """What to count a resource in: what all requests are multiples of, unless that is too small for the solver."""
+    return max(1, math.gcd(*wants), -(-max(has, default=0) // _MOST_UNITS))
 
 
 def _only(shapes: int, shape: int, number: int) -> tuple[int, ...]:

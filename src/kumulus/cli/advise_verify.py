@@ -17,7 +17,7 @@ from kumulus.cli import clone, experiment, project, stack
 from kumulus.toolchain.errors import ToolMissing
 
 _LABEL = "kumulus.io/advised"
-_WRITTEN = {"cpu": "{}m", "memory": "{}Mi", "ephemeral-storage": "{}Mi"}
+_WRITTEN = {"cpu": "{}m"}
 # Seconds for the scheduler between one kind of pods and the next.
 _APART = 2
 

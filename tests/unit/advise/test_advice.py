@@ -24,7 +24,7 @@ from kumulus.model.pools import Pool
 from kumulus.stackfile.expand import pools, region_of
 from kumulus.stackfile.model import ClusterSpec
 
-GIB = 1024
+GIB = 1 << 30
 SECONDS = 120.0  # never reached: what is found does not depend on the machine
 
 
@@ -149,7 +149,8 @@ def test_the_articles_42_jobs_take_the_nodes_that_the_article_has() -> None:
 
 def test_the_bound_holds_where_columns_are_made_and_not_listed() -> None:
     source = random.Random(3)
-    wanted = [shape(f"s{at}", 5, source.randrange(200, 4000, 100), source.randrange(200, 16_000)) for at in range(12)]
+    amounts = [(source.randrange(200, 4000, 100), source.randrange(200, 16_000) << 20) for _ in range(12)]
+    wanted = [shape(f"s{at}", 5, *each) for at, each in enumerate(amounts)]
     offers = [offer("small", 0.2, 4000, 16 * GIB), offer("large", 0.7, 16_000, 64 * GIB)]
     found = Programme(offers, wanted, 12, SECONDS).solve()
     packed = sum(number * offers[column.offer].hourly for column, number in found.columns)
@@ -300,3 +301,29 @@ def test_groups_of_one_name_in_several_clusters_are_told_apart() -> None:
     }
     assert printed(advice, catalog()) == pytest.approx(advice.hourly)
     assert advice.gap == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_part_of_a_mebibyte_makes_no_fleet_dearer() -> None:
+    spec = {"containers": [{"resources": {"requests": {"cpu": "10m", "memory": "157600000"}}}]}
+    # 109 of them have 17,178,400,000 bytes of the 17,179,869,184 of a node.
+    wanted = made([Pods("r", spec, {}, 1090)])
+    advice = advise(wanted, of_catalog(("e2-standard-4",), (), catalog()), seconds=SECONDS)
+    assert [number for _, number in advice.nodes] == [10]
+    assert advice.gap == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_amounts_with_no_common_unit_are_packed_exactly_and_the_bound_holds(seed: int) -> None:
+    source = random.Random(seed)
+    # Odd numbers of bytes: three of each leave a node of 2 TiB almost no room.
+    third = 2048 * GIB // 3
+    wanted = [shape(f"s{at}", 6, 10, third - source.randrange(1, 200)) for at in range(9)]
+    wanted += [shape("over", 3, 10, third + 101)]
+    offers = [offer("large", 1.0, 64_000, 2048 * GIB)]
+    found = Programme(offers, wanted, 12, SECONDS).solve()
+    for column, _ in found.columns:
+        asked = sum(number * each.wants["memory"] for number, each in zip(column.pods, wanted, strict=True))
+        assert asked <= offers[0].has["memory"]
+    # 57 pods, three on a node.
+    assert found.bound <= 19.0 + 1e-6
+    assert sum(number for _, number in found.columns) >= 19

@@ -17,7 +17,7 @@ def test_every_type_with_a_price_in_the_zones_region_is_looked_at() -> None:
     found = of_catalog((), ("us-east-1a",), catalog())
     assert {each.kind for each in found.found} == set(catalog().types("us-east-1"))
     [m5] = [each for each in found.found if each.kind == "m5.xlarge"]
-    assert (m5.hourly, m5.has["cpu"], m5.has["memory"], m5.has["pods"]) == (0.192, 4000, 16 * 1024, 110)
+    assert (m5.hourly, m5.has["cpu"], m5.has["memory"], m5.has["pods"]) == (0.192, 4000, 16 << 30, 110)
     assert m5.labels["topology.kubernetes.io/region"] == "us-east-1"
 
 

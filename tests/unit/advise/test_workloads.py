@@ -39,8 +39,7 @@ def test_pods_that_are_alike_are_counted_together() -> None:
         )
     )
     assert [(each.name, each.count) for each in found.shapes] == [("a", 6), ("c", 5)]
-    # A part of a MiB counts as a whole one.
-    assert found.shapes[1].wants == {"pods": 1, "cpu": 500, "memory": 2}
+    assert found.shapes[1].wants == {"pods": 1, "cpu": 500, "memory": 1025 << 10}
     assert found.pods == 11
 
 
@@ -54,7 +53,7 @@ def test_each_node_has_one_pod_of_a_daemon_set() -> None:
     found = demand_of(
         of_objects([workload("DaemonSet", "logs", pod_spec("100m")), workload("Deployment", "a", pod_spec())])
     )
-    assert found.everywhere == {"pods": 1, "cpu": 100, "memory": 1024}
+    assert found.everywhere == {"pods": 1, "cpu": 100, "memory": 1 << 30}
     assert found.pods == 1
 
 
