@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from kumulus.cluster.faults.nodes import Turned
 from kumulus.cluster.faults.records import Record
 from kumulus.cluster.ownership import NotOurs
 from kumulus.journal import recover
-from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds
 from kumulus.model.errors import SpecError
@@ -53,26 +53,24 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         record = Record(
             fault.name, fault.kind, fault.nodes, fault.node, fault.pods, until=until, owner=mine, offers=fault.offers
         )
+        clearing = f"{installation.command()} fault clear {fault.name} {args.naming}"
         try:
-            began, turned = await operations.begin(client, record)
+            async with _ended(client, record, clearing) if args.wait else nullcontext():
+                began, turned = await operations.begin(client, record)
+                if there is not None and not there.ending:
+                    print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
+                print(f"{args.title}: {_meaning(fault)}{taken(began.machines)}")
+                _complain(turned)
+                if args.wait:
+                    print("Ctrl-C ends it", flush=True)
+                    await asyncio.sleep(lasts or _FOR_EVER)
+                    return 0
         except operations.Refused as error:
             raise UserError(str(error)) from None
         except stages.NoStages as error:
             raise UserError(f"{error}\n  {_reading_stages(kubeconfig)}") from None
-        if there is not None and not there.ending:
-            print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
-        print(
-            f"{args.title}: "
-            + meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
-            + taken(began.machines)
-        )
-        _complain(turned)
-        if args.wait:
-            await _stay(client, began.name, lasts)
-            return 0
-    clearing = f"{installation.command()} fault clear {began.name} {args.naming}"
     if lasts:
-        _keep(kubeconfig, began.name, until)
+        _keep(kubeconfig, fault.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
     else:
         print(f"holds until: {clearing}")
@@ -171,6 +169,10 @@ def _resolved(args: argparse.Namespace, known: records.Records) -> ResolvedFault
         raise UserError(str(error)) from None
 
 
+def _meaning(fault: ResolvedFault) -> str:
+    return meaning(fault.kind, fault.node, fault.pods, {}, fault.nodes, {"lost": fault.lost}, None, fault.offers)
+
+
 def in_words(fault: Record) -> str:
     """A description of a fault that is being replaced: `gpu-fell-off-bus on 3 nodes, since 10:03:00Z`."""
     count = size(fault.nodes)
@@ -207,14 +209,33 @@ def _keep(kubeconfig: Path, name: str, until: str) -> None:
     )
 
 
-async def _stay(client: Client, name: str, lasts: float) -> None:
-    """Wait in the foreground, and end the fault however the wait ends."""
-    print("Ctrl-C ends it", flush=True)
+@asynccontextmanager
+async def _ended(client: Client, record: Record, clearing: str) -> AsyncIterator[None]:
+    """End a fault however the block ends in which it begins; Ctrl-C may interrupt its beginning, too."""
     try:
-        await asyncio.sleep(lasts or _FOR_EVER)
-    finally:
-        _, turned = await asyncio.shield(operations.end(client, name))
-        print(f"{name} is over; nodes restored: {turned.changed + turned.created}")
+        yield
+    except (operations.Refused, stages.NoStages, ApiError, Unreachable):
+        # It was not recorded.
+        raise
+    except BaseException:
+        await asyncio.shield(_end(client, record, clearing))
+        raise
+    await _end(client, record, clearing)
+
+
+async def _end(client: Client, record: Record, clearing: str) -> None:
+    there = (await records.read(client)).faults.get(record.name)
+    # Whoever interrupts the beginning early leaves the fault that this one would have replaced.
+    if there is None or _effects(there) != _effects(record):
+        return
+    _, turned = await operations.end(client, record.name, owner=record.owner)
+    if left := turned.left():
+        raise UserError(f"{record.name} is not over: {left}\n  {clearing}")
+    print(f"{record.name} is over; nodes restored: {turned.changed + turned.created}")
+
+
+def _effects(record: Record) -> tuple[object, ...]:
+    return record.owner.identity, record.until, record.nodes, record.node, record.pods, record.offers
 
 
 def _complain(turned: Turned) -> None:
