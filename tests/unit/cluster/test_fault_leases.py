@@ -14,6 +14,7 @@ from aiohttp import web
 from kumulus.cluster.faults import leases
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening
+from tests.support.object_store import NODES, storing
 
 NOW = datetime.now(UTC)
 
@@ -169,3 +170,13 @@ async def test_whom_a_lease_is_taken_from_is_noted(cluster: Cluster, client: Cli
     assert note == {"holderIdentity": "kwok-1", "leaseDurationSeconds": 100}
     # Either of the two could have it one day.
     assert not cluster.leases["a-2"]["metadata"].get("annotations")
+
+
+async def test_a_lease_that_a_fault_makes_goes_with_its_node() -> None:
+    async with storing() as store, store.client() as client:
+        node = store.put(NODES, {"metadata": {"name": "a-0"}})["metadata"]
+        for name, owners in ((node["name"], [node["uid"]]), ("none", [])):
+            await leases.take(client, name, leases.Seen())
+            made = store.objects[f"{leases.LEASES}/{name}"]
+            assert made["spec"]["holderIdentity"] == leases.HOLDER
+            assert [each["uid"] for each in made["metadata"].get("ownerReferences", ())] == owners

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 HOLDER = "kumulus-fault"
+_NODES = "/api/v1/nodes"
 # The longest duration that the API server allows: 68 years, in seconds.
 _FOR_EVER = 2**31 - 1
 _USUAL = 40
@@ -133,10 +134,20 @@ async def take(client: Client, node: str, seen: Seen) -> None:
     """
     keeper = seen.keeper_of(node)
     spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
-    metadata = {"annotations": {_KEPT_BY: json.dumps(keeper)}} if keeper else {}
+    metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(keeper)}} if keeper else {}
     body = {"metadata": metadata, "spec": spec}
-    fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": _now()}}
-    await objects.merge_or_create(client, f"{LEASES}/{node}", body, fresh)
+    try:
+        await client.write("PATCH", f"{LEASES}/{node}", body, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        there = await objects.find(client, f"{_NODES}/{node}")
+        if there is not None:
+            # As a kubelet writes it, so that the lease goes with its node.
+            owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": there["metadata"]["uid"]}
+            metadata = {**metadata, "ownerReferences": [owner]}
+        fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": _now()}}
+        await objects.create_or_merge(client, LEASES, fresh)
 
 
 async def give_back(client: Client, node: str, seen: Seen) -> None:
@@ -160,7 +171,7 @@ async def give_back(client: Client, node: str, seen: Seen) -> None:
         nonlocal lease
         if lease is None or lease.holder != HOLDER:
             return True
-        metadata = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
+        metadata: dict[str, Any] = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
         lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": _now()}}
         try:
             await client.write("PATCH", path, lease_then, content_type=MERGE_PATCH)
