@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults import leases, pods, slices
 from kumulus.cluster.faults.changes import Change, Changes, Turn, turns_of
+from kumulus.cluster.faults.foreign import Foreign, foreign, own_node
 from kumulus.cluster.faults.new_pods import wait_until_managed
+from kumulus.cluster.pools.live import NODES
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
@@ -23,7 +25,6 @@ from kumulus.model.posted import posted_node, record_of
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_NODES = "/api/v1/nodes"
 _SEEN_AFTER = 1.0
 
 
@@ -36,6 +37,7 @@ class Turned:
         pods: how many pods went with removed nodes.
         problems: one line per kind of failure.
         undone: how many nodes are left to do.
+        foreign: one line for each node that is not the pool's, although its name is: nothing was done to it.
     """
 
     changed: int = 0
@@ -44,6 +46,7 @@ class Turned:
     pods: int = 0
     problems: list[str] = field(default_factory=list)
     undone: int = 0
+    foreign: list[str] = field(default_factory=list)
 
     def left(self) -> str:
         """What is left to do, and why, in words; empty when nothing is."""
@@ -85,25 +88,32 @@ async def turn(
         ApiError, Unreachable: the server could not be asked about leases or pods.
     """
     turns = turns_of(pools, nodes, befores, after)
+    others = await foreign(client, turns)
+    turns = [each for each in turns if each.name not in others]
     result, changes = Turned(), Changes(now)
     woken = [each.name for each in turns if _wakes(each)]
     seen = await leases.look(client) if woken else leases.Seen()
 
     async def one(each: Turn) -> None:
-        await _turn(client, each, seen, result, changes, now)
+        try:
+            await _turn(client, each, seen, result, changes, now)
+        except Foreign as error:
+            others[each.name] = str(error)
 
     show = (lambda done: progress(done, len(turns))) if progress else None
     outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
     result.add(outcome)
-    gone = {each.name for each in outcome.done if each.becomes == "gone"}
+    result.foreign = sorted(others.values())
+    done = [each for each in outcome.done if each.name not in others]
+    gone = {each.name for each in done if each.becomes == "gone"}
     if gone:
         result.pods = await pods.orphan(client, gone, stop)
-    if silenced := [each.name for each in outcome.done if each.becomes == "silent"]:
+    if silenced := [each.name for each in done if each.becomes == "silent"]:
         result.add(await _silence(client, silenced, stop))
     if woken:
         await pods.resume(client, await pods.on(client, woken))
     if result.created:
-        await wait_until_managed(client, [each.name for each in outcome.done if each.may_be("gone")], stop)
+        await wait_until_managed(client, [each.name for each in done if each.may_be("gone")], stop)
     return result
 
 
@@ -121,7 +131,7 @@ def _wakes(each: Turn) -> bool:
 
 async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, changes: Changes, now: str) -> None:
     if each.becomes == "gone":
-        await objects.remove(client, f"{_NODES}/{each.name}")
+        await _remove(client, each)
         result.removed += 1
         return
     if _wakes(each):
@@ -135,22 +145,34 @@ async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, c
         await slices.change(client, before, each.pools.after, each.ordinal)
 
 
+async def _remove(client: Client, each: Turn) -> None:
+    async def attempt() -> bool:
+        node = await own_node(client, each)
+        if node is not None:
+            # One that has been created under this name since then is not deleted.
+            await objects.remove(client, f"{NODES}/{each.name}", {"preconditions": {"uid": node.uid}})
+        return True
+
+    await objects.persist(attempt, f"{NODES}/{each.name}", f"node {each.name}")
+
+
 async def _bring_back(client: Client, each: Turn, now: str) -> bool:
-    """Post a node that was gone; False when somebody else has."""
+    """Post a node that was gone; False if there is one, by somebody else or by a post whose answer was lost."""
     after = each.pools.after
-    node = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
+    body = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
     try:
-        made = await client.create(_NODES, node)
+        made = await client.create(NODES, body)
     except ApiError as error:
         if error.status != 409:
             raise
+        await own_node(client, each)
         return False
     await slices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
     return True
 
 
 async def _apply(client: Client, name: str, change: Change) -> None:
-    path = f"{_NODES}/{name}"
+    path = f"{NODES}/{name}"
     if change.status is not None:
         await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
     if not change.taints:

@@ -102,6 +102,8 @@ async def begin(
             await interruptions.take(client, record)
             if not turned.left():
                 record = await records.begun(client, record)
+            # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
+            turned.problems += turned.foreign
         except (ApiError, Unreachable) as error:
             # Of a server error or no answer it is not known whether the record was written.
             if not recorded_now and isinstance(error, ApiError) and error.status < 500:
