@@ -10,12 +10,17 @@ import pytest
 
 from kumulus.cluster.faults import operations, records
 from kumulus.cluster.faults.leases import LEASES
+from kumulus.cluster.pools.slices import SLICES
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.posted import posted_node, record_of
+from kumulus.model.slices import parts_of, slice_manifest
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.model import ClusterSpec
 from tests.support.object_store import NODES, Object, storing
 from tests.unit.model.test_fault_changes import GPU, NOW, pool
+from tests.unit.provider.test_node_pool import WITH_SLICES
 
 MINE = Owner("aaaaaaaa", "p/dev")
 UNMARKED = pool()
@@ -105,3 +110,29 @@ async def test_whose_nodes_they_are_costs_one_list_of_names_and_no_request_for_e
         await operations.begin(client, fault(MARKED, range(12), {"capacity": {GPU: "-1"}}))
         asked = [(verb, path == NODES) for verb, path in store.asked if path.startswith(NODES)]
         assert (asked.count(("GET", True)), asked.count(("PATCH", False)), len(asked)) == (1, 12, 13)
+
+
+async def test_a_node_whose_posts_answer_was_lost_gets_its_slices() -> None:
+    (of,) = pools(ClusterSpec.checked({"nodeGroups": [WITH_SLICES]}), "dev")
+    assert of.devices is not None
+    async with storing() as store, store.client() as client:
+        store.served.add(SLICES)
+        await records.write_pool(client, of)
+        store.put(NODES, posted_node(of, 0, NOW, record_of(of, 0)))
+        wanted = [slice_manifest(of, of.devices, part, "?") for part in parts_of((0,), of.devices)]
+        await operations.begin(client, fault(of, (0,), {"kubelet": "gone"}))
+        posted: list[Object] = []
+
+        def lose(verb: str, path: str, body: Any) -> None:
+            # The client repeats a request without an answer, and meets what it has made.
+            if (verb, path) == ("POST", NODES) and not posted:
+                posted.append(store.put(NODES, body))
+
+        store.refuse = lose
+        _, turned = await operations.end(client, "x")
+        assert turned.left() == ""
+        assert [each["metadata"]["uid"] for each in store.under(NODES)] == [posted[0]["metadata"]["uid"]]
+        slices = store.under(SLICES)
+        assert [each["metadata"]["name"] for each in slices] == [each["metadata"]["name"] for each in wanted]
+        owners = {owner["uid"] for each in slices for owner in each["metadata"]["ownerReferences"]}
+        assert owners == {posted[0]["metadata"]["uid"]}

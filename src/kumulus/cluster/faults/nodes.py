@@ -165,7 +165,8 @@ async def _bring_back(client: Client, each: Turn, now: str) -> bool:
     except ApiError as error:
         if error.status != 409:
             raise
-        await own_node(client, each)
+        if (node := await own_node(client, each)) is not None:
+            await slices.publish(client, after, each.ordinal, node.uid)
         return False
     await slices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
     return True
