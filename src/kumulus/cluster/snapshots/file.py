@@ -5,6 +5,7 @@ A file exists only when it is complete: it is written under another name and ren
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -29,7 +30,8 @@ _NODE, _POD = (
 _LISTS = ("namespaces", "forbidden")
 _LEVEL = 1
 _CHUNK = 1 << 20
-_LONGEST_LINE = 4096
+# It names namespaces and kinds, each of at most 253 bytes.
+_LONGEST_LINE = 1 << 20
 
 
 class Damaged(Exception):
@@ -74,13 +76,15 @@ def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
         entries: keys and values.
 
     Raises:
-        OSError: it cannot be written; a former file stays.
+        OSError: it cannot be written, or its first line would be too long to be read; a former file stays.
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     body, beside = (file.with_name(f".{file.name}.{os.getpid()}.{part}") for part in ("body", "whole"))
     try:
         found = _body(body, about, entries)
         line = json.dumps({"kind": _MAGIC, "version": VERSION, **asdict(found)}).encode() + b"\n"
+        if len(line) > _LONGEST_LINE:
+            raise OSError(errno.EFBIG, "the names of its namespaces are longer than 1 MiB: save fewer", str(file))
         with _private(beside) as to, body.open("rb") as source:
             to.write(line)
             shutil.copyfileobj(source, to, _CHUNK)

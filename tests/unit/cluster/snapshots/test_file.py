@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ def test_a_save_that_is_cut_off_leaves_the_last_one_whole_and_nothing_beside_it(
         snapshot_file.write(file, ABOUT, cut_off())
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_one_of_many_namespaces_and_forbidden_kinds_is_read_and_one_that_could_not_be_is_not_written(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "many.snapshot"
+    names = tuple(f"team-{number:05d}-training-experiments" for number in range(9_000))
+    made = snapshot_file.write(file, replace(ABOUT, form="objects", namespaces=names, forbidden=names), ENTRIES)
+    found, entries = snapshot_file.read(file)
+    assert (found, list(entries), snapshot_file.about(file)) == (made, ENTRIES, made)
+    before = file.read_bytes()
+    with pytest.raises(OSError, match="save fewer"):
+        snapshot_file.write(file, replace(ABOUT, namespaces=names * 4), ENTRIES)
+    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("at", [-1, -100, 400])
