@@ -60,7 +60,7 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
     forbidden: set[str] = set()
     spaces = await _spaces(client, chosen)
     wanted = spaces.keys() if chosen else spaces.keys() - _SYSTEM
-    released = await _released(client, wanted if chosen else ())
+    released = await _released(client, wanted if chosen else None)
     within = wanted - released
     for name in sorted(within):
         space = spaces[name]
@@ -70,7 +70,7 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
         if resource.kind in _OTHERS:
             continue
         try:
-            listed = [each async for each in _listed(client, resource, within if chosen else ())]
+            listed = [each async for each in _listed(client, resource, within if chosen else None)]
         except ApiError as error:
             if error.status != 403 or resource.kind in WORKLOADS:
                 raise
@@ -98,18 +98,20 @@ def kept(api_version: str, kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**raw, "apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-async def _listed(client: Client, resource: Resource, within: Collection[str]) -> AsyncIterator[dict[str, Any]]:
-    for namespace in sorted(within) or [""]:
+async def _listed(client: Client, resource: Resource, within: Collection[str] | None) -> AsyncIterator[dict[str, Any]]:
+    """The objects of a kind in some namespaces; None for all."""
+    for namespace in [""] if within is None else sorted(within):
         async for page in client.pages(resource.collection(namespace)):
             for each in page:
                 yield each
 
 
-async def _released(client: Client, within: Collection[str]) -> set[str]:
-    """The namespaces with a Helm release."""
+async def _released(client: Client, within: Collection[str] | None) -> set[str]:
+    """The namespaces with a Helm release, of some; None for all."""
     of_helm = {"fieldSelector": f"type={_RELEASE}"}
     found = set()
-    for path in [f"{_NAMESPACES}/{name}/secrets" for name in sorted(within)] or [_SECRETS]:
+    paths = [_SECRETS] if within is None else [f"{_NAMESPACES}/{name}/secrets" for name in sorted(within)]
+    for path in paths:
         async for page in client.pages(path, of_helm):
             found |= {each["metadata"]["namespace"] for each in page}
     return found
