@@ -6,12 +6,20 @@ Modelled on what a kubelet writes (docs: Pod Lifecycle; k8s.io/kubernetes pkg/ku
 from __future__ import annotations
 
 import json
+import re
 
 from kumulus.model.pod_effects import PodEffects
 
 
-def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
-    """A template with the fault's own values, quoted so that none can end a string or begin a template."""
+def _filled(template: str, effects: PodEffects, init: bool = False, **more: str) -> str:
+    """A template with the fault's own values, quoted so that none can end a string or begin a template.
+
+    Args:
+        template: has the values' words in their places.
+        effects: the fault's.
+        init: whether it hits init containers.
+        more: further values by their words.
+    """
     hit = f"eq .name {json.dumps(effects.container)}" if effects.container else "eq $index 0"
     words = {
         "STATUSES": "initContainerStatuses" if init else "containerStatuses",
@@ -20,15 +28,23 @@ def _filled(template: str, effects: PodEffects, init: bool = False) -> str:
         "REASON": _text(effects.reason or "Error"),
         "MESSAGE": _text(effects.message),
         "HIT": hit,
+        **more,
     }
-    for word, value in words.items():
-        template = template.replace(word, value)
-    return template
+    # In one pass, as a value may contain another's word; the longer ones first, as a word may contain another.
+    anywhere = "|".join(sorted(words, key=len, reverse=True))
+    return re.sub(anywhere, lambda found: words[found[0]], template)
 
 
 def _text(text: str) -> str:
     """A text as a YAML string in a Go template; it must not begin a template itself."""
-    return json.dumps(text.replace("{{", "{ {"))
+    return f'"{"".join(map(_character, text))}"'
+
+
+def _character(one: str) -> str:
+    if one == "{" or ord(one) > 0xFFFF:
+        # YAML does not know the two halves in which JSON writes the latter.
+        return f"\\U{ord(one):08X}"
+    return json.dumps(one)[1:-1]
 
 
 _BEGIN = """
@@ -197,4 +213,4 @@ def evicted(effects: PodEffects) -> str:
 def unpulled(effects: PodEffects, reason: str) -> str:
     """A container waits for its image; the reason is ``ErrImagePull`` or ``ImagePullBackOff``."""
     detail = effects.message or ("rpc error: image not found" if reason == "ErrImagePull" else "Back-off pulling image")
-    return _filled(_UNPULLED.replace("PULL_REASON", reason).replace("PULL_MESSAGE", _text(detail)), effects)
+    return _filled(_UNPULLED, effects, PULL_REASON=reason, PULL_MESSAGE=_text(detail))
