@@ -6,7 +6,9 @@ each node as its pool wants it at that time. See docs/decisions/faults.md.
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 _MAPS = "/api/v1/namespaces/kube-system/configmaps"
 RECORD_LABEL = "kumulus.io/record"
 _FAULT, _POOL = "fault", "pool"
+_KEY = "record"
+# A longer record, in bytes, is compressed: a ConfigMap takes 1 MiB, which that of 7,000 nodes by name would exceed.
+_LONG = 100_000
 
 
 @dataclass(frozen=True)
@@ -183,7 +188,7 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
             if kind == _POOL and only_pool is not None and name != f"kumulus-pool-{only_pool}":
                 continue
             try:
-                plain = json.loads(item["data"]["record"])
+                plain = _decoded(item)
                 if kind == _POOL:
                     pool = pool_from_properties(plain)
                     pools[pool.name] = pool
@@ -213,13 +218,10 @@ async def begun(client: Client, record: Record) -> Record:
     """
     path = f"{_MAPS}/kumulus-fault-{record.name}"
     there = await objects.find(client, path)
-    if there is None or (there.get("data") or {}).get("record") != _encoded(record.to_plain()):
+    if there is None or any((there.get(place) or {}).get(_KEY) != text for place, text in _stored(record.to_plain())):
         return record
     complete = replace(record, former=())
-    body = {
-        "metadata": {"resourceVersion": there["metadata"]["resourceVersion"]},
-        "data": {"record": _encoded(complete.to_plain())},
-    }
+    body = {"metadata": {"resourceVersion": there["metadata"]["resourceVersion"]}, **_change(complete.to_plain())}
     try:
         await client.write("PATCH", path, body, content_type=MERGE_PATCH)
     except ApiError as error:
@@ -256,9 +258,33 @@ async def _write(
     client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object], owner: Owner
 ) -> None:
     metadata = {"name": name, "labels": {**labels, **owner.labels}, "annotations": owner.annotations}
-    body = {"metadata": metadata, "data": {"record": _encoded(plain)}}
-    await objects.merge_or_create(client, f"{_MAPS}/{name}", body, body)
+    change = {"metadata": metadata, **_change(plain)}
+    fresh = {"metadata": metadata, **{place: {_KEY: text} for place, text in _stored(plain) if text is not None}}
+    await objects.merge_or_create(client, f"{_MAPS}/{name}", change, fresh)
 
 
-def _encoded(plain: Mapping[str, object]) -> str:
-    return json.dumps(plain, separators=(",", ":"), sort_keys=True)
+def _stored(plain: Mapping[str, object]) -> list[tuple[str, str | None]]:
+    """A record as its ConfigMap has it: by field, what is in it under the key; None for nothing."""
+    text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
+    if len(text) <= _LONG:
+        return [("data", text), ("binaryData", None)]
+    return [("data", None), ("binaryData", base64.b64encode(zlib.compress(text.encode())).decode())]
+
+
+def _change(plain: Mapping[str, object]) -> dict[str, dict[str, str | None]]:
+    """A merge patch that gives a ConfigMap a record's contents."""
+    return {place: {_KEY: text} for place, text in _stored(plain)}
+
+
+def _decoded(item: Mapping[str, Any]) -> Any:
+    """A record from its ConfigMap.
+
+    Raises:
+        KeyError, TypeError, ValueError: there is none in it.
+    """
+    if packed := (item.get("binaryData") or {}).get(_KEY):
+        try:
+            return json.loads(zlib.decompress(base64.b64decode(packed)))
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+    return json.loads(item["data"][_KEY])

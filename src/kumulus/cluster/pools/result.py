@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kumulus.cluster.pools.observe import Observation
-from kumulus.cluster.pools.slices import SLICES
 from kumulus.cluster.reporter import Reporter
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import Interrupted, Outcome
+
+# The plural of a kind in a path of the API.
+_PLURAL = re.compile(r"/apis?/(?:[^/]+/)?v[0-9][^/]*/(?:namespaces/[^/]+/)?([^/]+)")
+_KINDS = {
+    "nodes": "node",
+    "resourceslices": "resource slice",
+    "pods": "pod",
+    "configmaps": "ConfigMap",
+    "leases": "lease",
+}
 
 
 @dataclass
@@ -110,7 +120,8 @@ def explain(error: Exception) -> str:
         )
     if isinstance(error, ApiError):
         # The name of a node would make every message a different one.
-        what = "resource slice" if SLICES in error.path else "node"
+        found = _PLURAL.match(error.path)
+        what = _KINDS.get(found[1], found[1]) if found else error.path
         return f"{error.verb} {what}: {error.status} {error.reason}: {error.message}"
     return str(error)
 
