@@ -169,12 +169,14 @@ class Timeline:
             raise LabError(f"a fault {record.name} is already active on the cluster; give the timeline's another name")
         self._journal.add(faults=[record.name])
         try:
-            began, _ = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
+            began, turned = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
         except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages as error:
             remedy = "declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
             raise LabError(f"the timeline's fault {record.name}: {error}; {remedy}") from None
+        if left := turned.left():
+            raise LabError(f"the timeline's fault {record.name} has not begun everywhere: {left}")
         return began
 
     async def _end(self, name: str) -> None:
