@@ -70,7 +70,7 @@ def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]
         "delay": {"durationFrom": {"jq": {"expression": _back_off(statuses)}}},
         "next": _status(pod_statuses.restarted(effects, init)),
     }
-    return [fails, _stage(name, "-restart", [phase, is_in(waits, "true"), *match], again)]
+    return [fails, _stage(name, ".restart", [phase, is_in(waits, "true"), *match], again)]
 
 
 def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Object]:
@@ -92,7 +92,7 @@ def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Obje
     )
     backs_off = _stage(
         name,
-        "-back-off",
+        ".back-off",
         [pending, is_in(reason, "ErrImagePull"), *match],
         {"delay": {"durationMilliseconds": 2_000}, "next": _status(pod_statuses.unpulled(effects, "ImagePullBackOff"))},
     )
@@ -100,6 +100,7 @@ def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Obje
 
 
 def _stage(name: str, suffix: str, match: list[Match], rest: Object) -> Object:
+    # A fault's name has no dot: no other fault's stage has this name.
     labels = {FAULT_LABEL: name}
     return stage(f"kumulus-fault-{name}{suffix}", "Pod", match, {"weight": _WEIGHT, **rest}, labels)
 

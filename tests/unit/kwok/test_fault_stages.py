@@ -13,7 +13,7 @@ import jq
 import pytest
 
 from kumulus.kwok.fault_stages import pod_stages
-from kumulus.model.pod_effects import PodEffects
+from kumulus.model.pod_effects import ACTIONS, PodEffects
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"
@@ -100,7 +100,7 @@ def test_time_that_has_gone_by_is_not_waited_for_again() -> None:
 @pytest.mark.parametrize(("restarts", "wait"), [(1, 10), (2, 20), (3, 40), (6, 300), (9, 300)])
 def test_a_container_that_failed_is_started_again_after_the_kubelets_back_off(restarts: int, wait: float) -> None:
     crashed = running(UIDS[0], restartCount=restarts)
-    assert waits(PodEffects("fail"), [crashed], "kumulus-fault-x-restart") == [wait]
+    assert waits(PodEffects("fail"), [crashed], "kumulus-fault-x.restart") == [wait]
 
 
 def test_a_fault_that_is_not_repeated_hits_the_pods_that_are_there_once() -> None:
@@ -115,3 +115,12 @@ def test_a_fault_that_is_not_repeated_hits_the_pods_that_are_there_once() -> Non
     assert hits(SINCE, 0)
     assert not hits("2026-01-01T00:00:01Z", 0)
     assert not hits(SINCE, 1)
+
+
+def test_no_two_faults_have_a_stage_of_the_same_name() -> None:
+    names = ("x", "x-restart", "x-back-off", "x-restart-restart")
+    effects = [PodEffects(action) for action in ACTIONS]
+    made = [
+        {each["metadata"]["name"] for one in effects for each in pod_stages(name, one, (), SINCE)} for name in names
+    ]
+    assert sum(map(len, made)) == len(set().union(*made)) == 3 * len(names)
