@@ -10,6 +10,8 @@ import pytest
 from kumulus.cluster.faults import operations, records, stages
 from kumulus.cluster.faults.records import Record
 from kumulus.kube import ApiError, Client
+from kumulus.kwok.stages import STAGES
+from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.posted import posted_node, record_of
@@ -190,4 +192,29 @@ async def test_a_record_that_is_refused_is_an_error_and_leaves_nothing() -> None
         store.refuse = lambda verb, path, _: 403 if verb != "GET" and path.startswith(MAPS) else None
         with pytest.raises(ApiError, match="403"):
             await operations.begin(client, fault(range(4)))
+        assert shown(store) == []
+
+
+async def test_stages_of_an_earlier_version_go_when_a_fault_begins_again() -> None:
+    async with storing() as store, store.client() as client:
+        store.served.add(STAGES)
+        await filled(store, client)
+        old = store.put(STAGES, {"metadata": {"name": "kumulus-fault-flaky-restart", "labels": {FAULT_LABEL: "flaky"}}})
+        await operations.begin(client, Record("flaky", pods=PodEffects("fail")))
+        assert old not in store.under(STAGES)
+        names = ["kumulus-fault-flaky", "kumulus-fault-flaky.restart"]
+        assert [each["metadata"]["name"] for each in store.under(STAGES)] == names
+
+
+async def test_a_fault_of_pods_that_becomes_one_of_nodes_leaves_no_stages() -> None:
+    async with storing() as store, store.client() as client:
+        store.served.add(STAGES)
+        await filled(store, client)
+        await operations.begin(client, Record("xid", pods=PodEffects("fail")))
+        assert store.under(STAGES)
+        await operations.begin(client, fault(range(4)))
+        assert store.under(STAGES) == []
+        assert shown(store) == on(range(4))
+        await operations.begin(client, Record("xid", pods=PodEffects("fail")))
+        assert store.under(STAGES)
         assert shown(store) == []

@@ -86,12 +86,16 @@ async def begin(
         # A reboot in progress does not start again because one more node joins it.
         same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
         record = replace(record, since=before.since if before is not None and same else now, ending=False)
-        record = replace(
-            await interruptions.drawn(client, record, before),
-            former=_shown(before, now) if before else (_absent(record.name),),
-        )
+        record = await interruptions.drawn(client, record, before)
         if record.offers is not None and record.offers.interruption is not None and not record.machines:
             raise Refused(_NOTHING_TO_TAKE)
+        if before is not None and _sort(before) != _sort(record):
+            # Its stages would stay, or what an autoscaler is offered because of it.
+            _, turned = await _end(client, known, record.name, stop, None)
+            if turned.left():
+                return replace(before, ending=True), turned
+            known, before = await records.read(client), None
+        record = replace(record, former=_shown(before, now) if before else (_absent(record.name),))
         turned, recorded_now = Turned(undone=record.count), False
         try:
             await records.write_fault(client, record)
@@ -221,6 +225,11 @@ async def _end(
     if not turned.left():
         await records.forget_fault(client, name)
     return record, turned
+
+
+def _sort(record: Record) -> tuple[bool, bool]:
+    """Whether it is a fault of pods, and whether one of an autoscaler's offerings; else it is one of nodes."""
+    return record.pods is not None, record.offers is not None
 
 
 def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
