@@ -185,4 +185,3 @@ async def digest_of_image(image: str, place: str) -> str:
         remedy = f"run {engine} pull {image}, or build it by one of hostCommands"
         raise pulumi.RunError(f"{place}: {engine} has no image {image}; {remedy}")
     raise pulumi.RunError(f"{place}: {engine} could not be asked for {image}: {said}")
-
