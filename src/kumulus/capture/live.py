@@ -12,8 +12,8 @@ from kumulus.capture.encoded import Unreadable, page
 from kumulus.capture.kinds import KINDS, Kind
 from kumulus.capture.reading import captured
 from kumulus.kube import ApiError, Client
+from kumulus.kube.errors import no_answer
 from kumulus.kube.media import JSON, PROTOBUF
-from kumulus.kube.messages import no_answer
 
 if TYPE_CHECKING:
     from kumulus.capture.spool import Spool

@@ -54,7 +54,7 @@ def read(file: Path) -> dict[str, Any]:
         config = config_of(file.read_text(encoding="utf-8"))
         if (named := config.pop(_NODES, None)) is not None:
             config[_CLUSTER] = with_nodes(config.get(_CLUSTER), str(named), project.current().root, str(file))
-    except (SpecError, UnicodeDecodeError, yaml.YAMLError):
+    except (SpecError, ValueError, yaml.YAMLError):
         return {}
     return config
 

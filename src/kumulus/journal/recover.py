@@ -9,7 +9,7 @@ from kumulus.journal import book, undo
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Changes
 from kumulus.journal.errors import Busy
-from kumulus.kube import ApiError
+from kumulus.kube import ApiError, objects
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -29,7 +29,7 @@ async def recover(client: Client) -> list[str]:
     if not any(book.directory("any").parent.glob("*/*.json")):
         return []
     try:
-        cluster = await _identity(client)
+        cluster = await objects.identity(client)
     except ApiError as error:
         if error.status != 403:
             raise
@@ -66,7 +66,7 @@ async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, lis
         Busy: another run is under way on the cluster: they would disturb each other's measurements.
         JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
-    cluster = await _identity(client)
+    cluster = await objects.identity(client)
     async with book.turn(cluster):
         said = await _recovered(client, cluster)
         for other in book.read(cluster)[0]:
@@ -100,8 +100,3 @@ def _busy(journal: Journal) -> str:
         f"another experiment may run on this cluster ({who}), on another machine or in another container; wait for it, "
         f"or remove {journal.file} when it is gone for good"
     )
-
-
-async def _identity(client: Client) -> str:
-    """UID of the cluster's kube-system namespace."""
-    return str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])

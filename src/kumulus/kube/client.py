@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from kumulus.kube.bodies import content, encoded, nothing, refusal
 from kumulus.kube.codecs import Codec, JsonCodec
 from kumulus.kube.config import Connection
-from kumulus.kube.errors import ApiError, Unreachable, api_error
+from kumulus.kube.errors import ApiError, Unreachable, api_error, no_answer
 from kumulus.kube.exec_credentials import Credential
 from kumulus.kube.http import Http, reason
 from kumulus.kube.http_connection import Answer
@@ -181,7 +181,10 @@ class Client:
         answer = await self._http.request(verb, path, query, signed, data, within=within, tls=tls)
         self._answered = time.monotonic()
         if answer.status < 300:
-            return decode(answer.body)
+            try:
+                return decode(answer.body)
+            except ValueError:
+                raise no_answer(path) from None
         self._heed(answer.status, credential)
         raise api_error(answer.status, refusal(answer.body), verb, path, _wait(answer))
 

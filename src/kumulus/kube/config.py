@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -93,6 +94,8 @@ def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
         document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506  # a safe loader
     except TooMuch as error:
         raise KubeconfigError(f"kubeconfig {path} {error}; {error.remedy}") from None
+    except ValueError:
+        raise KubeconfigError(f"kubeconfig {path}: a date or a number in it cannot be read; correct it") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
@@ -122,6 +125,8 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
         wrong = f"the server {server!r} has no scheme" if server else "it has no server"
         raise KubeconfigError(f"kubeconfig {path}, context {name!r}: {wrong}; write it like https://127.0.0.1:6443")
     place = f"kubeconfig {path}, context {name!r}"
+    if wrong := _wrong_address(server):
+        raise KubeconfigError(f"{place}: the server {server!r} has {wrong}; write it like https://127.0.0.1:6443")
     authentication.refuse(cluster, user, place)
     headers = authentication.headers(user, place)
     tls = _tls(cluster, user, path) if server.startswith("https://") else None
@@ -134,6 +139,19 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
         with _using(f"tokenFile {file}", path):
             credentials = TokenFile(file, str(user.get("token") or ""))
     return Connection(server, name, headers, tls, credentials, str(cluster.get("tls-server-name") or ""))
+
+
+def _wrong_address(server: str) -> str:
+    """What is wrong with a server's address; empty for nothing."""
+    try:
+        parts = urlsplit(server)
+    except ValueError:
+        return "no closing bracket"
+    try:
+        parts.port  # noqa: B018  # which is parsed only now
+    except ValueError:
+        return "no port from 0 to 65535"
+    return "" if parts.hostname else "no host"
 
 
 @dataclass(frozen=True)

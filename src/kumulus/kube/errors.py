@@ -86,3 +86,9 @@ def api_error(status: int, body: Any, verb: str, path: str, retry_after: float |
     else:
         reason, message = "", str(body or "").strip()[:300]
     return ApiError(status, reason or "Error", message or "no message", verb, path, retry_after)
+
+
+def no_answer(path: str) -> ApiError:
+    """The error for an answer that no API server gives."""
+    message = "this is no answer of an API server; is something else between it and us?"
+    return ApiError(502, "BadGateway", message, "GET", path)

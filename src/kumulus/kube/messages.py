@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from kumulus.kube.codecs import Listed
-from kumulus.kube.errors import ApiError
+from kumulus.kube.errors import no_answer
 from kumulus.kube.media import PROTOBUF
 
 MAGIC = b"k8s\x00"
@@ -303,9 +303,3 @@ def answered(kind: Any, raw: bytes) -> Any:
         return kind.FromString(opened(raw).raw)
     except DecodeError:
         raise no_answer("(protobuf)") from None
-
-
-def no_answer(path: str) -> ApiError:
-    """The error for an answer that no API server gives."""
-    message = "this is no answer of an API server; is something else between it and us?"
-    return ApiError(502, "BadGateway", message, "GET", path)

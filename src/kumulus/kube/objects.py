@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.bulk import for_each
-from kumulus.kube.errors import ApiError
+from kumulus.kube.errors import ApiError, no_answer
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
+_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 _MANY = 2000
 _TRIES = 8
 
@@ -35,6 +36,23 @@ async def find(client: Client, path: str) -> dict[str, Any] | None:
             return None
         raise
     return found
+
+
+async def identity(client: Client, patience: float | None = None) -> str:
+    """The identity of a cluster: the UID of its namespace kube-system.
+
+    Args:
+        client: of the cluster.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked, or something else answers in its place.
+    """
+    found = await client.get(_KUBE_SYSTEM, patience=patience)
+    try:
+        return str(found["metadata"]["uid"])
+    except (TypeError, KeyError):
+        raise no_answer(_KUBE_SYSTEM) from None
 
 
 async def names(

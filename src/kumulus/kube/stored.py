@@ -18,7 +18,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.messages import OBSERVED, Tables, classes_of, decoded, no_answer, opened, sealed
+from kumulus.kube.errors import no_answer
+from kumulus.kube.messages import OBSERVED, Tables, classes_of, decoded, opened, sealed
 
 _KEYS = b"/registry/minions/"
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from kumulus.kube.config import Connection
 
 _SILENCE = 5.0
-_KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 
 
 class WrongCluster(Exception):
@@ -81,7 +80,7 @@ class Connections:
             ApiError, Unreachable: the server could not be asked.
         """
         # Imported here: a plugin that only compares properties needs no HTTP library.
-        from kumulus.kube import Client, load_kubeconfig
+        from kumulus.kube import Client, load_kubeconfig, objects
 
         asked = time.monotonic()
         async with self._lock:
@@ -105,11 +104,10 @@ class Connections:
             self._fail_fast(kubeconfig, patience, asked)
             if self._identities.get(client) != identity:
                 try:
-                    namespace = await client.get(_KUBE_SYSTEM, patience=patience)
+                    self._identities[client] = await objects.identity(client, patience)
                 except Unreachable as error:
                     self._silent[kubeconfig] = (time.monotonic(), patience, error)
                     raise
-                self._identities[client] = str(namespace["metadata"]["uid"])
         actual = self._identities[client]
         if actual != identity:
             raise WrongCluster(identity, actual)

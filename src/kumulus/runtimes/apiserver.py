@@ -31,14 +31,15 @@ async def identity(kubeconfig: Path, patience: float) -> str:
     Raises:
         ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
     """
+    from kumulus.kube import objects
+
     # A slow server is asked a second time.
     async with client(kubeconfig, patience=patience, request_timeout=max(5.0, patience / 2)) as asked:
         deadline = time.monotonic() + patience
         while True:
             try:
                 await asked.get("/readyz", patience=max(0.0, deadline - time.monotonic()))
-                namespace = await asked.get("/api/v1/namespaces/kube-system")
-                return str(namespace["metadata"]["uid"])
+                return await objects.identity(asked)
             except ApiError as error:
                 # The namespace does not exist yet; or the server has just started and has not read its roles yet, one
                 # of which gives kubeadm's administrator all permissions.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots import objects
+from kumulus.kube.objects import identity
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
@@ -37,7 +38,7 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
     if layout := of_kwok(kubeconfig):
         if namespaces:
             raise ProviderError("all that is in a cluster of the runtime kwok is saved; leave --namespace out")
-        return await asyncio.to_thread(snapshot.save, layout, stack, await objects.identity(client), to)
+        return await asyncio.to_thread(snapshot.save, layout, stack, await identity(client), to)
     if not namespaces and outlives_by_note(kubeconfig):
         raise ProviderError(
             "the cluster is others', too: which of its namespaces are to be saved, and put back by a restore?\n"
@@ -62,7 +63,7 @@ async def restore(client: Client, kubeconfig: Path, source: Path) -> Restored:
         OSError: the file cannot be read.
     """
     if layout := of_kwok(kubeconfig):
-        return await asyncio.to_thread(snapshot.restore, layout, await objects.identity(client), source)
+        return await asyncio.to_thread(snapshot.restore, layout, await identity(client), source)
     return await objects.restore(client, source)
 
 

@@ -135,7 +135,7 @@ def _fields(file: Path) -> dict[str, Any]:
         return _without_a_library(text)
     try:
         found = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig, objects
 from kumulus.kube.bulk import for_each
 from tests.support.apiserver import Server, cut, ok, serving, silent, status, text
 
@@ -49,6 +49,26 @@ async def test_an_answer_that_is_no_json_is_returned_as_text(server: Server) -> 
     server.answers = [text(200, "ok")]
     async with server.client() as client:
         assert await client.get("/readyz") == "ok"
+
+
+@pytest.mark.parametrize("page", [b"{not JSON", b"\xff\xfe", b"<html>"])
+async def test_a_list_that_is_none_is_no_answer_of_an_api_server(server: Server, page: bytes) -> None:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=page)
+
+    server.answers = [answer]
+    async with server.client(patience=0.0) as client:
+        with pytest.raises(ApiError, match="this is no answer of an API server; is something else between it and us"):
+            [each async for each in client.pages(NODES)]
+
+
+async def test_an_object_that_is_none_is_no_answer_of_an_api_server(server: Server) -> None:
+    server.answers = [text(200, "{not JSON"), text(200, "<html>please sign in</html>")]
+    async with server.client(patience=0.0) as client:
+        with pytest.raises(ApiError, match="this is no answer of an API server"):
+            await client.get(f"{NODES}/a")
+        with pytest.raises(ApiError, match="this is no answer of an API server"):
+            await objects.identity(client)
 
 
 async def test_too_many_requests_are_tried_again_after_the_time_the_server_asked_for(server: Server) -> None:
@@ -398,6 +418,11 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     ),
     "no server": (lambda f: kubeconfig(f.parent, server=""), "context 'here': it has no server", "https://"),
     "server without a scheme": (lambda f: kubeconfig(f.parent, server="localhost:6443"), "localhost:6443", "https://"),
+    "a port too great": (lambda f: kubeconfig(f.parent, server="https://h:99999"), "'https://h:99999' has", "https://"),
+    "a port of letters": (lambda f: kubeconfig(f.parent, server="https://h:abc"), "'https://h:abc' has", "https://"),
+    "half a bracket": (lambda f: kubeconfig(f.parent, server="https://[::1"), "'https://[::1' has", "https://"),
+    "no host": (lambda f: kubeconfig(f.parent, server="https://:6443"), "'https://:6443' has no host", "https://"),
+    "a day that there is not": (lambda f: f.write_text("expiry: 2026-02-30\n"), "a date or a number", "cannot be read"),
     "missing token file": (
         lambda f: edited(f, lambda d: d["users"][0].update(user={"tokenFile": "token"})),
         "/token",

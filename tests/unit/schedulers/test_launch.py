@@ -169,6 +169,7 @@ def test_yunikorn_takes_queues_or_a_config_map(tmp_path: Path) -> None:
     ("name", "config", "words"),
     [
         ("kube-scheduler", "a: [", "is not YAML: "),
+        ("kube-scheduler", "a: 2026-02-30", "cannot be read: "),
         ("kube-scheduler", "- a", "is no mapping"),
         (
             "kube-scheduler",

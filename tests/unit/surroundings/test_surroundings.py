@@ -68,7 +68,9 @@ def test_the_backend_is_a_directory_or_somewhere_else(root: Path, monkeypatch: p
     assert found(root).backend_directory() is None
 
 
-@pytest.mark.parametrize("text", ["", "- a list\n", "name: [\n", "name: fleet\nplugins: x\nbackend: 3\n"])
+@pytest.mark.parametrize(
+    "text", ["", "- a list\n", "name: [\n", "a: 2026-02-30\n", "name: fleet\nplugins: x\nbackend: 3\n"]
+)
 def test_a_file_that_is_wrong_is_left_to_pulumi_to_tell(text: str, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text(text)
     assert found(tmp_path).stack_file("dev") == tmp_path / "Pulumi.dev.yaml"

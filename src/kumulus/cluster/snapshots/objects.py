@@ -53,7 +53,11 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
         OSError: the file cannot be written.
     """
     about = About(
-        stack, await identity(client), _written(datetime.now(UTC)), form=FORM, namespaces=tuple(sorted(namespaces))
+        stack,
+        await objects.identity(client),
+        _written(datetime.now(UTC)),
+        form=FORM,
+        namespaces=tuple(sorted(namespaces)),
     )
     for name in sorted(namespaces):
         if await objects.find(client, f"/api/v1/namespaces/{name}") is None:
@@ -80,7 +84,7 @@ async def restore(client: Client, source: Path) -> Restored:
         OSError: the file cannot be read.
     """
     about, entries = await asyncio.to_thread(file.read, source)
-    if about.cluster != await identity(client):
+    if about.cluster != await objects.identity(client):
         raise OfAnother(f"{source.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")
     wanted = {path.decode(): json.loads(value) for path, value in entries}
     nodes = {path for path in wanted if path.startswith(f"{_NODES}/")}
@@ -88,11 +92,6 @@ async def restore(client: Client, source: Path) -> Restored:
     there = set(await objects.names(client, _NODES))
     require_nodes(about, source, {_node(each) for each in wanted.values()} - {""}, there)
     return await _Restoring(client, about, wanted).run()
-
-
-async def identity(client: Client) -> str:
-    """The identity of a cluster: the UID of the namespace kube-system."""
-    return str((await client.get("/api/v1/namespaces/kube-system"))["metadata"]["uid"])
 
 
 class _Restoring:

@@ -105,9 +105,11 @@ class ExistingRuntime(Runtime):
         Raises:
             ProviderError: the stack cannot use it.
         """
+        from kumulus.kube import objects
+
         try:
             async with found.client() as client:
-                actual = await _identity(client)
+                actual = await objects.identity(client)
                 if identity and actual != identity:
                     raise refusals.another_cluster(found, identity, actual)
                 if lacking := await permissions.missing(client, options.get("needs") or []):
@@ -117,11 +119,6 @@ class ExistingRuntime(Runtime):
         except (ApiError, Unreachable) as error:
             raise refusals.not_asked(found, error) from None
         return actual
-
-
-async def _identity(client: Client) -> str:
-    namespace = await client.get("/api/v1/namespaces/kube-system")
-    return str(namespace["metadata"]["uid"])
 
 
 def _source(wanted: Wanted | Recorded) -> Source:

@@ -67,7 +67,8 @@ class Source:
     @property
     def text(self) -> str:
         """The document as a kubeconfig file, in JSON, which is YAML."""
-        return json.dumps(self.document, indent=2) + "\n"
+        # YAML has dates, JSON does not.
+        return json.dumps(self.document, indent=2, default=str) + "\n"
 
     def connection(self) -> Connection:
         """How to reach the cluster.

@@ -21,7 +21,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
         document = yaml.safe_load(text)
     except FileNotFoundError:
         raise SchedulerError(f"the scheduler's configuration {path} does not exist\n  Check its path") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise SchedulerError(f"the scheduler's configuration {path} cannot be read: {error}") from None
     except yaml.YAMLError as error:
         where = " ".join(str(error).split())

@@ -57,10 +57,13 @@ class Cluster:
         self.identity = "uid-1"
         self.refused: set[tuple[str, str]] = set()
         self.status = 200
+        self.page = b""
         self.asked = 0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
+        if self.page:
+            return web.Response(body=self.page, content_type="text/html")
         if self.status != 200:
             return web.json_response({"kind": "Status", "message": "no", "reason": "No"}, status=self.status)
         if request.path == "/api/v1/namespaces/kube-system":
@@ -120,6 +123,12 @@ def test_a_copy_has_one_context_alone_and_absolute_paths(tmp_path: Path) -> None
     assert "nobody" not in place.kubeconfig.read_text()
     assert stat.S_IMODE(place.kubeconfig.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
+
+
+def test_a_copy_keeps_a_date_as_text(tmp_path: Path) -> None:
+    content = json.dumps(document(), indent=1).replace(f'"{SECRET}"', f'"{SECRET}", "expiry": 2026-02-28')
+    source = Source.of({"kubeconfig": content})
+    assert json.loads(source.text)["users"][0]["user"]["expiry"] == "2026-02-28"
 
 
 def test_a_copy_takes_over_new_credentials_but_no_other_cluster(tmp_path: Path) -> None:
@@ -296,6 +305,14 @@ async def test_a_server_that_refuses_is_told_with_a_remedy(existing: Existing, s
     with pytest.raises(ProviderError, match=words) as raised:
         await existing.create()
     assert SECRET not in str(raised.value)
+    assert not existing.home.exists()
+
+
+@pytest.mark.parametrize("page", [b"<html>please sign in</html>", b'"text"', b"[]", b"{}", b'{"metadata": 1}'])
+async def test_a_page_in_place_of_the_api_server_is_told(existing: Existing, page: bytes) -> None:
+    existing.cluster.page = page
+    with pytest.raises(ProviderError, match="this is no answer of an API server; is something else between it and us"):
+        await existing.create()
     assert not existing.home.exists()
 
 
