@@ -17,9 +17,9 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.extender.calling import Caller
 from kumulus.lab.extender.configuration import extended
 from kumulus.lab.extender.extender import Extender
-from kumulus.lab.extender.reading import in_order, pod_of
+from kumulus.lab.extender.reading import pod_of
 from kumulus.lab.extender.server import served
-from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.offline.fleet import Machine, in_order
 from kumulus.lab.offline.run import run
 from kumulus.lab.offline.stream import drawn
 from kumulus.lab.policies import Pod

@@ -6,6 +6,7 @@ import csv
 import json
 import random
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,32 @@ from kumulus.cli.main import main
 from kumulus.lab.errors import LabError
 from kumulus.lab.offline.arrived import ByArrival
 from kumulus.lab.offline.experiment import machines_of
-from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.offline.fleet import Machine, empty
 from kumulus.lab.offline.run import run
 from kumulus.lab.offline.stream import drawn
-from kumulus.lab.policies import Pod
+from kumulus.lab.policies import Nodes, Pod
 from kumulus.lab.policies.load import policy
 from kumulus.stackfile.load import load as load_stack
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "traces"
 MACHINES = [Machine(f"m-{number}", 8000, 8192, 2, "T4") for number in range(4)]
 PODS = [Pod("half", 500, 128, 1, 500), Pod("whole", 1000, 256, 1, 1000), Pod("cpu", 2000, 512)]
+
+
+def test_nodes_are_in_the_order_in_which_a_cluster_s_run_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equally good nodes, the first in the shuffled order is taken: both have to shuffle the same order."""
+    shuffled: list[str] = []
+
+    def taken(machines: Sequence[Machine]) -> Nodes:
+        shuffled.extend(machine.name for machine in machines)
+        return empty(machines)
+
+    monkeypatch.setattr("kumulus.lab.offline.run.empty", taken)
+    machines = [Machine(f"m{number}", 8000, 8192, 2, "T4") for number in (10, 8, 11, 9)]
+    run(machines, PODS, policy("FGD", Path(), 10), seed=4, shuffle=False)
+    expected = [f"m{number}" for number in (8, 9, 10, 11)]
+    random.Random(4).shuffle(expected)
+    assert shuffled == expected
 
 
 def test_a_stream_has_every_pod_once_and_then_pods_drawn_up_to_the_share() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.messages import MessageCodec
 from kumulus.lab.cluster.claims import published
-from kumulus.lab.offline.fleet import Machine
+from kumulus.lab.offline.fleet import Machine, in_order
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.pod import WHOLE_GPU
 from kumulus.model.claims import Demand, claimed
@@ -20,8 +19,6 @@ from kumulus.model.quantity import NANO, ZERO, Quantity
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
-_NUMBERED = re.compile(r"(.*?)(\d*)")
 
 
 def pod_of(
@@ -96,17 +93,6 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
                 )
             )
     return in_order(found)
-
-
-def in_order(machines: Iterable[Machine]) -> list[Machine]:
-    """Machines in the order of their names, with numbers at the end compared as numbers."""
-
-    def key(machine: Machine) -> tuple[str, int]:
-        match = _NUMBERED.fullmatch(machine.name)
-        assert match is not None
-        return match[1], int(match[2] or 0)
-
-    return sorted(machines, key=key)
 
 
 def _rounded_up(amount: Quantity, unit: int) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kumulus.lab.policies import Nodes, Pod
 from kumulus.lab.policies.pod import WHOLE_GPU
+
+_NUMBERED = re.compile(r"(.*?)(\d*)")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,17 @@ class Machine:
     memory: int
     gpus: int = 0
     model: str = ""
+
+
+def in_order(machines: Iterable[Machine]) -> list[Machine]:
+    """Machines in the order of their names, with numbers at the end compared as numbers: with or without a cluster."""
+
+    def key(machine: Machine) -> tuple[str, int]:
+        match = _NUMBERED.fullmatch(machine.name)
+        assert match is not None
+        return match[1], int(match[2] or 0)
+
+    return sorted(machines, key=key)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kumulus.lab.offline.arrived import Curves
-from kumulus.lab.offline.fleet import Machine, empty
+from kumulus.lab.offline.fleet import Machine, empty, in_order
 from kumulus.lab.offline.measuring import Measuring
 from kumulus.lab.offline.placing import Placer, Ties
 from kumulus.lab.offline.stream import drawn
@@ -69,7 +69,7 @@ def run(
     total = WHOLE_GPU * sum(machine.gpus for machine in machines)
     stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
     # The published simulator numbers nodes from 0 for each seed, and breaks ties by the smallest of these names.
-    shuffled = sorted(machines, key=lambda machine: machine.name)
+    shuffled = in_order(machines)
     source.shuffle(shuffled)
     nodes = empty(shuffled)
     study = Study(Fragmentation.of(typical_kinds(pods), nodes.models), source)
