@@ -39,11 +39,12 @@ class Answer:
 
 @dataclass
 class Mirror:
-    """The server: its URL, its files, and the requests it received as (path, Range header)."""
+    """The server: its URL, its files, and the requests it received as (path, Range header); who asked is beside."""
 
     url: str
     files: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
+    signed: list[str] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
 
 
@@ -57,6 +58,7 @@ def serving() -> Iterator[Mirror]:
         def do_GET(self) -> None:
             wanted = self.headers.get("Range", "")
             mirror.asked.append((self.path, wanted))
+            mirror.signed.append(self.headers.get("Authorization", ""))
             answer = mirror.files.get(self.path)
             if answer is None or answer.status != 200:
                 self._head(404 if answer is None else answer.status, {"Content-Length": "0"})

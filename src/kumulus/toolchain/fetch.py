@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
+from kumulus.toolchain import releases
 from kumulus.toolchain.errors import ToolchainError
 
 _CHUNK = 1 << 16
@@ -151,7 +152,7 @@ def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limit
     if have:
         headers["Range"] = f"bytes={have}-"
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
-    with _opener().open(request, timeout=limits.stall) as answer:
+    with _opener().open(_signed(request), timeout=limits.stall) as answer:
         if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
         length = answer.headers.get("Content-Length", "")
@@ -185,6 +186,13 @@ def _copy(
     return came
 
 
+def _signed(request: urllib.request.Request) -> urllib.request.Request:
+    if signature := releases.authorization(request.full_url):
+        # Not one of the headers that a redirect would take to another host.
+        request.add_unredirected_header("Authorization", signature)
+    return request
+
+
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to https, and to http only from http on the same host, as with a mirror."""
 
@@ -195,7 +203,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         old, new = urlsplit(req.full_url), urlsplit(newurl)
         if new.scheme == "https" or (new.scheme == old.scheme == "http" and new.netloc == old.netloc):
-            return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+            found = super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+            return _signed(found) if found else None
         raise NotFetched(f"it is redirected to {newurl}, which is not https", host_out=False)
 
 

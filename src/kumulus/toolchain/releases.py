@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -9,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from kumulus.toolchain.errors import ToolchainError
 
@@ -95,16 +96,43 @@ def mode() -> Mode:
 def mirror() -> str:
     """The URL of the mirror to download everything from, without a trailing slash; empty if there is none.
 
+    It lacks the user and the password, so that it can be printed; :func:`authorization` has these.
+
     Raises:
         ToolchainError: KUMULUS_MIRROR is not a valid URL.
     """
-    written = os.environ.get("KUMULUS_MIRROR", "").strip().rstrip("/")
-    if not written:
+    parts = _mirror()
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def authorization(url: str) -> str:
+    """The header `Authorization` for a URL: the mirror's user and password, for its own host; empty for any other.
+
+    Raises:
+        ToolchainError: KUMULUS_MIRROR is not a valid URL.
+    """
+    parts, asked = _mirror(), urlsplit(url)
+    signed, _, place = parts.netloc.rpartition("@")
+    if not signed or (asked.scheme, asked.netloc) != (parts.scheme, place):
         return ""
-    parts = urlsplit(written)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ToolchainError(f"KUMULUS_MIRROR is {written!r}\n  Write a URL such as https://mirror.example/kumulus")
-    return written
+    user, _, password = signed.partition(":")
+    return f"Basic {base64.b64encode(f'{unquote(user)}:{unquote(password)}'.encode()).decode()}"
+
+
+def _mirror() -> SplitResult:
+    written = os.environ.get("KUMULUS_MIRROR", "").strip().rstrip("/")
+    try:
+        parts = urlsplit(written)
+        address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if not written or (address and not (parts.query or parts.fragment or "@" in parts.path)):
+            return parts
+    except ValueError:
+        pass  # a port that is no number
+    _, hidden, shown = written.rpartition("@")
+    raise ToolchainError(
+        f"KUMULUS_MIRROR is {('…@' if hidden else '') + shown!r}"
+        "\n  Write a URL such as https://mirror.example/kumulus, or https://USER:PASSWORD@mirror.example/kumulus"
+    )
 
 
 def address(release: Release) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import subprocess
@@ -229,6 +230,42 @@ def test_settings_that_mean_nothing_are_refused(
     both(sample, mirror)
     environment = {"KUMULUS_TOOLS": "auto", "KUMULUS_MIRROR": mirror.url, name: value, "PATH": "/nonexistent"}
     assert said in sample.ensure(**environment).stderr
+
+
+def test_a_mirrors_user_and_password_are_sent_to_it_and_nobody_else_and_never_printed(
+    sample: Sample, mirror: Mirror
+) -> None:
+    alpha, beta = both(sample, mirror)
+    with serving() as other:
+        for name, answer, at in (("/one", alpha, mirror), ("/two", beta, other)):
+            at.files[name] = Answer(answer.body)
+            answer.location = f"{at.url}{name}"
+        # As a redirect to https would go to another host.
+        result = sample.ensure(
+            KUMULUS_TOOLS="download", KUMULUS_MIRROR=f"{mirror.url.replace('//', '//ci:s3%2Fcret@')}/mine"
+        )
+        assert other.signed == []
+    basic = f"Basic {base64.b64encode(b'ci:s3/cret').decode()}"
+    assert mirror.signed == [basic] * 3
+    assert "beta cannot be downloaded: it is redirected to" in result.stderr
+    assert f"from: {mirror.url}/mine/files.example/release/beta" in result.stderr
+    assert "cret" not in result.stderr + result.stdout
+
+
+def test_a_password_is_not_for_another_host_nor_for_another_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUMULUS_MIRROR", "https://ci:x@mirror.example:8443/mine")
+    assert releases.mirror() == "https://mirror.example:8443/mine"
+    assert releases.authorization("https://mirror.example:8443/other") == "Basic Y2k6eA=="
+    for url in ("https://mirror.example/mine", "http://mirror.example:8443/mine", "https://files.example/mine"):
+        assert releases.authorization(url) == ""
+
+
+@pytest.mark.parametrize("written", ["ftp://ci:s3cret@mirror", "ci:s3cret@mirror", "https://ci:s3/cret@mirror"])
+def test_a_mirror_that_is_refused_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    monkeypatch.setenv("KUMULUS_MIRROR", written)
+    with pytest.raises(ToolchainError, match=r"^KUMULUS_MIRROR is '…@mirror'\n  Write a URL ") as raised:
+        releases.mirror()
+    assert "cret" not in str(raised.value)
 
 
 def test_a_proxy_of_the_environment_is_used(sample: Sample, mirror: Mirror) -> None:
