@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kumulus.toolchain import running
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import Step
 
-_SECONDS = 30
+_SECONDS: float = 30
+# A busy Docker takes a while to remove gigabytes.
+_REMOVAL_SECONDS: float = 300
 
 
 def require() -> None:
@@ -22,18 +25,20 @@ def require() -> None:
     """
     if shutil.which("docker") is None:
         raise ToolchainError("there is no docker on PATH\n  On Debian and Ubuntu: apt install docker.io")
-    said = _trouble()
-    if said:
-        raise ToolchainError(
-            f"Docker's engine does not answer: {said}"
-            "\n  Start it (systemctl start docker), or set DOCKER_HOST to where it listens;"
-            " for its socket a user needs the group docker."
-        )
+    if said := _trouble():
+        raise _unanswered(said)
 
 
 def label(image: str, name: str) -> str | None:
-    """A label of an image; None when there is no such image, or it has none of that name."""
-    answer = _ask("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image)
+    """A label of an image; None when there is no such image, or it has none of that name.
+
+    Raises:
+        ToolchainError: Docker does not answer.
+    """
+    try:
+        answer = _ask("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image)
+    except subprocess.TimeoutExpired:
+        raise _unanswered(f"nothing within {_SECONDS:g} s") from None
     return answer.stdout.strip() or None if answer.returncode == 0 else None
 
 
@@ -60,30 +65,40 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
 
 
 def remove(kind: str, name: str) -> None:
-    """Remove a container or an image, if there is one of that name.
+    """Remove a container or an image, if there is one of that name; one that stays is removed by the next run.
 
     Args:
         kind: "container" or "image".
         name: its name.
     """
-    _ask(kind, "rm", "--force", *(["--volumes"] if kind == "container" else []), name)
+    volumes = ["--volumes"] if kind == "container" else []
+    with suppress(subprocess.TimeoutExpired):
+        _ask(kind, "rm", "--force", *volumes, name, seconds=_REMOVAL_SECONDS)
+
+
+def _unanswered(said: str) -> ToolchainError:
+    return ToolchainError(
+        f"Docker's engine does not answer: {said}"
+        "\n  Start it (systemctl start docker), or set DOCKER_HOST to where it listens;"
+        " for its socket a user needs the group docker."
+    )
 
 
 def _trouble() -> str:
     try:
         answer = _ask("version", "--format", "{{.Server.Version}}")
     except subprocess.TimeoutExpired:
-        return f"nothing within {_SECONDS} s"
+        return f"nothing within {_SECONDS:g} s"
     return "" if answer.returncode == 0 else (answer.stderr.strip().splitlines() or ["it says nothing"])[-1]
 
 
-def _ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _ask(*arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["docker", *arguments],
         capture_output=True,
         text=True,
         errors="replace",
         stdin=subprocess.DEVNULL,
-        timeout=_SECONDS,
+        timeout=_SECONDS if seconds is None else seconds,
         check=False,
     )

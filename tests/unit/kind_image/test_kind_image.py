@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.kind_image import containers, debian, docker, image
+from kumulus.kind_image import assemble, containers, debian, docker, image
 from kumulus.kind_image.containers import Container
 from kumulus.toolchain import ToolchainError
 from kumulus.toolchain.progress import Step
@@ -117,6 +117,38 @@ def test_docker_s_refusal_is_shown(path: Path, tmp_path: Path) -> None:
     program(path, "docker", "echo 'no space left on device' >&2; exit 1")
     with pytest.raises(ToolchainError, match=r"docker commit failed:\n.*\n  no space left on device\n  The whole log"):
         docker.run(["commit", "x"], Step("image"), tmp_path / "log")
+
+
+def test_a_docker_that_is_slow_to_inspect_is_said_and_one_that_is_slow_to_remove_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(path, "docker", "[ $1 = image ] && exec sleep 5; exit 0")
+    path.joinpath("sleep").symlink_to("/bin/sleep")
+    monkeypatch.setattr(docker, "_SECONDS", 0.5)
+    with pytest.raises(ToolchainError, match=r"Docker's engine does not answer: nothing within 0.5 s\n  Start it"):
+        docker.label("kumulus/node:v1", "made-from")
+    monkeypatch.setattr(docker, "_REMOVAL_SECONDS", 0.5)
+    docker.remove("image", "kumulus/node-base:unfinished")
+
+
+def test_two_caches_make_their_images_beside_each_other(path: Path, tmp_path: Path) -> None:
+    path.joinpath("tar").symlink_to(shutil.which("tar", path="/usr/bin:/bin") or "tar")
+    program(path, "docker", DOCKER)
+
+    def names(cache: str) -> set[str]:
+        """The containers and images that are removed."""
+        root = tmp_path / cache / "root"
+        root.mkdir(parents=True, exist_ok=True)
+        images = tmp_path / "images.tar"
+        images.touch()
+        assemble.make("kumulus/node:v1", {}, root, images, Step("image"), tmp_path / "log")
+        asked = (tmp_path / "asked").read_text().splitlines()
+        (tmp_path / "asked").unlink()
+        return {line.split()[-1] for line in asked if line.split()[1] == "rm"}
+
+    one, other = names("one"), names("other")
+    assert (len(one), one & other) == (2, set())
+    assert names("one") == one
 
 
 def test_kubeadm_names_the_images(path: Path) -> None:
