@@ -10,7 +10,7 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, logs, monitoring, sizing, usage
+from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, logs, monitoring, objects, sizing, usage
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -61,8 +61,8 @@ def usage_kind(options: Mapping[str, Any]) -> str | None:
 
 def custom_resources(options: Mapping[str, Any]) -> list[str]:
     """The kinds that kwok-controller reads as objects of the cluster instead of from its file."""
-    kinds = ["Stage"] if options.get("stageObjects") else []
-    return [*kinds, "ClusterResourceUsage"] if usage_kind(options) else kinds
+    kinds = [objects.STAGE] if options.get("stageObjects") else []
+    return [*kinds, objects.USAGE] if usage_kind(options) else kinds
 
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ from kumulus.kwok.stages import STAGES
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+STAGE, USAGE = "Stage", "ClusterResourceUsage"
+"""The kinds of KWOK's that a stack may have as objects."""
 _GROUP = "kwok.x-k8s.io"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _TO_DEFINE = "enableCRDs"

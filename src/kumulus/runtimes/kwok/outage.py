@@ -10,7 +10,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.exclusive import exclusive
-from kumulus.runtimes.kwok import objects, starting
+from kumulus.runtimes.kwok import etcd, objects, starting
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -41,6 +41,11 @@ def _options(layout: Layout) -> dict[str, Any]:
     components = layout.components()
     scalers = [name for name in registry.NAMES if registry.get(name).programs[0].name in components]
     found: dict[str, Any] = {"autoscaler": {"name": scalers[0]}} if scalers else {}
-    if objects.is_defining(layout.settings()):
+    # What kwokctl has yet to define is no sign: it forgets that once the kinds are defined.
+    kinds = (etcd.flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
+    if objects.STAGE in kinds:
         found["stageObjects"] = True
+    if objects.USAGE in kinds:
+        # It may be podUsage's: a start does the same for both.
+        found["observability"] = {}
     return found

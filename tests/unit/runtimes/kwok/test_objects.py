@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
+from typing import Any
 
-from kumulus.runtimes.kwok import configuration, objects
+import pytest
+
+from kumulus.runtimes.kwok import configuration, objects, outage
+from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 SETTINGS = {
@@ -34,6 +39,21 @@ def test_without_kinds_the_configuration_is_that_of_a_plain_cluster() -> None:
     settings = objects.with_kinds(objects.with_kinds(SETTINGS, ["Stage"], ["Stage"]), [], [])
     assert settings["options"] == SETTINGS["options"]
     assert settings["components"][1]["args"] == ["--config=kwok.yaml"]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"stageObjects": True}, {"observability": {}}, {"podUsage": "pods", "stageObjects": True}]
+)
+@pytest.mark.parametrize("defined", [False, True])
+def test_a_control_plane_that_is_started_again_reads_as_objects_what_it_read_before(
+    tmp_path: Path, options: dict[str, Any], defined: bool
+) -> None:
+    kinds = configuration.custom_resources(options)
+    settings = objects.with_kinds(SETTINGS, kinds, kinds)
+    layout = Layout.of(str(tmp_path), "dev")
+    layout.directory.mkdir(parents=True)
+    layout.write_documents([objects.defined(settings) if defined else settings])
+    assert configuration.custom_resources(outage._options(layout)) == kinds
 
 
 def test_the_stages_are_either_in_the_file_or_objects() -> None:
