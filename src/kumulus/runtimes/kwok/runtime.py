@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.host import ports, processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import (
     additions,
@@ -28,6 +27,7 @@ from kumulus.runtimes.kwok import (
     kept,
     logs,
     monitoring,
+    observing,
     pidfiles,
     priority,
     renewals,
@@ -146,7 +146,7 @@ class KwokRuntime(Runtime):
         except OSError as error:
             raise ProviderError(directories.os_error(error, layout)) from None
         report.status(f"control plane answers after {time.monotonic() - started:.1f} s", last=True)
-        return self._observed(layout, identity)
+        return observing.observed(layout, identity)
 
     async def _clear_leftover(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Remove what a killed create of ours left; refuse to touch anybody else's cluster."""
@@ -173,7 +173,7 @@ class KwokRuntime(Runtime):
             kept.keep(layout)
         logs.rotate(layout)
         running = processes.running(layout.directory)
-        found = self._observed(layout, identity, running)
+        found = observing.observed(layout, identity, running)
         if lost := kept.lost(layout):
             report.warn(kept.loss(layout, lost))
         if found.components.get("kube-apiserver") != "running":
@@ -244,7 +244,7 @@ class KwokRuntime(Runtime):
             layout.write_note({**noted, "owner": wanted.owner, **(additions.note(wanted) if changed else {})})
         with suppress(OSError):
             kept.keep(layout)
-        return self._observed(layout, actual)
+        return observing.observed(layout, actual)
 
     def _mend(self, layout: Layout, wanted: Wanted, report: Reporter) -> None:
         """Repair what a full disk or a power failure has done to the files that say what the cluster is."""
@@ -291,24 +291,3 @@ class KwokRuntime(Runtime):
         """End every process of the cluster."""
         processes.end(pidfiles.setting_up(layout.home, layout.name))
         processes.end([pid for group in processes.running(layout.directory).values() for pid in group])
-
-    def _observed(self, layout: Layout, identity: str, running: Mapping[str, Sequence[int]] | None = None) -> Observed:
-        running = processes.running(layout.directory) if running is None else running
-        alive = running.keys() - hung.useless(layout, running).keys()
-        damaged = kept.damaged(layout)
-        copy = layout.of_copy() if damaged else layout
-        states = {name: "running" if name in alive else "stopped" for name in copy.components()}
-        spoiled = {layout.kwok_file.name: damaged, layout.kubeconfig.name: kept.kubeconfig_damaged(layout)}
-        states |= {name: kept.DAMAGED for name, damaged in spoiled.items() if damaged}
-        states |= dict.fromkeys(kept.lost(layout), MISSING)
-        layout = copy
-        port = layout.ports().get("kube-apiserver")
-        return Observed(
-            identity=identity,
-            kubeconfig=str(layout.kubeconfig),
-            server=f"https://127.0.0.1:{port}",
-            directory=str(layout.directory),
-            components=states,
-            configuration=layout.note().get("configuration", ""),
-            endpoints=monitoring.endpoints(layout),
-        )
