@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from kumulus.model.names import SYSTEM_GROUP
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
@@ -88,9 +89,11 @@ def too_many(what: str, total: int, pool: str, amount: int, most: int, stack: st
 
 def source_of(release: Props) -> str:
     """Where a Helm release's chart comes from: the URL of a repository, an ``oci://`` reference, or a path."""
-    chart = str(release.get("chart") or "")
+    chart = str(release.get("chart") or "").strip()
     repository = (release.get("repositoryOpts") or {}).get("repo")
-    return chart if chart.startswith("oci://") or not repository else str(repository)
+    # Helm takes a path and a URL as such, whatever repository is named beside; a repository's charts have no / in them.
+    itself = "/" in chart or chart.startswith(".") or not repository
+    return chart if itself else str(repository)
 
 
 def not_allowed(release: Props, allowed: Iterable[str], local: bool) -> str:
@@ -107,6 +110,9 @@ def not_allowed(release: Props, allowed: Iterable[str], local: bool) -> str:
         return "" if local else f"its chart is the local path {source}, and allowed are {_list(places)}"
     # Whole parts of a path: https://charts.example.com must not let https://charts.example.com.evil.org in.
     if any(source.rstrip("/") == place or source.startswith(f"{place}/") for place in places):
+        # Whoever asks for it may resolve these first, and come out elsewhere.
+        if ".." in unquote(urlsplit(source).path).split("/"):
+            return f"its chart is from {source}, which has .. in it: write where that leads"
         return ""
     return f"its chart is from {source}, and allowed are {_list(places)}: take it from there, or have this one added"
 

@@ -121,6 +121,30 @@ def test_charts_come_from_allowed_repositories(chart: str, repository: str | Non
     assert allowed or f"allowed are {HTTPS}, {OCI}" in said
 
 
+@pytest.mark.parametrize(
+    ("chart", "repository"),
+    [
+        ("x", f"{HTTPS}/../evil"),
+        ("x", f"{HTTPS}/deeper/%2e%2E/../evil/"),
+        ("x", f"{HTTPS}/.%2E"),
+        (f"{OCI}/../evil/x", None),
+        (f"{OCI}/%2E./evil/x", HTTPS),
+    ],
+)
+def test_an_address_that_leads_out_of_an_allowed_one_is_refused(chart: str, repository: str | None) -> None:
+    release = {"chart": chart, **({"repositoryOpts": {"repo": repository}} if repository else {})}
+    said = limits.not_allowed(release, [HTTPS, OCI], local=True)
+    assert said == f"its chart is from {limits.source_of(release)}, which has .. in it: write where that leads"
+
+
+@pytest.mark.parametrize("chart", ["/srv/x", "./x", "../x", "..", ".", "charts/x", " ./x"])
+def test_a_path_stays_one_whatever_repository_is_named_beside(chart: str) -> None:
+    release = {"chart": chart, "repositoryOpts": {"repo": HTTPS}}
+    assert limits.not_allowed(release, [HTTPS], local=True) == ""
+    said = limits.not_allowed(release, [HTTPS], local=False)
+    assert said == f"its chart is the local path {chart.strip()}, and allowed are {HTTPS}"
+
+
 def test_charts_from_a_path_can_be_forbidden() -> None:
     said = limits.not_allowed({"chart": "/srv/x"}, [HTTPS], local=False)
     assert said == f"its chart is the local path /srv/x, and allowed are {HTTPS}"
