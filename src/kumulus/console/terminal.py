@@ -106,8 +106,8 @@ class Terminal(App[None]):
 
     def compose(self) -> ComposeResult:
         """The screen's parts."""
-        yield Static(id="head")
-        yield Static(id="lost")
+        yield Static(id="head", markup=False)
+        yield Static(id="lost", markup=False)
         with Horizontal(id="body"):
             with VerticalScroll(id="left"):
                 yield Panel("products", "by GPU product")
@@ -116,7 +116,7 @@ class Terminal(App[None]):
                 yield Panel("phases", "pods")
                 yield Panel("reasons", "pending because")
                 with Vertical(id="rate"):
-                    yield Static(id="bound")
+                    yield Static(id="bound", markup=False)
                     yield Sparkline([0] * 60, id="bindings", summary_function=max)
                 yield Panel("checks", "control plane")
         yield Footer()

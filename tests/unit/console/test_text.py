@@ -175,6 +175,20 @@ async def test_a_lost_cluster_is_told_with_its_remedy_and_forgotten_when_it_is_b
         assert not app.query_one("#lost").display
 
 
+@pytest.mark.parametrize(
+    "why", ["Connect call failed ('::1', 6443) [Errno 111]", "no [x=y z", "a [/b] c", "[red]b", "no [link='a] b"]
+)
+async def test_what_is_told_of_a_lost_cluster_is_no_markup(live: Live, why: str) -> None:
+    app = Terminal("dev", live)
+    async with app.run_test(size=(140, 40)) as pilot:
+        live.lost = Unreachable("https://[fd00::1]:6443", why)
+        app.draw()
+        await pilot.pause()
+        told = str(app.query_one("#lost", Static).render())
+        assert "https://[fd00::1]:6443" in told
+        assert why in told
+
+
 @pytest.mark.parametrize("size", [(140, 40), (80, 24), (40, 12)])
 async def test_names_that_are_too_long_are_cut_and_no_window_is_too_small(live: Live, size: tuple[int, int]) -> None:
     live.fleet.set_node("x", node("x", "a-zone-with-a-name-that-is-longer-than-any-column"))
