@@ -29,7 +29,7 @@ class ServedFleet:
         self.live = Live(Client(Connection("http://127.0.0.1:1", "none"), patience=1), Places((), ()))
         self.live.checks = {"kube-apiserver": Check("ok"), "etcd": Check("ok"), "kube-scheduler": Check("ok")}
         fill(self.live.fleet)
-        self.page = Page("test", self.live)
+        self.page = Page("test", self.live, remedy="`pulumi up -s test --refresh` starts it")
         self.address = ""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

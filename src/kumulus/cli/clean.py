@@ -7,6 +7,7 @@ import os
 import shutil
 
 from kumulus.cli.errors import UserError
+from kumulus.runtimes import owner
 from kumulus.surroundings import installation
 
 _CACHES = (".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis")
@@ -28,7 +29,9 @@ def run(args: argparse.Namespace) -> int:
     folder = checkout / home / "clusters"
     up = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     if up:
-        commands = ", ".join(f"{installation.command()} down {stack}" for stack in up)
+        # A cluster's directory has its own name, not its stack's.
+        stacks = dict.fromkeys(owner.beside(folder / name / "kubeconfig.yaml").stack or name for name in up)
+        commands = ", ".join(f"{installation.command()} down {stack}" for stack in stacks)
         raise UserError(f"clusters are up: {', '.join(up)}\n  First: {commands}")
     for name in _REMOVED:
         shutil.rmtree(checkout / name, ignore_errors=True)

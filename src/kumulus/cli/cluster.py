@@ -89,8 +89,17 @@ def remedy(found: Cluster, error: Exception) -> UserError:
     """The error to show when a cluster does not answer or refuses a request."""
     from kumulus.kube import Unreachable
 
-    again = f"\n  `pulumi up -s {found.stack or found.name} --refresh` starts a cluster that is down"
-    return UserError(f"{error}{again if isinstance(error, Unreachable) else ''}")
+    again = restart(found.stack) if isinstance(error, Unreachable) else ""
+    return UserError(f"{error}\n  {again}" if again else str(error))
+
+
+def restart(stack: str) -> str:
+    """What starts a stack's clusters that are down, in words.
+
+    Args:
+        stack: the stack's name; empty for a cluster that is known by its kubeconfig alone, for which this is, too.
+    """
+    return f"`pulumi up -s {stack} --refresh` starts a cluster that is down" if stack else ""
 
 
 def health_endpoints(file: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kumulus.catalog.prices import Prices, catalog
-from kumulus.cli import federations, project, stack_file, which
+from kumulus.cli import cluster, federations, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.federation.members import Federation
@@ -39,12 +39,14 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
     loaded = _overridden(load(args.file), args)
-    stack, kubeconfig, federation = _cluster(args, loaded.experiment)
+    found = _cluster(args, loaded.experiment)
+    kubeconfig = found.require_up() if found else args.kubeconfig
+    federation = federations.of_hub(found, kubeconfig) if found else None
     loaded, prices = _priced(loaded, args)
     try:
-        return asyncio.run(_run(loaded, stack, kubeconfig, federation, prices, args))
+        return asyncio.run(_run(loaded, found, kubeconfig, federation, prices, args))
     except (ApiError, KubeconfigError, Unreachable) as error:
-        hint = "" if args.kubeconfig else f"\n  `pulumi up -s {stack} --refresh` starts a cluster that is down"
+        hint = f"\n  {cluster.restart(found.stack)}" if found else ""
         full = directories.no_room(kubeconfig.parent)
         raise UserError(f"{error}{hint}" + (f"\n  {full}" if full else "")) from None
 
@@ -129,7 +131,7 @@ def annotate(args: argparse.Namespace) -> int:
 
 async def _run(
     loaded: Loaded,
-    stack: str,
+    found: which.Which | None,
     kubeconfig: Path,
     federation: Federation | None,
     prices: Prices,
@@ -158,7 +160,8 @@ async def _run(
         beside.write(report, directory)
 
     shown = (progress.show, conclude, progress.say)
-    snapshots = None if args.kubeconfig else project.home() / "snapshots" / stack
+    stack = found.label if found else args.stack or kubeconfig.stem
+    snapshots = found.snapshots if found else None
     options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices, snapshots, federation)
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
         report = await Run(client, loaded, options).run()
@@ -190,16 +193,14 @@ def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     return overridden(loaded, wanted, "the command line")
 
 
-def _cluster(args: argparse.Namespace, experiment: Experiment) -> tuple[str, Path, Federation | None]:
-    """The stack, its kubeconfig, and the federation whose hub the cluster is."""
+def _cluster(args: argparse.Namespace, experiment: Experiment) -> which.Which | None:
+    """The stack's cluster that is meant; None for one that is known by its kubeconfig alone."""
     if args.kubeconfig is not None:
-        return args.stack or args.kubeconfig.stem, args.kubeconfig, None
+        return None
     stack = args.stack or experiment.stack
     if not stack:
         raise UserError("the file names no stack; write -s STACK, or --kubeconfig FILE for any cluster")
-    found = which.chosen(stack, args.cluster)
-    kubeconfig = found.require_up()
-    return found.label, kubeconfig, federations.of_hub(found, kubeconfig)
+    return which.chosen(stack, args.cluster)
 
 
 def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from kumulus.cli import project, stack, which
+from kumulus.cli import cluster, project, stack, which
 from kumulus.cli.errors import UserError
 
 _LEVELS = ("rack", "leaf", "block", "spine")
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
     except JournalError as error:
         raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:
-        raise UserError(f"{error}\n  `pulumi up -s {args.stack} --refresh` starts a cluster that is down") from None
+        raise UserError(f"{error}\n  {cluster.restart(args.stack)}") from None
 
 
 async def _awaited(action: Awaitable[int]) -> int:

@@ -188,18 +188,14 @@ def _list(args: argparse.Namespace) -> int:
 _ACTIONS = {"save": _save, "restore": _restore, "list": _list}
 
 
-def _folder(found: which.Which) -> Path:
-    return project.home() / "snapshots" / (f"{found.stack}-{found.cluster}" if found.cluster else found.stack)
-
-
 def _file(found: which.Which, name: str) -> Path:
     from kumulus.cluster.snapshots.file import SUFFIX
 
-    return _folder(found) / f"{name}{SUFFIX}"
+    return found.snapshots / f"{name}{SUFFIX}"
 
 
 def _there(found: which.Which) -> list[Path]:
     """The snapshots of a cluster, the oldest first."""
     from kumulus.cluster.snapshots.file import SUFFIX
 
-    return sorted(_folder(found).glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))
+    return sorted(found.snapshots.glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))

@@ -64,7 +64,8 @@ async def _serve(found: cluster.Cluster, port: int, allowed: bool) -> None:
     from kumulus.runtimes.owner import beside
 
     async with look.live(found) as live:
-        page = Page(found.name, live, Changes(live, beside(found.kubeconfig)) if allowed else None)
+        changes = Changes(live, beside(found.kubeconfig)) if allowed else None
+        page = Page(found.name, live, changes, cluster.restart(found.stack))
         page.follow()
         async with page.served(port) as address:
             print(f"{found.name}: {address}\nCtrl-C ends it", flush=True)

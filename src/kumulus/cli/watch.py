@@ -56,4 +56,4 @@ async def _live(found: cluster.Cluster) -> None:
     from kumulus.console.terminal import show
 
     async with look.live(found) as live:
-        await show(found.name, live)
+        await show(found.name, live, cluster.restart(found.stack))

@@ -47,6 +47,11 @@ class Which:
         """Where its kubeconfig is while it is up."""
         return project.kubeconfig(self.folder)
 
+    @property
+    def snapshots(self) -> Path:
+        """Where its snapshots are."""
+        return project.home() / "snapshots" / (f"{self.stack}-{self.cluster}" if self.cluster else self.stack)
+
     def require_up(self) -> Path:
         """Its kubeconfig.
 

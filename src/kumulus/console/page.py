@@ -32,12 +32,13 @@ class Page:
     """The page of one fleet.
 
     Args:
-        stack: the stack's name.
+        stack: what to call the cluster.
         live: its fleet.
         changes: what the page may change; None if it may change nothing.
+        remedy: what to do about a cluster that does not answer, in words; empty if unknown.
     """
 
-    def __init__(self, stack: str, live: Live, changes: Changes | None = None) -> None:
+    def __init__(self, stack: str, live: Live, changes: Changes | None = None, remedy: str = "") -> None:
         routes: dict[str, Handler] = {
             "GET events": self._events,
             "GET nodes/{name}": self._node,
@@ -46,7 +47,7 @@ class Page:
         }
         self._server = Guarded("kumulus ui", routes)
         self._changes = changes
-        self._stack = stack
+        self._stack, self._remedy = stack, remedy
         self._live = live
         self._memory = Memory(stack, live)
         self._listeners: set[_Listener] = set()
@@ -126,7 +127,9 @@ class Page:
         self._listeners.add(listener)
         try:
             kinds = self._changes.kinds() if self._changes is not None else None
-            await _send(response, "fleet", {**feed.whole(self._live, self._stack), "changes": kinds})
+            await _send(
+                response, "fleet", {**feed.whole(self._live, self._stack), "remedy": self._remedy, "changes": kinds}
+            )
             while not listener.ended:
                 await listener.woken.wait()
                 listener.woken.clear()

@@ -48,13 +48,13 @@ class Panel(Static):
         self.update(content, layout=not same)
 
 
-async def show(stack: str, live: Live) -> None:
-    """Show a fleet until the user has seen enough.
+async def show(stack: str, live: Live, remedy: str = "") -> None:
+    """Show a fleet until the user has seen enough; the arguments are those of :class:`Terminal`.
 
     Raises:
         ApiError, Unreachable: the watch of the cluster failed.
     """
-    app = Terminal(stack, live)
+    app = Terminal(stack, live, remedy)
     shown, watched = asyncio.ensure_future(app.run_async()), asyncio.ensure_future(live.ended())
     try:
         await asyncio.wait([shown, watched], return_when=asyncio.FIRST_COMPLETED)
@@ -71,8 +71,9 @@ class Terminal(App[None]):
     """The screen.
 
     Args:
-        stack: the stack's name.
+        stack: what to call the cluster.
         live: its fleet.
+        remedy: what to do about a cluster that does not answer, in words; empty if unknown.
     """
 
     TITLE = "kumulus watch"
@@ -98,9 +99,9 @@ class Terminal(App[None]):
         Binding("d", "toggle_dark", "dark/light"),
     ]
 
-    def __init__(self, stack: str, live: Live) -> None:
+    def __init__(self, stack: str, live: Live, remedy: str = "") -> None:
         super().__init__()
-        self._stack = stack
+        self._stack, self._remedy = stack, remedy
         self._live = live
         self._resource = ""
 
@@ -163,8 +164,8 @@ class Terminal(App[None]):
         lost = self.query_one("#lost", Static)
         lost.display = bool(now.lost)
         if now.lost:
-            remedy = f"`pulumi up -s {self._stack} --refresh` starts a cluster that is down"
-            lost.update(f"nothing heard for {now.lost_for:.0f} s, trying again: {now.lost}; {remedy}")
+            remedy = f"; {self._remedy}" if self._remedy else ""
+            lost.update(f"nothing heard for {now.lost_for:.0f} s, trying again: {now.lost}{remedy}")
 
     def _draw_shares(self, name: str, shares: Sequence[Share]) -> None:
         panel = self._panel(name)

@@ -261,6 +261,13 @@ def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
     assert result.stderr == "error: clusters are up: team-a\n  First: ../checkout/kumulus down team-a\n"
     assert (checkout.root / ".venv").exists()
     cluster.rmdir()
+    for name in ("many-hub", "many-worker-0"):
+        (cluster.parent / name).mkdir()
+        note = {"owner": json.dumps({"stack": "many", "program": "/x"})}
+        (cluster.parent / name / "kumulus.json").write_text(json.dumps(note))
+    said = "error: clusters are up: many-hub, many-worker-0\n  First: ../checkout/kumulus down many\n"
+    assert checkout.run("clean").stderr == said
+    shutil.rmtree(cluster.parent)
     assert checkout.run("clean").returncode == 0
     assert not (checkout.root / ".venv").exists()
 

@@ -59,6 +59,14 @@ def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(tmp_path: Path) 
     )
 
 
+def test_where_no_stack_is_known_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text(KUBECONFIG)
+    result = kumulus(tmp_path, "watch", "--kubeconfig", str(tmp_path / "other.yaml"))
+    assert result.stderr == (
+        "error: the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

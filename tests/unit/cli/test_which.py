@@ -8,9 +8,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.cli import completing, which
+from kumulus.cli import completing, experiment_actions, which
 from kumulus.cli.errors import UserError
+from kumulus.cli.main import main
+from kumulus.kube import Client, Unreachable
+from kumulus.lab.file.load import Loaded
+from kumulus.lab.report.model import Report
+from kumulus.lab.run.options import Options
 
+KUBECONFIG = """\
+current-context: x
+contexts: [{name: x, context: {cluster: x}}]
+clusters: [{name: x, cluster: {server: "http://127.0.0.1:1"}}]
+"""
 MANY = {"kumulus:clusters": [{"name": "hub"}, {"name": "worker", "count": 2}]}
 
 
@@ -37,9 +47,34 @@ def test_the_named_one_is_meant(stacks: Path) -> None:
     assert found.kubeconfig == stacks / "home" / "clusters" / "many-worker-1" / "kubeconfig.yaml"
     with pytest.raises(UserError, match="many has no local cluster worker-1 that is up"):
         found.require_up()
+    assert found.snapshots == stacks / "home" / "snapshots" / "many-worker-1"
     found.kubeconfig.parent.mkdir(parents=True)
     found.kubeconfig.touch()
     assert found.require_up() == found.kubeconfig
+
+
+def test_an_experiment_on_one_of_several_has_its_snapshots_and_names_its_stack(
+    stacks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Options] = []
+
+    class Run:
+        """In place of a run: nothing answers."""
+
+        def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
+            asked.append(options)
+
+        async def run(self) -> Report:
+            raise Unreachable("http://127.0.0.1:1", "connection refused")
+
+    monkeypatch.setattr(experiment_actions, "Run", Run)
+    found = which.chosen("many", "worker-1")
+    found.kubeconfig.parent.mkdir(parents=True)
+    found.kubeconfig.write_text(KUBECONFIG)
+    (stacks / "e.yaml").write_text("name: e\nworkloads: [{name: w}]\n")
+    assert main(["experiment", "run", "e.yaml", "-s", "many", "--cluster", "worker-1"]) == 1
+    assert "\n  `pulumi up -s many --refresh` starts a cluster that is down\n" in capsys.readouterr().err
+    assert [(each.stack, each.snapshots) for each in asked] == [(found.label, found.snapshots)]
 
 
 def test_without_a_name_it_is_the_hub_or_an_error_with_the_choices(stacks: Path) -> None:
@@ -58,6 +93,7 @@ def test_a_name_that_is_none_is_told_with_those_there_are(stacks: Path) -> None:
 def test_a_stack_of_one_cluster_is_as_it_was(stacks: Path) -> None:
     found = which.chosen("one")
     assert (found.label, found.folder) == ("one", "one")
+    assert found.snapshots == stacks / "home" / "snapshots" / "one"
     with pytest.raises(UserError, match="one has one cluster, and --cluster is for stacks with several"):
         which.chosen("one", "hub")
     # Also one whose file is gone.

@@ -134,6 +134,7 @@ def test_a_page_is_told_the_fleet_and_then_what_changes(served: ServedFleet) -> 
     heard = events(served)
     name, whole = next(heard)
     assert (name, whole["stack"]) == ("fleet", "test")
+    assert whole["remedy"] == "`pulumi up -s test --refresh` starts it"
     column = whole["columns"].index("gpusTaken")
     assert {row[0]: row[column] for row in whole["nodes"]} == {"n0": 3, "n1": 0}
 

@@ -7,6 +7,7 @@ export class Fleet extends EventTarget {
     super();
     this.nodes = new Map();
     this.stack = "";
+    this.remedy = "";
     this.summary = null;
     this.lost = null;
     // Whether nodes came or went since somebody looked, so that the map has to be laid out again.
@@ -28,6 +29,7 @@ export class Fleet extends EventTarget {
 
   begin(told) {
     this.stack = told.stack;
+    this.remedy = told.remedy;
     this.changes = told.changes;
     told.columns.forEach((name, index) => (this.columns[name] = index));
     this.nodes = new Map(told.nodes.map((row) => [row[0], this.read(row)]));

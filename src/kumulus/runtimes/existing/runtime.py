@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Reporter
@@ -15,9 +15,6 @@ from kumulus.runtimes.existing import copy, permissions, refusals, source
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.owner import same
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
 
 _OPTIONS = ("kubeconfig", "context", "needs")
 _API_SERVER = "kube-apiserver"
