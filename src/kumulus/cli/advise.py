@@ -17,7 +17,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import project, stack_file
+from kumulus.cli import stack_file, which
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("workloads", metavar="WORKLOAD", type=Path, nargs="*", help="manifests or experiment files")
     parser.add_argument("--pods-of", metavar="STACK", help="the pods of a stack's cluster, beside the files or alone")
+    which.add_option(parser)
     parser.add_argument("--types", metavar="TYPE,…", help="instance types (default: all with a price there)")
     parser.add_argument("--zones", metavar="ZONE,…", help="the nodes' zones, which also tell the region of prices")
     parser.add_argument("--groups", metavar="STACK", help="the node groups of a stack's file instead of the catalog")
@@ -81,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
 def _refused(args: argparse.Namespace) -> None:
     if not args.workloads and not args.pods_of:
         raise UserError("no workload is named; write manifests or experiment files, or --pods-of STACK")
+    if args.cluster and not args.pods_of:
+        raise UserError("--cluster is for --pods-of; leave it out")
     if args.groups and (args.types or args.zones):
         raise UserError("--groups has types and zones of its own; leave --types and --zones out")
     if args.region and not args.groups:
@@ -99,17 +102,14 @@ def _demand(args: argparse.Namespace) -> Demand:
 
     pods = workloads.of_files(args.workloads)
     if args.pods_of:
-        pods = pods.plus(asyncio.run(_live(args.pods_of)))
+        pods = pods.plus(asyncio.run(_live(which.chosen(args.pods_of, args.cluster).require_up())))
     return demand.made(pods.pods, pods.daemons, pods.uncounted)
 
 
-async def _live(stack: str) -> Workloads:
+async def _live(path: Path) -> Workloads:
     from kumulus.advise import workloads
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 
-    path = project.kubeconfig(stack)
-    if not path.exists():
-        raise project.not_up(stack)
     try:
         async with Client(load_kubeconfig(path), patience=_PATIENCE) as client:
             return await workloads.of_cluster(client)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.cli import completing, experiment_actions, which
+from kumulus.cli import advise, completing, experiment_actions, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.kube import Client, Unreachable
@@ -75,6 +75,35 @@ def test_an_experiment_on_one_of_several_has_its_snapshots_and_names_its_stack(
     assert main(["experiment", "run", "e.yaml", "-s", "many", "--cluster", "worker-1"]) == 1
     assert "\n  `pulumi up -s many --refresh` starts a cluster that is down\n" in capsys.readouterr().err
     assert [(each.stack, each.snapshots) for each in asked] == [(found.label, found.snapshots)]
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        (["--pods-of", "many", "--cluster", "worker-1"], "many-worker-1"),
+        (["--pods-of", "hubbed"], "hubbed-hub"),
+        (["--pods-of", "named"], "mine"),
+        (["--pods-of", "Team_A"], "team-a"),
+    ],
+)
+def test_the_pods_to_advise_for_are_looked_for_where_the_cluster_is(
+    stacks: Path, words: list[str], folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(advise, "_PATIENCE", 0.2)
+    (stacks / "stacks" / "Pulumi.named.yaml").write_text("config: {kumulus:cluster: {name: mine}}\n")
+    (stacks / "stacks" / "Pulumi.Team_A.yaml").write_text("config: {kumulus:cluster: {}}\n")
+    assert main(["advise", *words]) == 1
+    assert "that is up\n  To start it: " in capsys.readouterr().err
+    file = stacks / "home" / "clusters" / folder / "kubeconfig.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(KUBECONFIG)
+    assert main(["advise", *words]) == 1
+    assert "http://127.0.0.1:1 is not reachable" in capsys.readouterr().err
+
+
+def test_a_cluster_is_named_for_the_pods_to_advise_for_alone(stacks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", "web.yaml", "--cluster", "hub"]) == 1
+    assert capsys.readouterr().err == "error: --cluster is for --pods-of; leave it out\n"
 
 
 def test_without_a_name_it_is_the_hub_or_an_error_with_the_choices(stacks: Path) -> None:
