@@ -13,6 +13,7 @@ import shlex
 import string
 from pathlib import Path
 
+from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.lab.file.published import schema_text
 from kumulus.surroundings import installation
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: the name is not valid for a project, or the directory cannot be created or is not empty.
     """
-    directory = Path(args.directory).expanduser()
+    directory = project.expanded(Path(args.directory))
     name = directory.name
     if not _NAME.fullmatch(name):
         raise UserError(

@@ -14,6 +14,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+from kumulus.cli import project
 from kumulus.cli.errors import UserError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from kumulus.toolchain import venv
 
-    folder: Path = args.directory.expanduser()
+    folder: Path = project.expanded(args.directory)
     try:
         write(folder)
     except OSError as error:

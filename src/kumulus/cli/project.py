@@ -145,6 +145,18 @@ def state_exists(stack: str) -> bool | None:
     return any((folder / f"{stack}.json{packed}").exists() for packed in ("", ".gz", ".zst"))
 
 
+def expanded(path: Path) -> Path:
+    """A path on the command line, with ``~`` and ``~user`` replaced where the shell did not.
+
+    Raises:
+        UserError: there is no such user.
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise UserError(f"{path}: there is no home directory of {path.parts[0]}") from None
+
+
 def _here() -> Path:
     # As Pulumi sees it: the shell's logical path in PWD, if that leads here.
     seen = os.environ.get("PWD", "")

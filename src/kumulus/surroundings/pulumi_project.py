@@ -62,7 +62,7 @@ class PulumiProject:
         if not url.startswith(_FILE):
             return None
         path = url.removeprefix(_FILE).partition("?")[0]
-        return (self.root / Path(path).expanduser()).resolve()
+        return (self.root / os.path.expanduser(path)).resolve()
 
     def selected_stack(self, pulumi_home: Path) -> str | None:
         """The stack that `pulumi stack select` chose, or None.

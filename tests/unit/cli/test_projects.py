@@ -20,7 +20,7 @@ from kumulus.cli import completing, policy, project, stack_file
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.cli.registry import COMMANDS
-from kumulus.surroundings import installation
+from kumulus.surroundings import installation, pulumi_project
 from kumulus.surroundings.version import VERSION
 
 
@@ -95,6 +95,29 @@ def test_a_name_that_pulumi_would_refuse_is_refused(
     assert main(["new", "--", name]) == 1
     assert "is no name for a project\n  Write up to 100 letters" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["2026", "true", "null", "1.10", "0x1f", "1e3", "no"])
+def test_a_name_that_yaml_would_read_otherwise_is_the_projects(name: str, folder: Path) -> None:
+    assert main(["new", name]) == 0
+    text = (folder / name / "Pulumi.yaml").read_text()
+    assert yaml.safe_load(text)["name"] == name
+    # With the library and, in a fresh clone, without it.
+    assert pulumi_project.read(folder / name / "Pulumi.yaml").name == name
+    assert pulumi_project._without_a_library(text)["name"] == name
+
+
+@pytest.mark.parametrize("command", ["new", "policy"])
+def test_a_home_that_nobody_has_is_told_in_a_line(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "~nosuchuser/x"]) == 1
+    assert capsys.readouterr().err == "error: ~nosuchuser/x: there is no home directory of ~nosuchuser\n"
+    assert list(folder.iterdir()) == []
+    # A backend's URL with such a path is Pulumi's to report.
+    (folder / "Pulumi.yaml").write_text("name: x\nbackend: {url: 'file://~nosuchuser/state'}\n")
+    assert main(["down", "dev"]) == 1
+    assert capsys.readouterr().err.startswith("error: there is no Pulumi.dev.yaml")
 
 
 def test_a_policy_pack_is_a_copy_and_keeps_what_is_the_users(folder: Path) -> None:

@@ -52,7 +52,7 @@ class Existing(RuntimeSection):
             return {"kubeconfig": self.kubeconfig, **context}
         # A list of files, which kubectl would merge, is reported when the kubeconfig is looked for.
         path = self.kubeconfig or environment.get("KUBECONFIG") or "~/.kube/config"
-        return {"kubeconfig": str(base / Path(path).expanduser()), **context}
+        return {"kubeconfig": str(base / os.path.expanduser(path)), **context}
 
 
 def content_problems(existing: Existing, encrypted: bool) -> list[Problem]:

@@ -17,7 +17,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.kube import KubeconfigError
 from kumulus.model.needs import FAULTS, NEEDS, NODES
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.existing import copy, source
+from kumulus.runtimes.existing import copy, section, source
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.kwok import find_kwok
 from kumulus.runtimes.existing.permissions import needed
@@ -380,3 +380,8 @@ def test_every_need_has_permissions() -> None:
     for need in NEEDS:
         assert needed([need])
     assert len(needed(NEEDS)) == len(set(needed(NEEDS)))
+
+
+def test_a_kubeconfig_below_a_home_that_nobody_has_is_looked_for_as_it_is_written(tmp_path: Path) -> None:
+    written = section.Existing(kubeconfig="~nosuchuser/config")
+    assert written.options(tmp_path) == {"kubeconfig": str(tmp_path / "~nosuchuser" / "config")}
