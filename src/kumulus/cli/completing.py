@@ -35,6 +35,9 @@ def parser(line: str) -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         if len(words) > 1 and words[1] == name:
             _, its = parser_of(name, command)
+            if any(action.dest == "named" for action in its._actions):
+                # The first word of these: see stack.add_arguments.
+                its.add_argument("stack", nargs="?")
             _with_stacks(its)
             commands.add_parser(name, parents=[its], add_help=False, help=command.summary)
         else:

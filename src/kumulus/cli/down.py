@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Take it down."""
     # A stack whose file is gone can still be destroyed; one with neither file nor state is a typo.
-    name = stack.chosen(args)
+    name, further = stack.chosen(args)
     state = project.state_exists(name)
     if not state:
         project.require_stack(name)
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     file = project.current().stack_file(name)
     had_file = file.exists()
     try:
-        code = stack.run(["destroy", "-s", name, "--yes", "--skip-preview", *args.passed_on])
+        code = stack.run(["destroy", "-s", name, "--yes", "--skip-preview", *further])
     finally:
         beforehand.without_salt_only(file, had_file)
     # pulumi leaves the removal of the stack to the user; we do it here, and say so.

@@ -11,8 +11,9 @@ add_arguments = stack.add_arguments
 
 def run(args: argparse.Namespace) -> int:
     """Show it."""
-    name = project.require_stack(stack.chosen(args))
+    name, further = stack.chosen(args)
+    project.require_stack(name)
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
-    shown = beforehand.shown_options(name, args.passed_on)
-    stack.become(["preview", "-s", name, *shown, *args.passed_on])
+    shown = beforehand.shown_options(name, further)
+    stack.become(["preview", "-s", name, *shown, *further])

@@ -24,10 +24,17 @@ _CURRENT = "default: PULUMI_STACK, or the one that `pulumi stack select` chose"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of a command that works on one stack."""
-    parser.add_argument("stack", nargs="?", help=f"which stack ({_CURRENT})")
-    parser.add_argument("-s", "--stack", dest="named", metavar="STACK", help="the same, as in pulumi")
-    parser.epilog = "Further options go to pulumi, such as --refresh or --diff."
+    """Declare the arguments of a command that works on one stack, and passes pulumi's options on.
+
+    The stack may also be the first word, which is no argument here: the parser would take the value of one of pulumi's
+    options for it.
+    """
+    parser.add_argument("-s", "--stack", dest="named", metavar="STACK", help=f"which stack ({_CURRENT})")
+    parser.usage = f"{parser.prog} [STACK] [-h] [-s STACK] [OPTION ...]"
+    parser.epilog = (
+        "The first word may be the stack, too. Further options go to pulumi, such as --refresh or --diff.\n"
+        f"After one of these, the stack needs -s: `{parser.prog} --refresh -s dev`."
+    )
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -35,15 +42,17 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--stack", help=f"which stack ({_CURRENT})")
 
 
-def chosen(args: argparse.Namespace) -> str:
-    """The stack that the arguments name, or the current one.
+def chosen(args: argparse.Namespace) -> tuple[str, list[str]]:
+    """The stack that the arguments name, or the current one, and the arguments that are pulumi's.
 
     Raises:
         UserError: they name two stacks, or none and it is not clear which is meant.
     """
-    if args.stack and args.named and args.stack != args.named:
-        raise UserError(f"{args.stack} or {args.named}? Name one stack")
-    return project.chosen(args.stack or args.named)
+    further = list(args.passed_on)
+    word = further.pop(0) if further and not further[0].startswith("-") else ""
+    if word and args.named and word != args.named:
+        raise UserError(f"{word} or {args.named}? Name one stack")
+    return project.chosen(word or args.named), further
 
 
 def make_ready(find: Callable[[str], Needs], stack: str) -> None:

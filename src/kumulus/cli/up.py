@@ -12,11 +12,12 @@ add_arguments = stack.add_arguments
 
 def run(args: argparse.Namespace) -> int:
     """Bring it up."""
-    name = project.require_stack(stack.chosen(args))
+    name, further = stack.chosen(args)
+    project.require_stack(name)
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
     beforehand.of_update(name)
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.
     os.environ["KUMULUS_UNSHOWN"] = "1"
-    shown = beforehand.shown_options(name, args.passed_on)
-    stack.become(["up", "-s", name, "--yes", "--skip-preview", *shown, *args.passed_on])
+    shown = beforehand.shown_options(name, further)
+    stack.become(["up", "-s", name, "--yes", "--skip-preview", *shown, *further])

@@ -1,7 +1,8 @@
-"""Running pulumi: Ctrl-C reaches it too, and it ends what it is doing in order."""
+"""Running pulumi: on which stack, and that Ctrl-C reaches it too, which ends what it is doing in order."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import advise_verify, clone
+from kumulus.cli import advise_verify, clone, stack
 from kumulus.cli.errors import UserError
+from kumulus.cli.main import parser_of
+from kumulus.cli.registry import COMMANDS
 from tests.support.processes import await_that
 
 # It ends a second after an interrupt, as an update does that has a step to finish.
@@ -101,3 +104,45 @@ def _verified(project: Path, monkeypatch: pytest.MonkeyPatch, before: Callable[[
     with pytest.raises(UserError, match="it did not come up"):
         advise_verify.verify(None, None, [])  # type: ignore[arg-type]
     return list(project.glob("Pulumi.advise-*.yaml"))
+
+
+@pytest.mark.parametrize("command", ["up", "preview", "down"])
+@pytest.mark.parametrize(
+    ("words", "name", "further"),
+    [
+        ([], "now", []),
+        (["dev"], "dev", []),
+        (["dev", "--refresh"], "dev", ["--refresh"]),
+        (["dev", "-s", "dev", "--diff"], "dev", ["--diff"]),
+        (["-s", "dev", "--policy-pack", "team"], "dev", ["--policy-pack", "team"]),
+        (["--policy-pack", "team", "-s", "dev"], "dev", ["--policy-pack", "team"]),
+        (["--message", "dev"], "now", ["--message", "dev"]),
+        (["dev", "--message", "a b"], "dev", ["--message", "a b"]),
+        # As the Makefile calls it.
+        (["", "--refresh"], "now", ["--refresh"]),
+        (["", "-s", "dev"], "dev", []),
+    ],
+)
+def test_only_the_first_word_is_a_stack(
+    project: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str], name: str, further: list[str]
+) -> None:
+    monkeypatch.setenv("PULUMI_STACK", "now")
+    assert stack.chosen(_parsed(command, words)) == (name, further)
+
+
+def test_two_stacks_are_refused_and_an_option_of_downs_own_is_no_word(project: Path) -> None:
+    with pytest.raises(UserError, match="dev or other\\? Name one stack"):
+        stack.chosen(_parsed("up", ["dev", "-s", "other"]))
+    assert stack.chosen(_parsed("down", ["--with-tenants", "dev"])) == ("dev", [])
+
+
+def _parsed(command: str, words: list[str]) -> argparse.Namespace:
+    parsed, parsed.passed_on = parser_of(command, COMMANDS[command])[1].parse_known_args(words)
+    return parsed
+
+
+@pytest.mark.parametrize("command", ["up", "preview", "down"])
+def test_how_to_name_a_stack_is_in_the_usage(command: str) -> None:
+    said = " ".join(parser_of(command, COMMANDS[command])[1].format_help().split())
+    assert said.startswith(f"usage: kumulus {command} [STACK] [-h] [-s STACK] ")
+    assert f"`kumulus {command} --refresh -s dev`" in said
