@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
     Raises:
         UserError: there is no such source, it is another cluster, or the clone's stack file was changed.
     """
-    if args.every <= 0:
+    if not 0 < args.every < math.inf:
         raise UserError(f"--every {args.every:g} is no number of seconds")
     source = capture.connection(args.kubeconfig, args.context)
     said = Said(wanted)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import asdict
 
 from kumulus.cli import project, stack_file, which
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     for name in ("nodes", "heartbeat_factor", "cores", "memory"):
         value = getattr(args, name)
-        if value is not None and value <= 0:
+        if value is not None and not 0 < value < math.inf:
             raise UserError(f"--{name.replace('_', '-')} is {value:g}; write a number above 0")
     if args.nodes is not None and args.nodes > _MOST:
         raise UserError(f"--nodes is {args.nodes:,}; the model is not asked beyond {_MOST:,}")

@@ -12,6 +12,7 @@ describes the formats and how to run a trace, with a cluster or without.
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,7 +126,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
 
     for name in ("inflate", "speed", "limit"):
         value = getattr(args, name)
-        if value is not None and value <= 0:
+        if value is not None and not 0 < value < math.inf:
             raise UserError(f"--{name} is {value:g}; write a number above 0")
     if args.resource_claims and args.policy:
         other = f"--policy {args.policy}, which counts the same GPUs by an account of its own"
