@@ -158,7 +158,7 @@ async def test_a_reboot_ends_by_itself_with_another_boot_id(plane: Plane, pools:
     await as_before(pools, inputs, before)
 
 
-async def test_a_silent_nodes_lease_is_renewed_no_more_until_it_is_given_back(
+async def test_a_silent_nodes_lease_is_taken_from_its_keeper_until_it_is_given_back(
     plane: Plane, pools: Pools, faults: Faults, workloads: Create
 ) -> None:
     inputs, before = await settled(pools, 1)
@@ -166,10 +166,8 @@ async def test_a_silent_nodes_lease_is_renewed_no_more_until_it_is_given_back(
     keeper = kept_by(plane, f"{name}-0")
     fault = faults.inputs("dead", {name: "0"}, "unreachable")
     await faults.begin(fault)
-    lease = plane.api.get(f"{LEASES}/{name}-0")["spec"]
-    assert lease["holderIdentity"] == "kumulus-fault"
-    await asyncio.sleep(2)
-    assert plane.api.get(f"{LEASES}/{name}-0")["spec"] == lease
+    # That it is renewed no more, test_slow_and_stuck.py shows, where leases are renewed more often.
+    assert plane.api.get(f"{LEASES}/{name}-0")["spec"]["holderIdentity"] == "kumulus-fault"
     found = await faults.resource.read(operation(), "id", fault, fault)
     assert found is not None
     assert "drift" not in found.outputs

@@ -1,4 +1,7 @@
-"""What runs and is slow is waited for; what runs and does not do its work any more is restarted."""
+"""What runs and is slow is waited for; what runs and does not do its work any more is restarted.
+
+And what a fault silences stays silent: its lease would be renewed within seconds here.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from kumulus import toolchain
+from kumulus.cluster.faults import leases
+from kumulus.kube import Client, load_kubeconfig
 from kumulus.runtimes.kwok import hung, renewals
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import LEASES, NODES, TOOLS, Plane, Said, plane_at
@@ -31,10 +37,11 @@ STOPPED = {"metadata": {"name": "stopped"}}
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-    """A control plane whose nodes' leases run out soon."""
+    """A control plane with nodes whose leases run out soon."""
     for tool in TOOLS:
         toolchain.find(tool)
     with plane_at(tmp_path_factory.mktemp("home"), heartbeatFactor=FACTOR) as made:
+        populate(made)
         yield made
 
 
@@ -63,10 +70,9 @@ def until_run_out(plane: Plane) -> None:
         time.sleep(0.5)
 
 
-def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Plane) -> None:
-    populate(quick)
-    assert asyncio.run(renewals.standing(Layout(quick.directory), quick.processes())) is None
-    # The API server refuses every renewal: no lease is renewed, and kwok-controller lives on.
+@contextmanager
+def renewals_refused(plane: Plane) -> Iterator[None]:
+    """The API server refuses every renewal: no lease is renewed, and kwok-controller lives on."""
     rule = {"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "resources": ["leases"]}
     spec = {
         "matchConstraints": {
@@ -75,22 +81,30 @@ def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Pla
         },
         "validations": [{"expression": "false"}],
     }
-    quick.api.create(POLICIES, {**STOPPED, "spec": spec})
     binding = {"policyName": "stopped", "validationActions": ["Deny"]}
-    quick.api.create(BINDINGS, {**STOPPED, "spec": binding})
-    until_run_out(quick)
-    [stuck] = quick.processes()[renewals.CONTROLLER]
-    found = asyncio.run(quick.read())
-    assert found is not None
-    assert (found.health, found.components[renewals.CONTROLLER]) == ("degraded", "unhealthy")
-    said = Said()
-    asyncio.run(quick.runtime.repair(quick.wanted, quick.identity, said))
-    restarted = f"{renewals.CONTROLLER} of cluster test runs (pid {stuck}) but has renewed no node's lease since "
-    assert any(restarted in message for message in said.messages)
-    assert quick.processes()[renewals.CONTROLLER] != [stuck]
+    plane.api.create(POLICIES, {**STOPPED, "spec": spec})
+    plane.api.create(BINDINGS, {**STOPPED, "spec": binding})
+    try:
+        yield
+    finally:
+        plane.api.delete(f"{BINDINGS}/stopped")
+        plane.api.delete(f"{POLICIES}/stopped")
+
+
+def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Plane) -> None:
+    assert asyncio.run(renewals.standing(Layout(quick.directory), quick.processes())) is None
+    with renewals_refused(quick):
+        until_run_out(quick)
+        [stuck] = quick.processes()[renewals.CONTROLLER]
+        found = asyncio.run(quick.read())
+        assert found is not None
+        assert (found.health, found.components[renewals.CONTROLLER]) == ("degraded", "unhealthy")
+        said = Said()
+        asyncio.run(quick.runtime.repair(quick.wanted, quick.identity, said))
+        restarted = f"{renewals.CONTROLLER} of cluster test runs (pid {stuck}) but has renewed no node's lease since "
+        assert any(restarted in message for message in said.messages)
+        assert quick.processes()[renewals.CONTROLLER] != [stuck]
     # The new one has leases of its own, and renews them once it may.
-    quick.api.delete(f"{BINDINGS}/stopped")
-    quick.api.delete(f"{POLICIES}/stopped")
     before = renewed(quick)
     assert len(before) == MANY
     give_up = time.monotonic() + 120
@@ -100,6 +114,26 @@ def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Pla
     again = asyncio.run(quick.read())
     assert again is not None
     assert again.health == "running"
+
+
+async def test_a_silenced_nodes_lease_is_renewed_no_more_while_its_neighbours_is(quick: Plane) -> None:
+    async with Client(load_kubeconfig(quick.observed.kubeconfig)) as client:
+        await leases.take(client, "n-0", await leases.look(client))
+        try:
+            before = renewed(quick)["n-0"]
+            # The first may come at once: from then on twice the time in which each is renewed.
+            for _ in range(3):
+                until_renewed(quick, "n-1")
+            assert renewed(quick)["n-0"] == before
+        finally:
+            await leases.give_back(client, "n-0", await leases.look(client))
+    until_renewed(quick, "n-0")
+
+
+def until_renewed(plane: Plane, node: str) -> None:
+    """Wait until a node's lease is renewed once more."""
+    before = renewed(plane)[node]
+    plane.api.until(LEASES, lambda found: found[node]["spec"]["renewTime"] != before)
 
 
 def test_an_api_server_that_is_slow_is_waited_for_and_not_repaired(quick: Plane, tmp_path: Path) -> None:
