@@ -1,13 +1,15 @@
 """Retry the few tests that failed in the parallel run, one at a time: ``--second-try``, which CI uses.
 
 The tests run control planes in parallel on shared machines. A test that fails there and passes alone is reported by
-name with its first failure and counted as flaky; one that fails twice is a failure. Why: docs/decisions/second-try.md.
+name with its first failure and counted as flaky; one that fails twice, or is skipped then, is a failure. Why:
+docs/decisions/second-try.md.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Generator
 
 import pytest
 from _pytest.terminal import TerminalReporter
@@ -18,12 +20,26 @@ MOST = 5
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--second-try", action="store_true", help=f"try up to {MOST} failed tests once more, alone")
+    parser.addoption("--no-skips", action="store_true", help="a skipped test is a failure")
 
 
-def failed(reporter: TerminalReporter) -> list[str]:
-    """The node ids of tests that failed, each once."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With ``--no-skips``, a test that is skipped has failed, but not one that was expected to fail."""
+    report = yield
+    if item.config.getoption("no_skips") and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+    return report
+
+
+def failed(reporter: TerminalReporter) -> tuple[list[str], int]:
+    """The node ids of tests that failed, each once; and of how many causes, as far as can be said.
+
+    A fixture that cannot be set up fails all tests of its file that have it: these count as one.
+    """
     reports = [*reporter.stats.get("failed", []), *reporter.stats.get("error", [])]
-    return list(dict.fromkeys(report.nodeid for report in reports))
+    causes = {each.nodeid.partition("::")[0] if each.when == "setup" else each.nodeid for each in reports}
+    return list(dict.fromkeys(report.nodeid for report in reports)), len(causes)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,11 +48,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not session.config.getoption("second_try") or hasattr(session.config, "workerinput"):
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    again = failed(reporter)
-    if session.exitstatus != pytest.ExitCode.TESTS_FAILED or not 0 < len(again) <= MOST:
+    again, causes = failed(reporter)
+    if session.exitstatus != pytest.ExitCode.TESTS_FAILED or not 0 < causes <= MOST:
         return
     reporter.section(f"a second try, alone, of {len(again)}")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", *again]
+    # One that is skipped now shows nothing.
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", "--no-skips", *again]
     if subprocess.run(command, cwd=session.config.rootpath, check=False).returncode:
         return
     for kind in ("failed", "error"):

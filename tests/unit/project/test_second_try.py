@@ -35,12 +35,15 @@ def test_well():
     pass
 
 
-def test_of_fixture(busy):
+@pytest.mark.parametrize("number", range({of_fixture}))
+def test_of_fixture(busy, number):
     pass
 
 
 def test_that_holds_alone():
     assert not first("test"), "the other way round"
+    if {gone}:
+        pytest.skip("what it needs is gone")
 
 
 @pytest.mark.parametrize("number", range({wrong}))
@@ -49,8 +52,13 @@ def test_wrong(number):
 '''
 
 
-def run(directory: Path, *arguments: str, wrong: int = 0) -> tuple[int, list[str]]:
-    (directory / "test_it.py").write_text(TESTS.replace("{wrong}", str(wrong)))
+def run(
+    directory: Path, *arguments: str, wrong: int = 0, of_fixture: int = 1, gone: bool = False
+) -> tuple[int, list[str]]:
+    text = TESTS
+    for name, value in {"wrong": wrong, "of_fixture": of_fixture, "gone": gone}.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    (directory / "test_it.py").write_text(text)
     (directory / "conftest.py").write_text('pytest_plugins = ["tests.support.second_try"]\n')
     (directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
@@ -73,6 +81,19 @@ def test_what_fails_twice_is_a_failure(tmp_path: Path) -> None:
     assert code == 1
     assert "2 failed, 1 passed, 1 error" in said[-1]
     assert any("2 passed, 1 failed" in line or "1 failed, 2 passed" in line for line in said)
+
+
+def test_what_is_skipped_then_is_a_failure(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "--second-try", gone=True)
+    assert code == 1
+    assert "1 failed, 1 passed" in said[-1]
+    assert any("what it needs is gone" in line for line in said)
+
+
+def test_the_tests_of_a_file_whose_fixture_failed_count_as_one(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "--second-try", of_fixture=MOST + 1)
+    assert code == 0
+    assert f"{MOST + 2} flaky" in said[-1]
 
 
 @pytest.mark.parametrize(("asked", "wrong"), [((), 0), (("--second-try",), MOST)])
