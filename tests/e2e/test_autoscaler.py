@@ -386,8 +386,10 @@ def test_an_experiment_has_pools_of_its_own_and_the_stacks_are_put_back(cluster:
     assert list(before[0]) == ["default"]
     # Killed while it waits for a workload that comes late.
     with subprocess.Popen(experiment(cluster, "late", arrival={"after": "5m"}), env=cluster.environment) as run:
-        cluster.api().until(NODEPOOLS, lambda them: set(them) == {"other"}, 120)
-        run.kill()
+        try:
+            cluster.api().until(NODEPOOLS, lambda them: set(them) == {"other"}, 120)
+        finally:
+            run.kill()
     assert "the autoscaler has the stack's pools again" in command(cluster, "list")
     assert given(cluster) == before
 

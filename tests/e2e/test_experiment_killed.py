@@ -32,10 +32,12 @@ TIMELINE = [
 @pytest.fixture
 def project(tmp_path: os.PathLike[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made = Project(tmp_path_factory.mktemp("killed"))
-    made.write_stack({"nodeGroups": [GROUP]})
-    made.up()
-    yield made
-    made.close()
+    try:
+        made.write_stack({"nodeGroups": [GROUP]})
+        made.up()
+        yield made
+    finally:
+        made.close()
 
 
 def faults(project: Project) -> list[str]:
@@ -49,14 +51,16 @@ def killed_amid_its_work(project: Project) -> None:
     where = ["--kubeconfig", str(project.kubeconfig()), "--results", str(project.directory / "results")]
     line = [str(ROOT / "kumulus"), "experiment", "run", str(file), *where]
     with subprocess.Popen(line, env=project.environment, stderr=subprocess.PIPE, text=True) as run:
-        give_up = time.monotonic() + 120
-        while not faults(project):
-            assert run.poll() is None, run.stderr and run.stderr.read()
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
-        (namespace,) = project.api().metadata("/api/v1/namespaces", labelSelector="kumulus.io/experiment")
-        assert namespace["labels"][STACK_ID] == project.api().metadata(NODES)[0]["labels"][STACK_ID]
-        run.send_signal(signal.SIGKILL)
+        try:
+            give_up = time.monotonic() + 120
+            while not faults(project):
+                assert run.poll() is None, run.stderr and run.stderr.read()
+                assert time.monotonic() < give_up
+                time.sleep(0.05)
+            (namespace,) = project.api().metadata("/api/v1/namespaces", labelSelector="kumulus.io/experiment")
+            assert namespace["labels"][STACK_ID] == project.api().metadata(NODES)[0]["labels"][STACK_ID]
+        finally:
+            run.kill()
         assert run.wait() == -signal.SIGKILL
 
 

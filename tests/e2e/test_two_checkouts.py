@@ -59,10 +59,13 @@ class Shared:
 
     def __init__(self, root: Path, first: int) -> None:
         self.owner = Project(root / "owner")
-        self.owner.write_stack({"nodeGroups": [group("own", 1)]})
-        self.owner.up()
         self.checkouts = [Project(root / "one"), Project(root / "two")]
         self.first, self.second = self.checkouts[first], self.checkouts[1 - first]
+
+    def begin(self) -> None:
+        """Bring the cluster up, and write the checkouts' stack files."""
+        self.owner.write_stack({"nodeGroups": [group("own", 1)]})
+        self.owner.up()
         for project in self.checkouts:
             toolchain.install_plugins(project.pulumi_home)
             self.write(project, 3)
@@ -119,8 +122,11 @@ class Shared:
 @pytest.fixture(params=[0, 1], ids=["one-first", "two-first"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shared]:
     made = Shared(tmp_path, request.param)
-    yield made
-    made.close()
+    try:
+        made.begin()
+        yield made
+    finally:
+        made.close()
 
 
 def test_the_second_is_refused_in_the_preview_and_the_first_stays_as_it_is(shared: Shared) -> None:

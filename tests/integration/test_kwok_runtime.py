@@ -513,8 +513,8 @@ async def test_controllers_that_gave_up_waiting_for_a_slow_api_server_are_starte
     holding = asyncio.create_task(asyncio.to_thread(hold_back))
     said = Said()
     observed = await runtime.create(asked, said, asyncio.Event())
-    await holding
     try:
+        await holding
         assert seen == [{f"slow/{name}" for name in COMPONENTS - {"kube-controller-manager"}}]
         assert observed.components == dict.fromkeys(COMPONENTS, "running")
         assert any("starting kube-controller-manager again" in status for status in said.statuses)

@@ -256,9 +256,11 @@ def test_a_scheduler_ends_with_whoever_started_it(plane: Plane, tmp_path: Path) 
     """
     command = [sys.executable, "-u", "-c", textwrap.dedent(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        assert parent.stdout.readline().startswith("{'kube-scheduler': ")
-        parent.kill()
+        try:
+            assert parent.stdout is not None
+            assert parent.stdout.readline().startswith("{'kube-scheduler': ")
+        finally:
+            parent.kill()
     left = found(tmp_path / "s")
     assert left is not None
     processes.await_that(lambda: left.pids == {}, 10, "the scheduler ends with its parent")

@@ -391,14 +391,16 @@ async def test_a_namespace_that_does_not_go_in_time_is_told_with_what_is_left(
     await namespaces.create(inputs)
     path = "/api/v1/namespaces/stuck/configmaps"
     plane.api.create(path, {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}})
-    with pytest.raises(ProviderError, match=r"namespace stuck is being deleted: .*; the next run goes on"):
-        await namespaces.resource.delete(operation(timeout=0.5), "id", inputs)
-    with pytest.raises(ProviderError, match="is being deleted; run it again in a moment"):
-        await namespaces.create(inputs)
-    plane.api.until(NAMESPACES, lambda state: "example.com/hold" in str(state["stuck"]["status"]), timeout=60)
-    with pytest.raises(ProviderError, match=r"being deleted: .*example.com/hold.*"):
-        await namespaces.resource.delete(operation(timeout=0.5), "id", inputs)
-    plane.api.merge(f"{path}/held", {"metadata": {"finalizers": None}})
+    try:
+        with pytest.raises(ProviderError, match=r"namespace stuck is being deleted: .*; the next run goes on"):
+            await namespaces.resource.delete(operation(timeout=0.5), "id", inputs)
+        with pytest.raises(ProviderError, match="is being deleted; run it again in a moment"):
+            await namespaces.create(inputs)
+        plane.api.until(NAMESPACES, lambda state: "example.com/hold" in str(state["stuck"]["status"]), timeout=60)
+        with pytest.raises(ProviderError, match=r"being deleted: .*example.com/hold.*"):
+            await namespaces.resource.delete(operation(timeout=0.5), "id", inputs)
+    finally:
+        plane.api.merge(f"{path}/held", {"metadata": {"finalizers": None}})
 
 
 # --- objects of another provider -------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,6 +35,8 @@ class Sample:
     folder: Path
     library: Path | None = None
     """Go's own library, compiled: an interrupted build leaves it for the next one, and so saves each test 5 s."""
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    """The processes of `start`."""
 
     @property
     def pins(self) -> Path:
@@ -136,7 +139,7 @@ class Sample:
         """Begin `ensure` in a process (and group) of its own."""
         if self.library is not None and not (self.cache / "scratch").exists():
             shutil.copytree(self.library, self.cache / "scratch" / "caches" / "std", copy_function=os.link)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", ENSURE, str(self.pins)],
             env={**self.environment, **environment},
             stdout=subprocess.PIPE,
@@ -144,18 +147,37 @@ class Sample:
             text=True,
             start_new_session=True,
         )
+        self.started.append(process)
+        return process
 
     def ensure(self, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run `ensure` to its end."""
         process = self.start(**environment)
-        out, err = process.communicate(timeout=120)
+        try:
+            out, err = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            end(process)
+            raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def close(self) -> None:
+        """End what a test that failed has left running."""
+        self.open_gate()
+        for process in self.started:
+            if process.returncode is None:
+                end(process)
 
     def installed(self) -> Mapping[str, Path]:
         """The tools in the cache, by name; of several pins the latest."""
         folders = sorted(self.cache.glob("*/bin"), key=lambda folder: folder.parent.stat().st_ctime)
         files = (file for folder in folders for file in folder.iterdir())
         return {file.name: file for file in files if file.stat().st_mode & stat.S_IXUSR}
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Kill a process that has not been waited for, and those of its group."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def wait_for(condition: object, seconds: float = 30) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sample(tmp_path: Path, library: Path) -> Sample:
+def sample(tmp_path: Path, library: Path) -> Iterator[Sample]:
     made = Sample(tmp_path, library)
     made.write()
-    return made
+    yield made
+    made.close()
 
 
 def says(executable: Path) -> str:

@@ -27,10 +27,11 @@ def mirror() -> Iterator[Mirror]:
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> Sample:
+def sample(tmp_path: Path) -> Iterator[Sample]:
     made = Sample(tmp_path)
     made.write()
-    return made
+    yield made
+    made.close()
 
 
 def download(sample: Sample, mirror: Mirror, mode: str = "download") -> subprocess.CompletedProcess[str]:
