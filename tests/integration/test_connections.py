@@ -12,6 +12,7 @@ import pytest
 
 from kumulus.kube import Client, load_kubeconfig
 from tests.integration.conftest import Plane
+from tests.support import processes
 
 pytestmark = pytest.mark.integration
 VERSION = "/version"
@@ -46,14 +47,18 @@ async def test_connections_after_the_first_resume_its_session(plane: Plane, monk
     assert {user["status"]["userInfo"]["username"] for user in users} == {"kwok-admin"}
 
 
-async def test_a_server_that_says_nothing_at_first_has_no_session_to_resume(plane: Plane) -> None:
+async def test_a_server_that_says_nothing_at_first_has_no_session_to_resume(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection = load_kubeconfig(plane.observed.kubeconfig)
+    made = watched(connection.tls, monkeypatch)
     (pid,) = plane.processes()["kube-apiserver"]
     async with Client(connection, patience=30, request_timeout=1) as client:
         os.kill(pid, signal.SIGSTOP)
         asked = [asyncio.ensure_future(client.get(VERSION)) for _ in range(3)]
         try:
-            await asyncio.sleep(1.5)
+            # Until one has been given up and is asked again.
+            await asyncio.to_thread(processes.await_that, lambda: len(made) > 3, 60, "a fourth connection is made")
         finally:
             os.kill(pid, signal.SIGCONT)
         assert {version["major"] for version in await asyncio.gather(*asked)} == {"1"}
