@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools, pod
+from tests.support import runs
 from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
@@ -29,20 +25,7 @@ async def run(plane: Plane, directory: Path, snapshots: Path | None, said: list[
     experiment = {"name": "full", "from": {"snapshot": "full"}, "repetitions": 2, "settle": "2s", "timeout": "120s"}
     file = directory / "experiment.yaml"
     file.write_text(yaml.safe_dump(experiment | {"workloads": [workload]}))
-    kubeconfig = Path(plane.observed.kubeconfig)
-    options = Options(
-        kubeconfig=kubeconfig,
-        stack="test",
-        results=directory / "results",
-        commit="",
-        stop=asyncio.Event(),
-        on_sample=lambda outcome: None,
-        on_report=lambda report, path: None,
-        say=said.append,
-        snapshots=snapshots,
-    )
-    async with Client(load_kubeconfig(kubeconfig)) as client:
-        return await Run(client, load(file), options).run()
+    return (await runs.run(plane.observed.kubeconfig, file, say=said.append, snapshots=snapshots))[0]
 
 
 async def test_what_was_there_then_is_there_in_every_repetition(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report
-from kumulus.lab.run.options import Options
 from kumulus.lab.run.repetition import Outcome
-from kumulus.lab.run.run import Run
 from tests.integration.conftest import Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLASSES, WITHOUT_GPUS, devices
+from tests.support import runs
 
 pytestmark = pytest.mark.integration
 PROFILES = ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]
@@ -65,19 +61,7 @@ class Lab:
                 self.claims[claim["metadata"]["name"]] = claim["status"]["allocation"]["devices"]["results"]
 
     async def run(self, file: Path) -> Report:
-        kubeconfig = Path(self.plane.observed.kubeconfig)
-        options = Options(
-            kubeconfig=kubeconfig,
-            stack="test",
-            results=self.directory / "results",
-            commit="",
-            stop=asyncio.Event(),
-            on_sample=self.look,
-            on_report=lambda *_: None,
-            say=lambda _: None,
-        )
-        async with Client(load_kubeconfig(kubeconfig), patience=60.0) as client:
-            return await Run(client, load(file), options).run()
+        return (await runs.run(self.plane.observed.kubeconfig, file, on_sample=self.look))[0]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.kube import Client, load_kubeconfig
-from kumulus.lab.file.load import load
 from kumulus.lab.measure.cost import Meter
 from kumulus.lab.run import repetition
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 from tests.integration.conftest import Plane, Pools
+from tests.support import runs
 
 pytestmark = pytest.mark.integration
 LABELS = {
@@ -119,18 +115,7 @@ async def test_the_cost_of_a_run_is_the_sum_over_its_nodes_lifetimes(
             }
         )
     )
-    options = Options(
-        kubeconfig=Path(plane.observed.kubeconfig),
-        stack="test",
-        results=tmp_path / "results",
-        commit="",
-        stop=asyncio.Event(),
-        on_sample=lambda _: None,
-        on_report=lambda *_: None,
-        say=lambda _: None,
-    )
-    async with Client(load_kubeconfig(options.kubeconfig), patience=60.0) as client:
-        report = await Run(client, load(file), options).run()
+    report, _ = await runs.run(plane.observed.kubeconfig, file)
     [test] = report.results.tests
     assert test.status == "success", (test.details.ended, test.thresholds)
     measures = test.details.measures

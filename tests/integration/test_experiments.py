@@ -13,18 +13,14 @@ import pytest
 import yaml
 
 from kumulus import Experiment
-from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report, Test
 from kumulus.lab.report.read import report_at
 from kumulus.lab.run.bench import Outcome
-from kumulus.lab.run.options import Options
 from kumulus.lab.run.repetition import Repetition
-from kumulus.lab.run.run import Run
 from kumulus.schedulers import children
 from tests.integration.conftest import Plane, Pools
-from tests.support import processes
+from tests.support import processes, runs
 from tests.support.faultproxy import FaultProxy
 
 pytestmark = pytest.mark.integration
@@ -46,22 +42,17 @@ class Lab:
     async def run(self, **fields: Any) -> Report:
         file = self.directory / "experiment.yaml"
         file.write_text(yaml.safe_dump({"name": "test", "settle": "2s", "timeout": "90s", **fields}))
-        options = Options(
-            kubeconfig=Path(self.plane.observed.kubeconfig),
-            stack="test",
-            results=self.directory / "results",
-            commit="",
+        # The cluster's processes are found beside its own kubeconfig, whatever way its API is reached.
+        report, directory = await runs.run(
+            self.plane.observed.kubeconfig,
+            file,
+            through=self.kubeconfig,
+            patience=self.patience,
             stop=self.stop,
             on_sample=self._sampled,
-            on_report=lambda *_: None,
             say=self.said.append,
         )
-        # The cluster's processes are found beside its own kubeconfig, whatever way its API is reached.
-        connection = load_kubeconfig(self.kubeconfig or options.kubeconfig)
-        async with Client(connection, patience=self.patience) as client:
-            made = Run(client, load(file), options)
-            report = await made.run()
-        assert report_at(made.directory.path / "report.json") == report
+        assert report_at(directory / "report.json") == report
         return report
 
     def _sampled(self, outcome: Outcome) -> None:

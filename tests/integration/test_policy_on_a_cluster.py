@@ -18,10 +18,8 @@ from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed, Report, Test
 from kumulus.lab.run.bench import Outcome
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 from tests.integration.conftest import Plane, Pools
-from tests.support import stranger
+from tests.support import runs, stranger
 from tests.support.stranger import Question
 
 pytestmark = pytest.mark.integration
@@ -51,21 +49,8 @@ class Lab:
 
     async def run(self, file: Path) -> tuple[Report, list[str]]:
         said: list[str] = []
-        kubeconfig = Path(self.plane.observed.kubeconfig)
-        options = Options(
-            kubeconfig=kubeconfig,
-            stack="test",
-            results=self.directory / "results",
-            commit="",
-            stop=asyncio.Event(),
-            on_sample=self.sampled,
-            on_report=lambda *_: None,
-            say=said.append,
-        )
-        async with Client(load_kubeconfig(kubeconfig), patience=60.0) as client:
-            made = Run(client, load(file), options)
-            self.run_directory = made.directory.path
-            return await made.run(), said
+        report, _ = await runs.run(self.plane.observed.kubeconfig, file, on_sample=self.sampled, say=said.append)
+        return report, said
 
 
 @pytest.fixture
@@ -245,9 +230,10 @@ async def test_another_user_cannot_ask_the_policy(lab: Lab) -> None:
     asking: list[asyncio.Future[None]] = []
 
     def look(_: Outcome) -> None:
-        file = lab.run_directory / "scheduler" / "with-policy.yaml"
-        if asking or not file.exists():
+        files = list((lab.directory / "results").glob("*/*/scheduler/with-policy.yaml"))
+        if asking or not files:
             return
+        [file] = files
         url = yaml.safe_load(file.read_text())["extenders"][0]["urlPrefix"]
         port = int(url.split(":")[2].split("/")[0])
         asking.append(asyncio.ensure_future(asyncio.to_thread(somebody_else, file, port)))

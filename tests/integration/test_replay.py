@@ -13,17 +13,14 @@ import pytest
 import yaml
 
 from kumulus.capture.day.importing import Imported, import_day
-from kumulus.kube import Client, load_kubeconfig
-from kumulus.lab.file.load import load
 from kumulus.lab.report.model import Report
 from kumulus.lab.report.text import lines as text_lines
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import Plane, Pools, plane_at
+from tests.support import runs
 from tests.support.recorded_day import RecordedDay, audited, created, sent
 
 pytestmark = pytest.mark.integration
@@ -47,19 +44,7 @@ class Recorded:
         file = directory / "day.yaml"
         text = yaml.safe_load(file.read_text()) | {"settle": "1s", "timeout": "300s", **fields}
         file.write_text(yaml.safe_dump(text))
-        kubeconfig = Path(self.plane.observed.kubeconfig)
-        options = Options(
-            kubeconfig=kubeconfig,
-            stack="test",
-            results=directory / "results",
-            commit="",
-            stop=asyncio.Event(),
-            on_sample=lambda outcome: None,
-            on_report=lambda report, path: None,
-            say=lambda line: None,
-        )
-        async with Client(load_kubeconfig(kubeconfig)) as client:
-            return await Run(client, load(file), options).run()
+        return (await runs.run(self.plane.observed.kubeconfig, file))[0]
 
 
 @pytest.fixture(scope="module")

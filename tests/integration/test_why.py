@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import re
@@ -15,14 +14,11 @@ import pytest
 import yaml
 
 from kumulus.cli import main
-from kumulus.kube import Client, load_kubeconfig
 from kumulus.lab.extender.column import NAME as COLUMNS
 from kumulus.lab.extender.column import Column, columns
-from kumulus.lab.file.load import load
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 from kumulus.schedulers.decisions.document import NAME, Decision, decisions
 from tests.integration.conftest import KWOK_TAINT, Plane, Pools
+from tests.support import runs
 
 pytestmark = pytest.mark.integration
 
@@ -31,22 +27,9 @@ async def run(plane: Plane, directory: Path, **fields: Any) -> Path:
     """Run an experiment with `why: true`; returns the run's directory."""
     file = directory / "experiment.yaml"
     file.write_text(yaml.safe_dump({"name": "why", "why": True, "settle": "3s", "timeout": "180s", **fields}))
-    kubeconfig = Path(plane.observed.kubeconfig)
-    options = Options(
-        kubeconfig=kubeconfig,
-        stack="test",
-        results=directory / "results",
-        commit="",
-        stop=asyncio.Event(),
-        on_sample=lambda _: None,
-        on_report=lambda *_: None,
-        say=lambda _: None,
-    )
-    async with Client(load_kubeconfig(kubeconfig), patience=60.0) as client:
-        made = Run(client, load(file), options)
-        report = await made.run()
+    report, found = await runs.run(plane.observed.kubeconfig, file)
     assert report.results.status == "success", report.results.error
-    return made.directory.path
+    return found
 
 
 FILTERS = ("NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodeResourcesFit")

@@ -1,0 +1,38 @@
+"""A run of an experiment on a cluster, as the command makes it; a test names only what it wants to see of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.lab.file.load import load
+from kumulus.lab.report.model import Report
+from kumulus.lab.run.options import Options
+from kumulus.lab.run.run import Run
+
+
+async def run(
+    kubeconfig: str | Path, file: Path, *, through: Path | None = None, patience: float = 60.0, **seen: Any
+) -> tuple[Report, Path]:
+    """Run an experiment file; returns the report, and the run's directory, which is below `results` beside the file.
+
+    Args:
+        kubeconfig: of the cluster.
+        file: the experiment file.
+        through: another kubeconfig by which the cluster's API is reached.
+        patience: seconds that a silent API server is waited for.
+        seen: fields of :class:`Options`, such as `say`, instead of those that tell nobody.
+    """
+    unseen = {"stop": asyncio.Event(), "on_sample": _ignored, "on_report": _ignored, "say": _ignored}
+    options = Options(
+        kubeconfig=Path(kubeconfig), stack="test", results=file.parent / "results", commit="", **{**unseen, **seen}
+    )
+    async with Client(load_kubeconfig(through or options.kubeconfig), patience=patience) as client:
+        made = Run(client, load(file), options)
+        return await made.run(), made.directory.path
+
+
+def _ignored(*_: object) -> None:
+    """Hear and forget."""
