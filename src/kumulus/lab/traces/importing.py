@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -150,4 +151,6 @@ def _replacing(path: Path) -> Iterator[TextIO]:
             finally:
                 text.detach()
     except OSError as error:
-        raise LabError(f"{path} cannot be written: {error.strerror}") from None
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "\n  Make room, or write --experiment and --stack on another disk" if full else ""
+        raise LabError(f"{path} cannot be written: {error.strerror}{remedy}") from None
