@@ -119,10 +119,10 @@ class Rig:
         """Use this client to inspect the cluster from now on, instead of its kubeconfig."""
         self._own = api
 
-    def want(self, fleet: Fleet) -> None:
-        """Write the stack file."""
+    def want(self, fleet: Fleet, **sections: Any) -> None:
+        """Write the stack file, with further sections of the cluster, which nothing here looks at."""
         self.wanted = fleet
-        self.project.write_stack({**fleet.cluster(), "kwok": {"createThrough": self.create_through}})
+        self.project.write_stack({**fleet.cluster(), **sections, "kwok": {"createThrough": self.create_through}})
 
     def become(self, fleet: Fleet) -> None:
         """Bring the stack up without faults."""

@@ -7,25 +7,29 @@ while a command works, with all components paused, so that it is a state that a 
 
 from __future__ import annotations
 
+import filecmp
 import os
 import random
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from kumulus import toolchain
 from tests.soak.rig import Fleet, Rig
 from tests.support import processes
-from tests.support.trials import Trial, chance, note, rounds
+from tests.support.trials import NotStruck, Trial, chance, note, rounds, until_struck
 
 pytestmark = pytest.mark.e2e
 SECTOR = 512
 # The message about objects that cannot be restored.
 LOST = "without the objects in it"
+# An update of nodes alone leaves the cluster's own files as they are; one that brings these rewrites them.
+LIFECYCLES = {"podLifecycles": [{"name": "training", "selector": {"ownerKinds": ["Job"]}, "run": "5m"}]}
 
 
 def small(mark: str) -> Fleet:
@@ -58,19 +62,31 @@ def gone(name: str) -> Callable[[Rig, random.Random, Path], str]:
 
 
 def older(*names: str) -> Callable[[Rig, random.Random, Path], str]:
-    """Replace files by their copies from a moment during the update."""
+    """Replace files by their copies from a moment during the update, where these have another content."""
 
     def damage(rig: Rig, numbers: random.Random, copy: Path) -> str:
-        for name in names:
-            place = rig.project.cluster() / name
+        cluster = rig.project.cluster()
+        unlike = [name for name in names if (copy / name).exists() and not alike(copy / name, cluster / name)]
+        for name in unlike:
+            place = cluster / name
             if (copy / name).is_dir():
                 shutil.rmtree(place)
                 shutil.copytree(copy / name, place, symlinks=True)
-            elif (copy / name).exists():
+            else:
                 shutil.copy2(copy / name, place)
-        return f"{', '.join(names)} as before"
+        if not unlike:
+            raise NotStruck(f"{', '.join(names)} had the same content before")
+        return f"{', '.join(unlike)} as before"
 
     return damage
+
+
+def alike(one: Path, other: Path) -> bool:
+    """Whether two files have the same content, or two directories the same files."""
+    if not (one.is_dir() and other.is_dir()):
+        return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
+    inside = [{path.relative_to(place) for path in place.rglob("*")} for place in (one, other)]
+    return inside[0] == inside[1] and all(alike(one / name, other / name) for name in inside[0])
 
 
 def log_cut(rig: Rig, numbers: random.Random, _: Path) -> str:
@@ -109,13 +125,15 @@ DAMAGES: dict[str, tuple[Callable[[Rig, random.Random, Path], str], bool]] = {
 
 @contextmanager
 def stopped(pids: list[int]) -> Iterator[None]:
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
     try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
         yield
     finally:
         for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+            # What has ended meanwhile must not keep the others stopped.
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def copied(rig: Rig, into: Path) -> None:
@@ -124,12 +142,16 @@ def copied(rig: Rig, into: Path) -> None:
         shutil.copytree(rig.project.cluster(), into, symlinks=True, ignore=shutil.ignore_patterns("logs", "bin"))
 
 
-def trial(rig: Rig, number: int, copy: Path) -> Trial:
-    """An update during which a copy is made, a power loss, and the next up."""
-    numbers = chance("power", number)
+def trial(rig: Rig, number: int, copy: Path, drawn: int = 0) -> Trial:
+    """An update during which a copy is made, a power loss, and the next up.
+
+    Raises:
+        NotStruck: the damage changed nothing; the stack is up, and without what the update has brought.
+    """
+    numbers = chance("power", number, drawn)
     name = list(DAMAGES)[number % len(DAMAGES)]
     damage, has_to_be_whole = DAMAGES[name]
-    rig.want(small(f"power-{number}"))
+    rig.want(small(f"power-{number}-{drawn}"), **(LIFECYCLES if name == "files older" else {}))
     command = rig.project.start("up", "--yes", "--skip-preview")
     time.sleep(numbers.uniform(0.5, 4.0))
     shutil.rmtree(copy, ignore_errors=True)
@@ -143,7 +165,12 @@ def trial(rig: Rig, number: int, copy: Path) -> Trial:
     else:
         command.result()
     processes.kill(pid for pids in rig.project.processes().values() for pid in pids)
-    words = damage(rig, numbers, copy)
+    try:
+        words = damage(rig, numbers, copy)
+    except NotStruck:
+        recovered(rig)
+        rig.become(small(f"again-{number}-{drawn}"))
+        raise
     again = recovered(rig)
     told = LOST in again[0] or "what was in the cluster is lost" in again[0]
     wrong = [] if again[1] == 0 or (told and not has_to_be_whole) else [f"the next up failed: {why(again[0])}"]
@@ -185,9 +212,11 @@ def recovered(rig: Rig) -> tuple[str, int, float]:
 
 
 def test_after_a_loss_of_power_the_next_up_has_it_all_or_says_what_is_lost(rig: Rig, tmp_path: Path) -> None:
+    # For the lifecycles.
+    toolchain.install_plugins(rig.project.pulumi_home)
     rig.become(small("before"))
     found = []
     for number in rounds(sample=SAMPLE):
-        found.append(trial(rig, number, tmp_path / "copy"))
+        found.append(until_struck(lambda drawn, n=number: trial(rig, n, tmp_path / "copy", drawn)))
         note(found[-1])
     assert [each for each in found if not each.converged] == []
