@@ -13,6 +13,10 @@ pytest_plugins = ["tests.support.second_try", "tests.support.time_limit"]
 # Programs are not downloaded; tests of downloads have their own mirror.
 os.environ["KUMULUS_TOOLS"] = "build"
 
+# gRPC's threads of an earlier test are nothing to a program that is started later: without this, its handlers of a fork
+# write into that program's output or end it.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 # Journals of runs are kept in the user's state directory; those of tests are removed with this one.
 _STATE = tempfile.TemporaryDirectory(prefix="kumulus-state-")
 os.environ["XDG_STATE_HOME"] = _STATE.name

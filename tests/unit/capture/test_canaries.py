@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from kumulus.cli.main import main
+from kumulus.surroundings import files
 
 CANARY = "zqcanary"
 
@@ -325,11 +326,11 @@ def test_an_archive_has_words_for_names_unless_it_is_to_have_names(
 def test_what_was_read_is_kept_until_the_archive_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gathered(tmp_path / "gathered", Planted())
     # The archive cannot be written, as on a full disk.
-    in_the_way = tmp_path / "shared.tar.tmp"
+    in_the_way = files.unfinished(tmp_path / "shared.tar.gz")
     in_the_way.mkdir()
     arguments = ["capture", "--from", str(tmp_path / "gathered"), "--to", str(tmp_path / "shared.tar.gz")]
     assert main(arguments) == 1
-    assert "shared.tar.tmp: Is a directory" in capsys.readouterr().err
+    assert f"{in_the_way.name}: Is a directory" in capsys.readouterr().err
     assert (tmp_path / ".shared.tar.gz.parts" / ".unfinished" / "Node.jsonl").exists()
     in_the_way.rmdir()
     assert main(arguments) == 0

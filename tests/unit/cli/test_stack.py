@@ -102,7 +102,7 @@ def _verified(project: Path, monkeypatch: pytest.MonkeyPatch, before: Callable[[
     monkeypatch.setattr(clone, "bring_up", bring_up)
     monkeypatch.setattr(advise_verify, "groups", lambda *_: [])
     with pytest.raises(UserError, match="it did not come up"):
-        advise_verify.verify(None, None, [])  # type: ignore[arg-type]
+        advise_verify.verify(None, None)  # type: ignore[arg-type]
     return list(project.glob("Pulumi.advise-*.yaml"))
 
 
