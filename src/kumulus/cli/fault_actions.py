@@ -73,7 +73,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         _keep(kubeconfig, fault.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
     else:
-        print(f"holds until: {clearing}")
+        print(f"active until: {clearing}")
     return 0
 
 
