@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kumulus.cluster.pools.live import NODES
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 HOLDER = "kumulus-fault"
-_NODES = "/api/v1/nodes"
 # The longest duration that the API server allows: 68 years, in seconds.
 _FOR_EVER = 2**31 - 1
 _USUAL = 40
@@ -141,7 +141,7 @@ async def take(client: Client, node: str, seen: Seen) -> None:
     except ApiError as error:
         if error.status != 404:
             raise
-        there = await objects.find(client, f"{_NODES}/{node}")
+        there = await objects.find(client, f"{NODES}/{node}")
         if there is not None:
             # As a kubelet writes it, so that the lease goes with its node.
             owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": there["metadata"]["uid"]}
@@ -171,7 +171,7 @@ async def give_back(client: Client, node: str, seen: Seen) -> None:
         nonlocal lease
         if lease is None or lease.holder != HOLDER:
             return True
-        metadata: dict[str, Any] = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
+        metadata = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
         lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": _now()}}
         try:
             await client.write("PATCH", path, lease_then, content_type=MERGE_PATCH)
