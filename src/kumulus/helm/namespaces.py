@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.ownership import is_ours
 from kumulus.kube import ApiError
-from kumulus.kube.discovery import Resource, namespaced
+from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import find, remove
 from kumulus.model.identity import Owner
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 _GOING_PATIENCE = 60.0
 MADE_FOR = "kumulus.io/made-for"
 _NAMESPACES = "/api/v1/namespaces"
-# What controllers make beside other objects, or keep for themselves; those objects are asked about.
-_BESIDE_OTHERS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
 # Every namespace has these; the last one on GKE.
-_EVERYWHERE = frozenset(
-    {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), ("ResourceQuota", "gke-resource-quotas")}
-)
+_EVERYWHERE = IN_EVERY_NAMESPACE | {("ResourceQuota", "gke-resource-quotas")}
 
 
 async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recorded: bool = False) -> None:
@@ -95,7 +91,8 @@ def _made_for(namespace: Mapping[str, Any]) -> Any:
 
 async def _left(client: Client, name: str) -> str:
     """The kind and name of an object in a namespace that neither every namespace has nor another object owns."""
-    kinds = [each for each in await namespaced(client) if each.kind not in _BESIDE_OTHERS]
+    # The objects that others are beside are asked about themselves.
+    kinds = [each for each in await namespaced(client) if each.kind not in BESIDE_OTHERS]
     answers = await asyncio.gather(*(_first(client, kind, name) for kind in kinds), return_exceptions=True)
     if found := next((each for each in answers if isinstance(each, str) and each), ""):
         return found

@@ -11,6 +11,12 @@ from kumulus.kube.objects import find
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
+BESIDE_OTHERS = frozenset({"Event", "Endpoints", "EndpointSlice", "Lease", "ControllerRevision"})
+"""Kinds of objects that controllers make beside others, or keep for themselves."""
+
+IN_EVERY_NAMESPACE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
+"""Objects that controllers make in each namespace, by kind and name."""
+
 _VERBS = {"list", "create", "delete"}
 # metrics.k8s.io, custom.metrics.k8s.io …: nobody creates objects of these groups, and their server is often down.
 _MEASUREMENTS = "metrics.k8s.io"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.snapshots.families import WORKLOADS
 from kumulus.kube import ApiError, objects
-from kumulus.kube.discovery import Resource, namespaced
+from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
 from kumulus.model.identity import STACK_ID
 
 if TYPE_CHECKING:
@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 _NAMESPACES, _SECRETS = "/api/v1/namespaces", "/api/v1/secrets"
 _SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
 # Kinds that controllers create for other objects, and transient ones.
-_OTHERS = frozenset(
-    {"Event", "Endpoints", "EndpointSlice", "ControllerRevision", "Lease", "Binding", "PodMetrics", "ResourceClaim"}
-)
-_MADE_BY_CONTROLLERS = frozenset(
-    {("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), ("Service", "kubernetes")}
-)
+_OTHERS = BESIDE_OTHERS | {"Binding", "ResourceClaim"}
+_MADE_BY_CONTROLLERS = IN_EVERY_NAMESPACE | {("Service", "kubernetes")}
 _TOKENS, _RELEASE = "kubernetes.io/service-account-token", "helm.sh/release.v1"
 _DROPPED = ("managedFields", "resourceVersion", "generation", "selfLink")
 
