@@ -65,10 +65,8 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                     print("Ctrl-C ends it", flush=True)
                     await asyncio.sleep(lasts or _FOR_EVER)
                     return 0
-        except operations.Refused as error:
+        except (operations.Refused, stages.NoStages) as error:
             raise UserError(str(error)) from None
-        except stages.NoStages as error:
-            raise UserError(f"{error}\n  {_reading_stages(kubeconfig)}") from None
     if lasts:
         _keep(kubeconfig, fault.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
@@ -143,15 +141,6 @@ async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
         for line in await recover.recover(client):
             print(line, file=sys.stderr)
         yield client
-
-
-def _reading_stages(kubeconfig: Path) -> str:
-    """What to do so that a cluster takes faults of pods."""
-    if outlives_by_note(kubeconfig):
-        return (
-            "Install KWOK so that it reads stages from the cluster, or have the stack do it: kwokCharts.install: true"
-        )
-    return "Declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
 
 
 def _count(faults: int) -> str:

@@ -90,13 +90,11 @@ async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place:
     assert sorted(gpus) == ["7"] * 4 + ["8"] * 8
 
 
-async def test_a_fault_of_pods_that_cannot_begin_is_on_record_nowhere_and_the_remedy_is_one_of_its_cluster(
-    place: Place,
-) -> None:
+async def test_a_fault_of_pods_that_cannot_begin_is_on_record_nowhere_and_the_remedies_are_named(place: Place) -> None:
     inputs = place.inputs(nodes={}, node={}, pods={"action": "fail", "labels": {"app": "x"}})
-    for outlives, remedy in ((False, "a stack file that declares such a fault"), (True, "kwokCharts.install: true")):
-        with pytest.raises(ProviderError, match=f"fault xid: this cluster takes no faults of pods, .*{remedy}"):
-            await place.resource.create(operation(), {**inputs, "clusterOutlivesStack": outlives})
+    remedies = "a podLifecycle in the stack file .*stageObjects: true .*kwokCharts.install: true"
+    with pytest.raises(ProviderError, match=f"fault xid: this cluster takes no faults of pods, .*{remedies}"):
+        await place.resource.create(operation(), inputs)
     assert not any("kumulus-fault" in path for path in place.store.objects)
 
 

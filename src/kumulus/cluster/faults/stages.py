@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 
 class NoStages(Exception):
-    """The cluster's kwok-controller reads its stages from a file and takes none from the cluster."""
+    """The cluster's kwok-controller reads its stages from a file and takes none from the cluster.
+
+    The message says what to do.
+    """
 
     def __init__(self) -> None:
-        super().__init__("this cluster takes no faults of pods, as its kwok-controller reads no stages from it")
+        super().__init__(
+            "this cluster takes no faults of pods, as its kwok-controller reads no stages from it: declare a fault of "
+            "pods or a podLifecycle in the stack file (a program: stageObjects: true of its Cluster), and `pulumi up`; "
+            "in a cluster that the stack did not make, have KWOK read stages, or write kwokCharts.install: true"
+        )
 
 
 async def require(client: Client) -> None:

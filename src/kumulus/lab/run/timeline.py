@@ -173,8 +173,7 @@ class Timeline:
         except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages as error:
-            remedy = "declare a fault of pods or a podLifecycle in the stack file, and `pulumi up`"
-            raise LabError(f"the timeline's fault {record.name}: {error}; {remedy}") from None
+            raise LabError(f"the timeline's fault {record.name}: {error}") from None
         if left := turned.left():
             raise LabError(f"the timeline's fault {record.name} has not begun everywhere: {left}")
         return began

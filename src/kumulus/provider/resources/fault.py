@@ -25,7 +25,6 @@ from kumulus.provider.resources.in_cluster import (
     WORK_PATIENCE,
     InCluster,
     drifted,
-    outlives_stack,
     recorded_owner,
     with_remedy,
 )
@@ -107,10 +106,8 @@ class Fault(InCluster):
                     _, turned = await operations.begin(
                         client, record, stop=op.stop, progress=_meter(op), recorded=recorded_owner(old)
                     )
-        except operations.Refused as error:
+        except (operations.Refused, stages.NoStages) as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
-        except stages.NoStages as error:
-            raise ProviderError(f"fault {record.name}: {error}; {_reading_stages(inputs)}") from None
         if left := turned.left():
             outputs = {**inputs, "drift": left}
             raise PartialFailure(f"fault {record.name}: {left}", resource_id, outputs, turned.problems[1:])
@@ -153,13 +150,6 @@ async def _drift(client: Client, record: Record, pools: Mapping[str, Pool]) -> s
         back = names & set(await objects.names(client, "/api/v1/nodes"))
         return f"{len(back):,} nodes are back, {min(back)} among them" if back else ""
     return ""
-
-
-def _reading_stages(inputs: Properties) -> str:
-    """What to do so that a cluster takes faults of pods."""
-    if outlives_stack(inputs):
-        return "install KWOK so that it reads them, or have the stack do it (kwokCharts.install: true)"
-    return "a stack file that declares such a fault makes it read them (a program: stageObjects: true of its Cluster)"
 
 
 def _record(properties: Properties) -> Record:
