@@ -35,6 +35,7 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
 
     Raises:
         ApiError, Unreachable: the server refused.
+        ProviderError: one of the objects was made by somebody else; nothing is changed.
         toolchain.ToolMissing: the autoscaler is not built.
     """
     found = registry.asked_of(options)
@@ -44,7 +45,16 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
     if not found:
         return
     autoscaler, asked = found
-    await put(client, autoscaler, autoscaler.objects(asked))
+    wanted = list(autoscaler.objects(asked))
+    for manifest in wanted:
+        there = await objects.find(client, path_of(manifest))
+        if there is not None and (there["metadata"].get("labels") or {}).get(LABEL) != autoscaler.name:
+            named = f"{manifest['kind']} {manifest['metadata']['name']}"
+            raise ProviderError(
+                f"the cluster has a {autoscaler.name} already: {named} was made by somebody else; remove that one, or "
+                "take autoscaler out of the stack file"
+            )
+    await put(client, autoscaler, wanted)
 
 
 async def put(

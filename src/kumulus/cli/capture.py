@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.to is None:
         raise UserError("where to? Write --to DIRECTORY, or --to NAME.tar.gz to send it")
-    if args.rate <= 0:
+    if not 0 < args.rate < math.inf:
         raise UserError(f"--rate {args.rate:g} is no number of requests a second")
     packed = archive.is_meant(args.to)
     if packed and args.to.is_dir():

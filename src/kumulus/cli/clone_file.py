@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.cli import project
+from kumulus.cli.errors import UserError
 from kumulus.surroundings import files, pulumi_project
 
 _CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
@@ -21,6 +22,7 @@ def write(file: Path, text: str) -> None:
         text: a capture's stack file.
 
     Raises:
+        UserError: the nodes would be written over a file that is not a clone's.
         OSError: it cannot be written.
     """
     import yaml
@@ -33,7 +35,12 @@ def write(file: Path, text: str) -> None:
     if is_too_long(config):
         beside = _beside(file)
         cluster, nodes = without_nodes(config[_CLUSTER])
-        files.write(beside, written(nodes))
+        lines = written(nodes)
+        # A clone that was killed before it wrote the stack's file has left the same nodes.
+        if beside.exists() and not file.exists() and beside.read_bytes() != lines.encode():
+            shown = project.current().shown(beside)
+            raise UserError(f"{shown} is already there, and not of this clone\n  Name another with -s, or delete it")
+        files.write(beside, lines)
         named = {_NODES: os.path.relpath(beside, project.current().root), _CLUSTER: cluster}
         text = str(yaml.safe_dump({"config": named}, sort_keys=False, width=120))
     files.write(file, text + salt)

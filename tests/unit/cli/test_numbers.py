@@ -19,6 +19,7 @@ TRACE = ("trace", "import", "csv", "jobs.csv", "--stack", "s.yaml", "--experimen
         (TRACE, "--speed"),
         (TRACE, "--inflate"),
         (("replay", "import", "audit.log", "--experiment", "e.yaml"), "--speed"),
+        (("capture", "--to", "capture"), "--rate"),
         (("fit", "pod.yaml", "--on", "capture", "-s", "clone", "--watch"), "--every"),
     ],
 )

@@ -96,23 +96,36 @@ async def begin(
                 return replace(before, ending=True), turned
             known, before = await records.read(client), None
         record = replace(record, former=_shown(before, now) if before else (_absent(record.name),))
-        turned, recorded_now = Turned(undone=record.count), False
-        try:
-            await records.write_fault(client, record)
-            recorded_now = True
-            turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
-            await stages.put(client, record, known.pools)
-            await offerings.put(client, record)
-            await interruptions.take(client, record)
-            if not turned.left():
-                record = await records.begun(client, record)
-            # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
-            turned.problems += turned.foreign
-        except (ApiError, Unreachable) as error:
-            # Of a server error or no answer it is not known whether the record was written.
-            if not recorded_now and isinstance(error, ApiError) and error.status < 500:
-                raise
-            turned.problems.append(str(error))
+        return await _write(client, record, known, pools, now, stop, progress)
+
+
+async def _write(
+    client: Client,
+    record: Record,
+    known: Records,
+    pools: Mapping[str, Pool] | None,
+    now: str,
+    stop: asyncio.Event | None,
+    progress: Progress | None,
+) -> tuple[Record, Turned]:
+    """Record a fault and put it into effect; arguments, result and errors as those of :func:`begin`."""
+    turned, recorded = Turned(undone=record.count), False
+    try:
+        await records.write_fault(client, record)
+        recorded = True
+        turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
+        await stages.put(client, record, known.pools)
+        await offerings.put(client, record)
+        await interruptions.take(client, record)
+        if not turned.left():
+            record = await records.begun(client, record)
+        # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
+        turned.problems += turned.foreign
+    except (ApiError, Unreachable) as error:
+        # Of a server error or no answer it is not known whether the record was written.
+        if not recorded and isinstance(error, ApiError) and error.status < 500:
+            raise
+        turned.problems.append(str(error))
     return record, turned
 
 

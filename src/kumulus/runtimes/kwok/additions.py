@@ -98,6 +98,7 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
 
     Raises:
         ApiError, Unreachable: the server refused.
+        ProviderError: somebody else has made one of them.
     """
     if wanted.options.get("stageObjects"):
         await objects.apply_base(client, configuration.base_stages(wanted.options))

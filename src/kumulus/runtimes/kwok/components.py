@@ -49,6 +49,15 @@ def definition(
     }
 
 
+def mark(name: str) -> dict[str, str]:
+    """The labels of the objects that we make in a cluster for a component, by which they are told from others'.
+
+    Args:
+        name: the component's.
+    """
+    return {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "kumulus"}
+
+
 def link(layout: Layout, name: str, executable: Path) -> None:
     """Link an executable into the cluster's ``bin``, so that the process table tells whose it is."""
     target = layout.directory / "bin" / name

@@ -35,7 +35,7 @@ _PROBE = {
     "metadata": {"name": "kumulus-probe"},
     "spec": {},
 }
-_MARK = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "kumulus"}
+_MARK = components.mark(NAME)
 """Labels of what is made here; a Kueue that a chart has installed has another manager."""
 
 

@@ -12,6 +12,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.usage import ADDRESS
 
@@ -25,7 +26,7 @@ _API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _API = "v1beta1.metrics.k8s.io"
 _REGISTRATION = f"{_API_SERVICES}/{_API}"
 _PATIENCE = 30.0
-_MARK = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "kumulus"}
+_MARK = components.mark(NAME)
 """Labels of what is made here; a metrics API that a chart has installed has another manager."""
 _USUAL_PORT = 443
 
