@@ -41,7 +41,7 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     running = processes.running(layout.directory)
     gone = {kueue.NAME, *autoscaling.names()} - configuration.parts(wanted.options).keys()
     processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
-    layout.write_documents([settings, *configuration.controller_documents(wanted.options)])
+    layout.write_documents([settings, *configuration.controller_documents(wanted.options, wanted.nodes)])
     monitoring.write(layout, asked, monitoring.prices_of(wanted.options))
     autoscaling.write(layout, wanted.options)
 

@@ -16,8 +16,6 @@ from kumulus.runtimes.kwok.layout import Layout
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
 # Ready tens of seconds late (design §8).
 _PARALLELISM = 32
-# Nothing waits for leases: with more at once, the API server would only create nodes more slowly.
-_LEASE_PARALLELISM = 8
 _CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
 _API_SERVER_FLAGS = {
     # kwokctl sets none, and Kubernetes' default of 10.0.0.0/24 would be full after 254 Services.
@@ -71,8 +69,13 @@ def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*found, *usage.stages()] if usage_kind(options) else found
 
 
-def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects."""
+def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -> list[dict[str, Any]]:
+    """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects.
+
+    Args:
+        options: the stack's options.
+        nodes: how many there are to be; None where that is not known.
+    """
     found: list[dict[str, Any]] = [
         {
             "apiVersion": _CONFIG_API,
@@ -81,7 +84,7 @@ def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
             "options": {
                 "podPlayStageParallelism": _PARALLELISM,
                 "nodePlayStageParallelism": _PARALLELISM,
-                "nodeLeaseParallelism": _LEASE_PARALLELISM,
+                "nodeLeaseParallelism": sizing.lease_parallelism(nodes),
                 # kwokctl saves these options without KWOK's own default, and pods then have no address. Nodes have
                 # theirs elsewhere in 10.0.0.0/8, see kumulus.model.nodes.
                 "cidr": "10.0.0.0/16",
@@ -96,7 +99,7 @@ def controller_documents(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def fingerprint(options: Mapping[str, Any]) -> str:
-    """Identify the settings that are changed in place."""
+    """Identify the settings that are changed in place; a fleet that grows changes none."""
     wanted: Any = controller_documents(options)
     # Only where they are asked for, so that clusters without additions keep the fingerprint they were made with.
     if kinds := custom_resources(options):
@@ -144,7 +147,7 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         "options": _options(wanted, ports),
         "componentsPatches": _patches(wanted, ports),
     }
-    return [head, *controller_documents(wanted.options)]
+    return [head, *controller_documents(wanted.options, wanted.nodes)]
 
 
 def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:

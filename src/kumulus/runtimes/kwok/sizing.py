@@ -29,6 +29,12 @@ _MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = memory.total() // 12, 32_000
 # collecting more often costs the API server half a second of CPU at its start (docs/scale.md).
 _SMALL = 500
 _OF_SMALL = {"GOGC": "50"}
+# Renewals at once. Nothing waits for leases: with more, the API server would only create nodes more slowly.
+_RENEWALS, _RENEWALS_OF_MANY = 8, 4
+# kwok-controller begins each watch of the leases with all of them (sigs.k8s.io/kwok v0.8.0, pkg/utils/informer/event.go
+# sets resourceVersion 0), and the API server ends a watch that is a hundred changes behind. With tens of thousands of
+# leases, more than a hundred were renewed while they were sent, and the watch began again, twice a second.
+_MANY = 20_000
 # Seconds, by heartbeat factor, after which a node without a renewal counts as lost, where renewals are rarer than
 # kwokctl's: one and a half intervals. kwokctl waits for four, and would notice a silent kubelet after 1,600 s.
 _PATIENCE = 1.5 * LEASE_SECONDS / 4
@@ -60,6 +66,15 @@ def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | N
         return float(options["heartbeatFactor"])
     found = default_heartbeat_factor(nodes or 0)
     return None if found == default_heartbeat_factor(0) else float(found)
+
+
+def lease_parallelism(nodes: int | None) -> int:
+    """How many leases kwok-controller renews at once.
+
+    Args:
+        nodes: how many there are to be; None where that is not known.
+    """
+    return _RENEWALS_OF_MANY if (nodes or 0) > _MANY else _RENEWALS
 
 
 def patches(options: Mapping[str, Any], nodes: int | None) -> list[dict[str, Any]]:

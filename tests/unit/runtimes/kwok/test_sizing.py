@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from kumulus import toolchain
 from kumulus.host import memory
 from kumulus.model.contents import contents, expected_nodes, is_contents
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import configuration
+from kumulus.runtimes.kwok import additions, configuration
 
 
 @pytest.fixture(autouse=True)
@@ -94,3 +95,15 @@ def test_the_number_of_nodes_is_a_part_of_what_the_stack_has_in_it() -> None:
     assert expected_nodes(contents([], [], preview=False)) is None
     for wrong in ("30", -1, 1.5, True):
         assert not is_contents({**found, "nodes": wrong})
+
+
+def test_a_fleet_of_many_renews_fewer_leases_at_once_and_one_that_grows_is_not_restarted_for_it() -> None:
+    def at_once(nodes: int | None) -> int:
+        wanted = Wanted("c", "me", "/home", "v1.35.4", {}, nodes)
+        found = configuration.documents(wanted, dict.fromkeys(configuration.port_keys({}), 7))
+        (most,) = [each["options"]["nodeLeaseParallelism"] for each in found if each["kind"] == "KwokConfiguration"]
+        return int(most)
+
+    assert [at_once(nodes) for nodes in (None, 0, 20_000, 20_001, 100_000)] == [8, 8, 8, 4, 4]
+    grown = Wanted("c", "me", "/home", "v1.35.4", {}, 50_000)
+    assert additions.note(grown) == additions.note(replace(grown, nodes=30))
