@@ -15,9 +15,10 @@ from kumulus.model import scale
 
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
+# Leases become longer at 1,000 and 5,000 nodes, where the curve of the CPU has its steps.
+_STEPS = 200
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
-# All sizes were measured with these.
-_FACTOR = 5
+# All sizes were measured on so many.
 _CORES = 2
 
 
@@ -54,15 +55,16 @@ def table(sizes: list[dict[str, Any]]) -> str:
 def draw(sizes: list[dict[str, Any]], file: Path) -> None:
     """Draw time, memory and CPU over the number of nodes: points are measured, lines are the model."""
     nodes = [size["nodes"] for size in sizes]
-    line = [max(nodes) * step / 50 for step in range(51)]
-    costs = [scale.cost(round(count), _CORES, _FACTOR) for count in line]
+    line = [max(nodes) * step / _STEPS for step in range(_STEPS + 1)]
+    costs = [scale.cost(round(count), _CORES) for count in line]
     components = sorted(sizes[-1]["memory_mb"], key=lambda name: -sizes[-1]["memory_mb"][name])
     file.parent.mkdir(exist_ok=True)
     with drawing.drawn(11, 3.4, columns=3) as (figure, [time, memory, cpu]):
-        _panel(time, "seconds until all are Ready", line, [each.creation_s for each in costs])
+        # The points first: a panel's bounds are those of what has been drawn in it.
         time.plot(nodes, [size["ready_s"] for size in sizes], "o", color=COLOURS[0])
-        _panel(cpu, "cores used by a fleet that stands", line, [each.standing_cores for each in costs])
+        _panel(time, "seconds until all are Ready", line, [each.creation_s for each in costs])
         cpu.plot(nodes, [sum(size["standing_cores"].values()) for size in sizes], "o", color=COLOURS[0])
+        _panel(cpu, "cores used by a fleet that stands", line, [each.standing_cores for each in costs])
         areas = [(name, [size["memory_mb"].get(name, 0) / 1000 for size in sizes]) for name in components]
         drawing.stacked(memory, nodes, areas)
         _panel(memory, "GB of memory", line, [each.total_memory_mb / 1000 for each in costs])

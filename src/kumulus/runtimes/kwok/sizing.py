@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.host import memory
-from kumulus.model.scale import LEASE_SECONDS, default_heartbeat_factor
+from kumulus.model.scale import LEASE_SECONDS, SMALL_FLEET, default_heartbeat_factor
 from kumulus.runtimes.kwok import access
 
 _API_SERVER = "kube-apiserver"
@@ -25,9 +25,8 @@ _API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total(
 # need: kwok-controller keeps 25 KB of a node.
 _KEEPING_ALL = ("kwok-controller", "kube-controller-manager")
 _MOST_OF_A_CONTROLLER, _KEPT_OF_A_NODE = memory.total() // 12, 32_000
-# Up to so many nodes, a cluster is small: its components keep little compared to what they allocate at their start, and
-# collecting more often costs the API server half a second of CPU at its start (docs/scale.md).
-_SMALL = 500
+# The components of a small cluster keep little compared to what they allocate at their start, and collecting more often
+# costs the API server half a second of CPU at its start (docs/scale.md).
 _OF_SMALL = {"GOGC": "50"}
 # Renewals at once. Nothing waits for leases: with more, the API server would only create nodes more slowly.
 _RENEWALS, _RENEWALS_OF_MANY = 8, 4
@@ -52,7 +51,7 @@ def environment(component: str, nodes: int | None) -> dict[str, str]:
         return found
     if component in _KEEPING_ALL:
         found = {**found, "GOMEMLIMIT": str(max(_MOST_OF_A_CONTROLLER, nodes * _KEPT_OF_A_NODE))}
-    return {**found, **_OF_SMALL} if nodes <= _SMALL else found
+    return {**found, **_OF_SMALL} if nodes <= SMALL_FLEET else found
 
 
 def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:
