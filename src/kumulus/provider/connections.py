@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.kube.config import Connection
 
+# Seconds for which a cluster that was found silent is not asked again.
 _SILENCE = 5.0
 
 
@@ -38,6 +39,7 @@ GONE = (KubeconfigError, WrongCluster)
 SILENT = (ApiError, Unreachable)
 """A cluster that does not answer, or not as it should: it may be down, and its recorded state stays valid."""
 UNASKED = (*GONE, *SILENT)
+"""A cluster that could not be asked, for one reason or the other."""
 
 
 class Connections:

@@ -1,1 +1,4 @@
-"""One file per resource. :data:`RESOURCES` is the registry the protocol adapter dispatches by."""
+"""One file for each resource, and what resources share.
+
+``registry`` makes the resources that the protocol adapter serves, by type token.
+"""

@@ -63,7 +63,11 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
 
 
 def pool_of(properties: Properties) -> Pool:
-    """The pool, with the stack's identity among its nodes' labels."""
+    """The pool, with the stack's identity among its nodes' labels.
+
+    Raises:
+        ProviderError: they describe no pool, as in a state that was edited by hand.
+    """
     try:
         pool = pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
     except SpecError as error:

@@ -29,7 +29,7 @@ class OfRelease(InCluster):
         return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`; nothing is checked here, as :meth:`compare` does that."""
+        """See :meth:`InCluster.look`; what is recorded stands, as the release may be looked at in :meth:`compare` instead."""
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
