@@ -31,7 +31,7 @@ from benchmarks import (
     why,
 )
 from benchmarks.report import Row, write
-from kumulus.provider.garbage import look_rarely
+from kumulus.provider.garbage import collect_rarely
 
 SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "kwokctl": creation.against_kwokctl,
@@ -89,7 +89,7 @@ def main() -> int:
         if name not in SCENARIOS:
             parser.error(f"no scenario {name!r}; there are {', '.join(SCENARIOS)}")
     # The plugin does this as well; here its work is done in this process.
-    look_rarely()
+    collect_rarely()
     rows = asyncio.run(measure(chosen or list(SCENARIOS)))
     return 1 if any(row.passed is False for row in rows) else 0
 

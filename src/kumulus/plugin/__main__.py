@@ -4,8 +4,8 @@ import asyncio
 import sys
 
 from kumulus.plugin.serving import serve
-from kumulus.provider.garbage import look_rarely
+from kumulus.provider.garbage import collect_rarely
 
 if __name__ == "__main__":
-    look_rarely()
+    collect_rarely()
     asyncio.run(serve(sys.argv[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 
-def look_rarely() -> None:
+def collect_rarely() -> None:
     """Freeze the objects loaded so far, and collect cycles a hundredth as often as Python does by default.
 
     Reference counting frees a request's objects; with thousands of requests, collections took a tenth of the plugin's

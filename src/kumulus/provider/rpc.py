@@ -106,10 +106,10 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             # A bug in the plugin: the engine shows one line; the details go to the engine's debug log (-v=9).
             traceback.print_exc(file=sys.stderr)
             where = traceback.extract_tb(error.__traceback__)[-1]
-            said = " ".join(str(error).split())
+            message = " ".join(str(error).split())
             await context.abort(
                 grpc.StatusCode.INTERNAL,
-                f"kumulus plugin: unexpected {type(error).__name__}: {said} "
+                f"kumulus plugin: unexpected {type(error).__name__}: {message} "
                 f"({os.path.basename(where.filename)}:{where.lineno}); please report this",
             )
         finally:

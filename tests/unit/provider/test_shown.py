@@ -37,41 +37,41 @@ def places(folder: Path, command: str = "one", **words: Any) -> Places:
 
 
 def test_the_update_of_the_command_whose_preview_has_shown_it_replaces(folder: Path) -> None:
-    places(folder).require_word(OUTPUTS, PREVIEW, REPLACED)
-    places(folder).require_word(OUTPUTS, UPDATE, REPLACED)
+    places(folder).require_consent(OUTPUTS, PREVIEW, REPLACED)
+    places(folder).require_consent(OUTPUTS, UPDATE, REPLACED)
 
 
 @pytest.mark.parametrize(
     ("command", "directory"), [("another", "/clusters/dev"), ("one", "/clusters/other")], ids=["command", "cluster"]
 )
 def test_a_preview_of_another_command_or_cluster_is_none(folder: Path, command: str, directory: str) -> None:
-    places(folder).require_word({**OUTPUTS, "directory": directory}, PREVIEW, REPLACED)
+    places(folder).require_consent({**OUTPUTS, "directory": directory}, PREVIEW, REPLACED)
     with pytest.raises(
         ProviderError, match=r"cluster dev would be replaced \(options.featureGates\), without the pods"
     ):
-        places(folder, command).require_word(OUTPUTS, UPDATE, REPLACED)
+        places(folder, command).require_consent(OUTPUTS, UPDATE, REPLACED)
 
 
 def test_without_a_preview_it_takes_the_users_word(folder: Path) -> None:
     with pytest.raises(ProviderError, match="kumulus:allowReplace true"):
-        places(folder).require_word(OUTPUTS, UPDATE, REPLACED)
-    places(folder, allow_replace=True).require_word(OUTPUTS, UPDATE, REPLACED)
+        places(folder).require_consent(OUTPUTS, UPDATE, REPLACED)
+    places(folder, allow_replace=True).require_consent(OUTPUTS, UPDATE, REPLACED)
 
 
 def test_what_is_gone_changes_in_place_or_outlives_the_stack_needs_no_word(folder: Path) -> None:
     asked = places(folder)
-    asked.require_word(OUTPUTS, UPDATE, [Difference("options.etcdQuota", "update")])
-    asked.require_word(OUTPUTS, UPDATE, [*REPLACED, Difference("status", "update-replace")])
-    asked.require_word({**OUTPUTS, "runtime": "existing"}, UPDATE, REPLACED)
+    asked.require_consent(OUTPUTS, UPDATE, [Difference("options.etcdQuota", "update")])
+    asked.require_consent(OUTPUTS, UPDATE, [*REPLACED, Difference("status", "update-replace")])
+    asked.require_consent({**OUTPUTS, "runtime": "existing"}, UPDATE, REPLACED)
 
 
 def test_where_a_program_does_not_say_what_is_a_preview_the_command_does(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places(folder).require_word(OUTPUTS, {}, REPLACED)
+    places(folder).require_consent(OUTPUTS, {}, REPLACED)
     monkeypatch.setenv(UNSHOWN, "1")
     with pytest.raises(ProviderError, match="would be replaced"):
-        places(folder).require_word(OUTPUTS, {}, REPLACED)
+        places(folder).require_consent(OUTPUTS, {}, REPLACED)
 
 
 def test_notes_of_commands_that_have_ended_are_forgotten(folder: Path) -> None:
@@ -95,6 +95,6 @@ def test_the_command_is_the_parent_of_the_plugin() -> None:
 def test_where_no_note_can_be_written_the_update_asks(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "shown"
-    places(folder).require_word(OUTPUTS, PREVIEW, REPLACED)
+    places(folder).require_consent(OUTPUTS, PREVIEW, REPLACED)
     with pytest.raises(ProviderError, match="would be replaced"):
-        places(folder).require_word(OUTPUTS, UPDATE, REPLACED)
+        places(folder).require_consent(OUTPUTS, UPDATE, REPLACED)

@@ -145,7 +145,7 @@ class Cluster(Resource):
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs)
-        self._places.require_word(old_outputs, inputs, found)
+        self._places.require_consent(old_outputs, inputs, found)
         return found
 
     async def _health(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -247,7 +247,7 @@ class Cluster(Resource):
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`."""
         recorded = self._recorded(outputs)
-        if not await self._places.left(outputs, recorded, op.report):
+        if not await self._places.moved_here(outputs, recorded, op.report):
             await self._runtime(outputs).delete(recorded, op.report)
             if not registry.outlives_stack(outputs.get("runtime")):
                 book.discard(recorded.identity)

@@ -103,7 +103,7 @@ class Places:
             return [Difference("machine", "add")]
         return []
 
-    def require_word(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
+    def require_consent(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
         """Refuse to replace an existing cluster, unless a preview has shown it or the user has allowed it.
 
         Args:
@@ -130,7 +130,7 @@ class Places:
             "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a preview"
         )
 
-    async def left(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
+    async def moved_here(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
         """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old cluster is deleted.
 
         Raises:

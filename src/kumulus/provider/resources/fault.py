@@ -77,12 +77,12 @@ class Fault(InCluster):
         record = _record(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         there = await records.read(client, LOOK_PATIENCE)
-        holding = there.faults.get(record.name)
-        if holding is None or holding.ending or not holding.is_of(self.owner(op, outputs)):
+        recorded = there.faults.get(record.name)
+        if recorded is None or recorded.ending or not recorded.is_of(self.owner(op, outputs)):
             return None
-        if _wanted(holding) != _wanted(record):
+        if _wanted(recorded) != _wanted(record):
             return drifted(inputs, "its record in the cluster was changed")
-        if holding.former:
+        if recorded.former:
             return drifted(inputs, "its beginning was cut off: some nodes may not show it")
         return drifted(inputs, await _drift(client, record, there.pools))
 

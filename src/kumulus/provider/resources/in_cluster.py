@@ -182,15 +182,15 @@ class InCluster(Resource):
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; what now belongs to somebody else is left alone."""
         # If nothing else changed, OUTLIVES is only in the recorded inputs, not in the outputs.
-        said = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
+        outlives = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
         try:
-            await self.remove(op, {**outputs, **said})
+            await self.remove(op, {**outputs, **outlives})
         except GONE:
             return
         except NotOurs as error:
             op.report.warn(f"{error}; it is left alone")
         except SILENT as error:
-            raise self.failed({**outputs, **said}, error) from None
+            raise self.failed({**outputs, **outlives}, error) from None
 
     @staticmethod
     def owner(op: Operation, properties: Properties) -> Owner:
@@ -245,8 +245,8 @@ def outlives_stack(properties: Properties) -> bool:
     Args:
         properties: contain the inputs of :data:`PLACE`; those recorded by an earlier version lack the answer.
     """
-    said = properties.get(OUTLIVES.name)
-    return said if isinstance(said, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
+    outlives = properties.get(OUTLIVES.name)
+    return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))
 
 
 def with_remedy(failure: ProviderError, properties: Properties) -> ProviderError:

@@ -19,7 +19,7 @@ from kumulus.provider.resources.release import OfRelease
 _EVERY = 1.0
 # Longer than a pod takes to start if its image is present; after that, the user sees the reason for the wait.
 _QUIET = 20.0
-_MOST_TOLD = 4
+_MOST_REASONS = 4
 _REMEDY = (
     "have the nodes reach the images' registry, load the images into them (with runtime kind: loadImages), or name "
     "others in prometheusStack.valuesObject; kubectl describe pod tells more; then run the update again"
@@ -69,5 +69,5 @@ class ReleaseReady(OfRelease):
 def _why(found: Readiness) -> str:
     """The reasons that pods give for waiting, or else the workloads that are waiting."""
     reasons = found.reasons or found.waiting
-    more = f" and {len(reasons) - _MOST_TOLD} more" if len(reasons) > _MOST_TOLD else ""
-    return "; ".join(reasons[:_MOST_TOLD]) + more
+    more = f" and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+    return "; ".join(reasons[:_MOST_REASONS]) + more

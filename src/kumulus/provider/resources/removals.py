@@ -44,7 +44,7 @@ async def preview(
     """
     before, after = old[0].get("contents"), inputs.get("contents")
     faults, pools = removed(before, after, FAULTS), removed(before, after, POOLS)
-    come = removed(after, before, POOLS)
+    added = removed(after, before, POOLS)
     if not (faults or pools) or not isinstance(after, dict) or not after.get(PREVIEW):
         return
     kubeconfig, identity = old[1].get("kubeconfig"), old[1].get("identity")
@@ -52,7 +52,7 @@ async def preview(
         return
     try:
         client = await connections.client(str(kubeconfig), str(identity), LOOK_PATIENCE)
-        meanings = await _meanings(client, faults, pools, come, hourly)
+        meanings = await _meanings(client, faults, pools, added, hourly)
     except GONE:
         return
     except SILENT as error:
@@ -64,9 +64,9 @@ async def preview(
 
 
 async def _meanings(
-    client: Client, faults: list[str], pools: list[str], come: list[str], hourly: Hourly
+    client: Client, faults: list[str], pools: list[str], added: list[str], hourly: Hourly
 ) -> dict[str, str]:
-    """What the removal of each resource does, by the end of its URN; `come` are the new pools."""
+    """What the removal of each resource does, by the end of its URN; `added` are the new pools."""
     # Imported here: most previews remove nothing.
     from kumulus.cluster.faults import pods, records
     from kumulus.cluster.pools.pods import bound_to
@@ -92,12 +92,12 @@ async def _meanings(
     return found
 
 
-def _renamed(group: str, known: Mapping[str, Pool], gone: list[str], come: list[str]) -> str:
+def _renamed(group: str, known: Mapping[str, Pool], gone: list[str], added: list[str]) -> str:
     """A remark on a removal if the group seems to have been renamed; empty otherwise."""
     pools = [known[name] for name in gone if name in known]
     if {pool.group for pool in pools} != {group}:
         return ""
-    other = renamed([pool.zone for pool in pools], come)
+    other = renamed([pool.zone for pool in pools], added)
     return (
         f"; {group} and {other} are two groups: a node is called after its group, so {other}'s are new" if other else ""
     )
