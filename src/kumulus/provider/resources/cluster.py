@@ -10,12 +10,10 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.reporter import Silent
 from kumulus.journal import book
 from kumulus.model.contents import expected_nodes
-from kumulus.model.errors import under
-from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
-from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.left_by_runs import left_by_runs, put_back
@@ -59,45 +57,12 @@ class Cluster(Resource):
         self._places = Places(runtimes, settings)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`.
-
-        Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default changes.
-        Otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
-        """
-        # An import and a refresh pass on the status that check has filled in; the name is checked below.
+        """See :meth:`Resource.check`."""
+        # An import and a refresh pass on the status that check has filled in; the name is checked with the rest.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
-        checked = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
-        name = checked.get("name")
-        if not isinstance(name, str) and name is not UNKNOWN:
-            failures.append(Failure("name", "a cluster needs a name"))
-        elif isinstance(name, str) and (fault := dns_label_fault(name)):
-            failures.append(Failure("name", f"{name!r} {fault.message}; {fault.remedy}"))
-        runtime = self._runtimes.get(str(checked.setdefault("runtime", registry.DEFAULT)))
-        if runtime is None:
-            known = ", ".join(sorted(self._runtimes))
-            failures.append(Failure("runtime", f"{checked['runtime']!r} is not a runtime; write one of {known}"))
-            return Checked(checked, failures)
-        sticky = old_inputs if old_inputs.get("runtime") == checked["runtime"] else {}
-        version = checked.get("kubernetesVersion") or cluster_inputs.sticky_version(runtime, sticky)
-        if version is not None:
-            checked["kubernetesVersion"] = version
-            failures += cluster_inputs.version_failures(runtime, version)
-        home = checked.setdefault("home", sticky.get("home") or adoption.default_home())
-        if home is not UNKNOWN:
-            if isinstance(home, str) and home.strip():
-                checked["home"] = os.path.normpath(os.path.join(program, home))
-            else:
-                failures.append(Failure("home", f"is {home!r}; write the path of a directory"))
-        # Not for users to set: it makes a stopped control plane a difference, shown as "degraded" => "running".
-        checked["status"] = "running"
-        options = checked.setdefault("options", {})
-        if not isinstance(options, dict):
-            failures.append(Failure("options", "is not a mapping"))
-        elif not contains_unknown(options):
-            for path, remedy in runtime.problems(options).items():
-                failures.append(Failure(under("options", path), remedy))
-        return Checked(checked, failures + cluster_inputs.contents_failures(checked))
+        present = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
+        return cluster_inputs.checked(self._runtimes, old_inputs, present, program, failures)
 
     async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from kumulus.model.contents import is_contents
+from kumulus.model.errors import under
+from kumulus.model.names import dns_label_fault
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
-from kumulus.provider.resources.base import Failure, Properties
+from kumulus.provider.resources import adoption
+from kumulus.provider.resources.base import Checked, Failure, Properties
 from kumulus.provider.resources.in_cluster import STACK_ID
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -63,7 +68,64 @@ OUTPUTS = (
 )
 
 
-def sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
+def checked(
+    runtimes: Mapping[str, Runtime], old_inputs: Properties, inputs: Properties, program: str, failures: list[Failure]
+) -> Checked:
+    """The inputs with defaults filled in.
+
+    Defaults stick: a Kubernetes version or home that was filled in at creation stays when the default changes.
+    Otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
+
+    Args:
+        runtimes: by name.
+        old_inputs: the recorded inputs.
+        inputs: as the user wrote them, without those that are left out; the defaults are added.
+        program: directory that a relative home refers to.
+        failures: the failures of checks common to all resources.
+    """
+    failures = failures + _name_failures(inputs.get("name"))
+    runtime = runtimes.get(str(inputs.setdefault("runtime", registry.DEFAULT)))
+    if runtime is None:
+        known = ", ".join(sorted(runtimes))
+        failures.append(Failure("runtime", f"{inputs['runtime']!r} is not a runtime; write one of {known}"))
+        return Checked(inputs, failures)
+    sticky = old_inputs if old_inputs.get("runtime") == inputs["runtime"] else {}
+    version = inputs.get("kubernetesVersion") or _sticky_version(runtime, sticky)
+    if version is not None:
+        inputs["kubernetesVersion"] = version
+        failures += _version_failures(runtime, version)
+    home = inputs.setdefault("home", sticky.get("home") or adoption.default_home())
+    if home is not UNKNOWN:
+        if isinstance(home, str) and home.strip():
+            inputs["home"] = os.path.normpath(os.path.join(program, home))
+        else:
+            failures.append(Failure("home", f"is {home!r}; write the path of a directory"))
+    # Not for users to set: it makes a stopped control plane a difference, shown as "degraded" => "running".
+    inputs["status"] = "running"
+    failures += _option_failures(runtime, inputs.setdefault("options", {}))
+    return Checked(inputs, failures + _contents_failures(inputs))
+
+
+def _name_failures(name: Any) -> list[Failure]:
+    """Problems with the cluster's name."""
+    if name is UNKNOWN:
+        return []
+    if not isinstance(name, str):
+        return [Failure("name", "a cluster needs a name")]
+    fault = dns_label_fault(name)
+    return [Failure("name", f"{name!r} {fault.message}; {fault.remedy}")] if fault else []
+
+
+def _option_failures(runtime: Runtime, options: Any) -> list[Failure]:
+    """Problems with the runtime's options."""
+    if not isinstance(options, dict):
+        return [Failure("options", "is not a mapping")]
+    if contains_unknown(options):
+        return []
+    return [Failure(under("options", path), remedy) for path, remedy in runtime.problems(options).items()]
+
+
+def _sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
     """The recorded version, or the default if none is recorded or this release can no longer run it.
 
     In the latter case the diff shows the change of version; the stack file can name a third.
@@ -74,7 +136,7 @@ def sticky_version(runtime: Runtime, old_inputs: Properties) -> str | None:
     return recorded
 
 
-def version_failures(runtime: Runtime, version: Any) -> list[Failure]:
+def _version_failures(runtime: Runtime, version: Any) -> list[Failure]:
     """Problems with the Kubernetes version."""
     if version is UNKNOWN:
         return []
@@ -84,7 +146,7 @@ def version_failures(runtime: Runtime, version: Any) -> list[Failure]:
     return [Failure("kubernetesVersion", problem)] if problem else []
 
 
-def contents_failures(inputs: Properties) -> list[Failure]:
+def _contents_failures(inputs: Properties) -> list[Failure]:
     """Problems with the declared contents of the cluster."""
     found = inputs.get("contents")
     if found is None or contains_unknown(found) or is_contents(found):
