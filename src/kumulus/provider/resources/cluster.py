@@ -126,19 +126,23 @@ class Cluster(Resource):
         """See :meth:`Resource.create`."""
         declared, inputs = inputs, _own(inputs)
         if op.preview:
-            found: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
-            if not contains_unknown(inputs):
-                runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
-                path = found["kubeconfig"] = runtime.kubeconfig_path(wanted)
-                if there := await runtime.examine(wanted, None, op.report):
-                    # So that resources for this cluster can check who owns the names that they want.
-                    self._connections.foresee(path, there.connection)
-                    found |= {"identity": there.identity, "server": there.server}
-                    await taken.refuse(self._connections, ({}, {}), declared, found)
-            return "", {**inputs, **found}
+            return "", await self._preview_create(op, declared, inputs)
         wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=expected_nodes(declared.get("contents")))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
+
+    async def _preview_create(self, op: Operation, declared: Properties, inputs: Properties) -> Properties:
+        """Refuse what others already have in a cluster that is there; returns the outputs as far as they are known."""
+        outputs: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
+        if not contains_unknown(inputs):
+            runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
+            path = outputs["kubeconfig"] = runtime.kubeconfig_path(wanted)
+            if there := await runtime.examine(wanted, None, op.report):
+                # So that resources for this cluster can check who owns the names that they want.
+                self._connections.foresee(path, there.connection)
+                outputs |= {"identity": there.identity, "server": there.server}
+                await taken.refuse(self._connections, ({}, {}), declared, outputs)
+        return {**inputs, **outputs}
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
@@ -174,40 +178,44 @@ class Cluster(Resource):
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)
         if op.preview:
-            kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
-            runtime = self._runtime(inputs)
-            unlooked = old_outputs.get("status") == "running" and runtime.on_one_machine
-            seen = await runtime.read(self._recorded(old_outputs), op.report) if unlooked else None
-            components = dict(seen.components) if seen else _mapping(old_outputs, "components")
-            for name, state in components.items():
-                if state != "running":
-                    op.report.info(f"{name} is {state} and will be {_REMEDIES.get(str(state), 'started')}")
-            if left := left_by_runs(old_outputs):
-                op.report.info(f"the cluster is {left}, which is gone: all of it is put back")
-            before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))
-            if before != after:
-                op.report.info(
-                    f"Kubernetes {before} becomes {after}: the API server, the controller manager and the scheduler "
-                    "are restarted, what is in the cluster stays"
-                )
-            for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
-                op.report.info(line)
-            configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
-            # The endpoints of a service that is added, removed or reconfigured are known only after the update.
-            unchanged = old_outputs.get("options") == inputs.get("options") and configuration == was
-            return {
-                **inputs,
-                **kept,
-                "endpoints": _mapping(old_outputs, "endpoints") if unchanged else UNKNOWN,
-                "status": "running",
-                "components": dict.fromkeys(components, "running"),
-                "configuration": configuration,
-                **self._machine(inputs),
-            }
+            return await self._preview_update(op, old_outputs, inputs)
         wanted = self._wanted(inputs, owner)
         seen = await self._runtime(inputs).repair(wanted, str(old_outputs.get("identity")), op.report)
         await put_back(seen, op.report)
         return self._outputs(inputs, seen, owner)
+
+    async def _preview_update(self, op: Operation, old_outputs: Properties, inputs: Properties) -> Properties:
+        """Report what an update does; returns the outputs as far as they are known."""
+        kept = {key: old_outputs.get(key) for key in ("identity", "kubeconfig", "server", "directory", "owner")}
+        runtime = self._runtime(inputs)
+        unlooked = old_outputs.get("status") == "running" and runtime.on_one_machine
+        seen = await runtime.read(self._recorded(old_outputs), op.report) if unlooked else None
+        components = dict(seen.components) if seen else _mapping(old_outputs, "components")
+        for name, state in components.items():
+            if state != "running":
+                op.report.info(f"{name} is {state} and will be {_REMEDIES.get(str(state), 'started')}")
+        if left := left_by_runs(old_outputs):
+            op.report.info(f"the cluster is {left}, which is gone: all of it is put back")
+        before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))
+        if before != after:
+            op.report.info(
+                f"Kubernetes {before} becomes {after}: the API server, the controller manager and the scheduler "
+                "are restarted, what is in the cluster stays"
+            )
+        for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
+            op.report.info(line)
+        configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
+        # The endpoints of a service that is added, removed or reconfigured are known only after the update.
+        unchanged = old_outputs.get("options") == inputs.get("options") and configuration == was
+        return {
+            **inputs,
+            **kept,
+            "endpoints": _mapping(old_outputs, "endpoints") if unchanged else UNKNOWN,
+            "status": "running",
+            "components": dict.fromkeys(components, "running"),
+            "configuration": configuration,
+            **self._machine(inputs),
+        }
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`."""
