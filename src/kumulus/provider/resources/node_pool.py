@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.pools import afterwards, drift, pods, real, room, scaled
 from kumulus.cluster.pools.converge import converge
 from kumulus.cluster.pools.faulted import forgotten, looked_at, managed, recorded
 from kumulus.cluster.pools.live import of_pool, selected
-from kumulus.cluster.pools.observe import Observation, observe
+from kumulus.cluster.pools.observe import observe
 from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
 from kumulus.cluster.pools.removal import remove_nodes, remove_slices
-from kumulus.cluster.pools.result import Result, explain
+from kumulus.cluster.pools.result import explain
 from kumulus.cluster.pools.slices import NotServed, require_served
 from kumulus.cluster.pools.through_storage import StorageOf, find_storage
 from kumulus.cluster.pools.turns import Turns
@@ -34,15 +33,21 @@ from kumulus.provider.resources.in_cluster import (
     WORK_PATIENCE,
     ClearWay,
     InCluster,
-    drifted,
     outlives_stack,
     recorded_owner,
     with_remedy,
 )
 from kumulus.provider.resources.limit import limited, why
 from kumulus.provider.resources.pool_inputs import INPUTS, checked, formerly, left_behind, pool_of
+from kumulus.provider.resources.pool_outcome import (
+    counted,
+    number,
+    outcome,
+    outputs_of,
+    partial_failure,
+    patience_after,
+)
 from kumulus.provider.values import contains_unknown
-from kumulus.runtimes.directories import no_room
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -120,7 +125,7 @@ class NodePool(InCluster):
             return None
         there = {**inputs, **left_behind(outputs, inputs)}
         found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
-        return _outputs(there, _number(pool, seen.present), found)
+        return outputs_of(there, number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InCluster.remove`."""
@@ -138,7 +143,7 @@ class NodePool(InCluster):
         except TimeoutError:
             raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
         if not result.complete:
-            raise ProviderError(f"pool {outputs.get('name')}: {_outcome(result, op)}")
+            raise ProviderError(f"pool {outputs.get('name')}: {outcome(result, op)}")
         await forgotten(client, str(known(outputs, "name")), self.owner(op, outputs))
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -181,18 +186,18 @@ class NodePool(InCluster):
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
-            after = await afterwards.look(client, pool, _patience(op))
-            raise _partial(pool, resource_id, there, why(op), after, known=_counted(old_outputs)) from None
+            after = await afterwards.look(client, pool, patience_after(op))
+            raise partial_failure(pool, resource_id, there, why(op), after, known=counted(old_outputs)) from None
         except (ApiError, Unreachable) as error:
-            after = await afterwards.look(client, pool, _patience(op, error))
-            raise _partial(pool, resource_id, there, explain(error), after, known=_counted(old_outputs)) from None
+            after = await afterwards.look(client, pool, patience_after(op, error))
+            raise partial_failure(pool, resource_id, there, explain(error), after, known=counted(old_outputs)) from None
         if not result.complete:
-            after = result.left if result.certain else await afterwards.look(client, pool, _patience(op))
+            after = result.left if result.certain else await afterwards.look(client, pool, patience_after(op))
             if after is not None and not result.certain:
                 result = result.recounted(seen, after)
-            message, reasons = _outcome(result, op), result.problems[1:]
-            raise _partial(pool, resource_id, there, message, after, reasons, result.left.present)
-        return _outputs(inputs, _number(pool_of(inputs), pool.replicas), {})
+            message, reasons = outcome(result, op), result.problems[1:]
+            raise partial_failure(pool, resource_id, there, message, after, reasons, result.left.present)
+        return outputs_of(inputs, number(pool_of(inputs), pool.replicas), {})
 
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""
@@ -270,62 +275,5 @@ def _drift(outputs: Properties) -> Mapping[str, object]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _counted(outputs: Properties) -> int:
-    """How many nodes a pool is recorded to have."""
-    found = outputs.get("replicas")
-    return int(found) if isinstance(found, int | float) else 0
-
-
 def _names(pool: Pool) -> set[str]:
     return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}
-
-
-def _number(pool: Pool, there: int) -> int:
-    """The number of nodes to record: for a pool that an autoscaler scales, its initial number."""
-    return pool.replicas if pool.bounds else there
-
-
-def _outputs(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
-    return drifted({**inputs, "replicas": present}, found)
-
-
-def _patience(op: Operation, error: Exception | None = None) -> afterwards.Patience:
-    if isinstance(error, Unreachable):
-        return afterwards.SILENT
-    return afterwards.STOPPED if op.stop.is_set() else afterwards.CALM
-
-
-def _partial(
-    pool: Pool,
-    resource_id: str,
-    inputs: Properties,
-    message: str,
-    seen: Observation | None,
-    reasons: Sequence[str] = (),
-    known: int = 0,
-) -> PartialFailure:
-    """A partial failure that records what really exists, or that this is not known.
-
-    Args:
-        pool: what was wanted.
-        resource_id: the resource's id.
-        inputs: recorded with it.
-        message: what happened.
-        seen: what exists; None when it is not known.
-        reasons: further problems.
-        known: the least number of nodes, for when `seen` is None.
-    """
-    if seen is None:
-        outputs = _outputs(inputs, known, {"missing": "not known: the cluster does not answer"})
-    else:
-        outputs = _outputs(inputs, seen.present, drift.describe(pool, seen))
-    if not outlives_stack(inputs) and (full := no_room(Path(str(inputs.get("kubeconfig"))).parent)):
-        message = f"{message}; {full}"
-    return PartialFailure(f"pool {pool.name}: {message}", resource_id, outputs, list(reasons))
-
-
-def _outcome(result: Result, op: Operation) -> str:
-    """What was done, what was not, and why."""
-    if result.problems:
-        return f"{result.describe()}: {result.problems[0]}"
-    return f"{result.describe()}: {why(op)}"
