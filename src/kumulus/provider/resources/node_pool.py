@@ -50,6 +50,10 @@ from kumulus.provider.resources.pool_outcome import (
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from kumulus.cluster.pools.observe import Observation
+    from kumulus.cluster.pools.result import Result
     from kumulus.kube import Client
 
 
@@ -174,11 +178,7 @@ class NodePool(InCluster):
                 # Observing a new pool takes only milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
                     seen = await look(pool)
-                storage = await find_storage(
-                    self._storage_of, str(inputs["kubeconfig"]), client, len(seen.missing), op.report
-                )
-                with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
-                    result = await converge(client, pool, seen, stop, op.report, storage)
+                result = await self._converged(op, client, stop, inputs, pool, seen)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
                 if result.complete and (unmanaged := await managed(client, pool, seen.missing, stop)):
@@ -198,6 +198,15 @@ class NodePool(InCluster):
             message, reasons = outcome(result, op), result.problems[1:]
             raise partial_failure(pool, resource_id, there, message, after, reasons, result.left.present)
         return outputs_of(inputs, number(pool_of(inputs), pool.replicas), {})
+
+    async def _converged(
+        self, op: Operation, client: Client, stop: asyncio.Event, inputs: Properties, pool: Pool, seen: Observation
+    ) -> Result:
+        """Make the nodes as they are wanted, through the API server, or in its storage where that is possible."""
+        kubeconfig = str(inputs["kubeconfig"])
+        storage = await find_storage(self._storage_of, kubeconfig, client, len(seen.missing), op.report)
+        with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
+            return await converge(client, pool, seen, stop, op.report, storage)
 
     async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
         """Refuse, in a preview too, a pool that another stack has in the cluster."""

@@ -24,6 +24,7 @@ def number(pool: Pool, there: int) -> int:
 
 
 def outputs_of(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
+    """A pool's outputs: its inputs with the number of nodes that exist, and the drift that was found."""
     return drifted({**inputs, "replicas": present}, found)
 
 
@@ -34,6 +35,7 @@ def counted(outputs: Properties) -> int:
 
 
 def patience_after(op: Operation, error: Exception | None = None) -> afterwards.Patience:
+    """How patiently to look at what an operation has left, after it was stopped or an error ended it."""
     if isinstance(error, Unreachable):
         return afterwards.SILENT
     return afterwards.STOPPED if op.stop.is_set() else afterwards.CALM
