@@ -181,7 +181,11 @@ class Runtime(ABC):
 
     @abstractmethod
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
-        """Look at the control plane; None when it is gone or another cluster has taken its place."""
+        """Look at the control plane; None when it is gone or another cluster has taken its place.
+
+        Raises:
+            ProviderError: it could not be looked at, as when a container engine does not answer.
+        """
 
     def removed(self, directory: str) -> bool:
         """Whether the cluster's removal was begun, or done, by a process that could not record it.
@@ -200,4 +204,8 @@ class Runtime(ABC):
 
     @abstractmethod
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
-        """Remove all its processes and files; finding none is success."""
+        """Remove all its processes and files; finding none is success.
+
+        Raises:
+            ProviderError: a part of it could not be removed.
+        """

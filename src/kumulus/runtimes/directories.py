@@ -200,7 +200,11 @@ def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
 
 
 def free_bytes(path: Path) -> int:
-    """Bytes free for us on the file system of a path that may not exist yet."""
+    """Bytes free for us on the file system of a path that may not exist yet.
+
+    Raises:
+        OSError: the file system cannot be asked.
+    """
     while not path.exists():
         path = path.parent
     state = os.statvfs(path)

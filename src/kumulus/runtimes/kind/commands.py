@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 _LINES_KEPT = 60
+# Seconds for the output of a killed command to end.
 _ENDING = 5.0
 
 
@@ -68,36 +69,36 @@ async def run(
         start_new_session=True,
         limit=1 << 20,
     )
-    saying = asyncio.create_task(_output(process, on_line))
+    reading = asyncio.create_task(_output(process, on_line))
     stopping = asyncio.create_task(stop.wait()) if stop else None
     try:
-        waiting = {saying, stopping} if stopping else {saying}
+        waiting = {reading, stopping} if stopping else {reading}
         done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if saying in done:
-            return saying.result()
+        if reading in done:
+            return reading.result()
         raise Stopped if stopping in done else TookTooLong
     finally:
         if stopping:
             stopping.cancel()
-        if not saying.done():
+        if not reading.done():
             _end(process)
-            await asyncio.wait({saying}, timeout=_ENDING)
-            saying.cancel()
+            await asyncio.wait({reading}, timeout=_ENDING)
+            reading.cancel()
 
 
 async def _output(process: asyncio.subprocess.Process, on_line: Callable[[str], None] | None) -> Ended:
     assert process.stdout is not None
     assert process.stderr is not None
     printed = asyncio.create_task(process.stdout.read())
-    said: list[str] = []
+    lines: list[str] = []
     try:
         async for raw in process.stderr:
             line = raw.decode(errors="replace").rstrip()
-            said.append(line)
-            del said[:-_LINES_KEPT]
+            lines.append(line)
+            del lines[:-_LINES_KEPT]
             if on_line:
                 on_line(line)
-        return Ended(await process.wait(), (await printed).decode(errors="replace"), "\n".join(said))
+        return Ended(await process.wait(), (await printed).decode(errors="replace"), "\n".join(lines))
     finally:
         printed.cancel()
 

@@ -168,14 +168,14 @@ class Engine:
             f"install {self._name}{others} or write runtime: kwok, which needs neither"
         )
 
-    def _explained(self, command: str, said: str) -> str:
-        line = next((each.strip() for each in said.splitlines() if each.strip()), "no reason given")
-        if "permission denied" in said:
+    def _explained(self, command: str, stderr: str) -> str:
+        line = next((each.strip() for each in stderr.splitlines() if each.strip()), "no reason given")
+        if "permission denied" in stderr:
             return (
                 f"{self._name} may not be used by this user: {line[:200]}; "
                 f"add the user to the group {self.provider} and log in again, or use a rootless engine"
             )
-        if "Cannot connect" in said or "failed to connect" in said or "daemon running" in said:
+        if any(text in stderr for text in ("Cannot connect", "failed to connect", "daemon running")):
             return (
                 f"{self._name}'s engine does not run: {line[:200]}; start it (`systemctl start {self.provider}`) and "
                 "run the command again"

@@ -27,6 +27,7 @@ from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 from kumulus.surroundings import files
 
+# Seconds for all attempts to delete a cluster, and between two of them.
 _DELETING = 45.0
 _AGAIN = 0.5
 _STEP = re.compile(r"^ • (.*?)\s*\.\.\.")
@@ -96,8 +97,8 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
             stop=stop,
         )
     except commands.Stopped:
-        said = f"cancelled while kind was making cluster {place.name}; nothing of it is left"
-        raise _failure(steps)(said) from None
+        message = f"cancelled while kind was making cluster {place.name}; nothing of it is left"
+        raise _failure(steps)(message) from None
     except commands.TookTooLong:
         raise _failure(steps)(f"kind did not make cluster {place.name} within {LONGEST_S / 60:.0f} min") from None
     if ended.code and failures.is_taken(ended):
@@ -138,10 +139,10 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
                 if stop.is_set():
                     raise ProviderError(f"cancelled while cluster {place.name} was starting; nothing of it is left")
                 if time.monotonic() > deadline:
-                    said = "; ".join(f"{name}: {why}" for name, why in list(waiting.items())[:3])
+                    reasons = "; ".join(f"{name}: {why}" for name, why in list(waiting.items())[:3])
                     raise ProviderError(
                         f"{len(waiting)} of cluster {place.name}'s nodes did not become ready within {wait:g} s "
-                        f"({said}); kind.wait can be longer"
+                        f"({reasons}); kind.wait can be longer"
                     )
                 report.status(f"waiting for {len(waiting)} nodes")
                 await asyncio.sleep(0.5)
@@ -186,15 +187,15 @@ def discard(engine: Engine, place: KindPlace) -> None:
     """
     deadline = time.monotonic() + _DELETING
     while True:
-        said = _delete(engine, place, deadline)
+        problem = _delete(engine, place, deadline)
         left = engine.listed(place.name)
-        if not said and not left:
+        if not problem and not left:
             return
         # A container that is still being made is listed and cannot be removed yet: some versions of docker rm fail
         # then, and some do not.
-        half_made = "no such" in said.lower() or not said
+        half_made = "no such" in problem.lower() or not problem
         if not half_made or time.monotonic() > deadline:
-            raise ProviderError(f"kind could not delete cluster {place.name}: {said or 'a container is being made'}")
+            raise ProviderError(f"kind could not delete cluster {place.name}: {problem or 'a container is being made'}")
         time.sleep(_AGAIN)
 
 

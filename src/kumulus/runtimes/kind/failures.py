@@ -71,11 +71,11 @@ def brief(ended: Ended) -> str:
     return _short(lines[-1]) if lines else f"exit code {ended.code}"
 
 
-def _parts(said: str) -> tuple[str, str]:
+def _parts(stderr: str) -> tuple[str, str]:
     """The error, and the output of the command that failed."""
-    _, found, rest = said.rpartition("ERROR: ")
+    _, found, rest = stderr.rpartition("ERROR: ")
     if not found:
-        return "", said.strip()
+        return "", stderr.strip()
     error, _, output = rest.partition("Command Output: ")
     output = output.partition("\nStack Trace:")[0]
     return error.partition("\nStack Trace:")[0].strip(), output.strip()

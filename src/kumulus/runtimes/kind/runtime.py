@@ -25,6 +25,7 @@ from kumulus.runtimes.owner import same
 
 _API = "kube-apiserver"
 _LOST = "lost"
+# Seconds, as all times here.
 _SETTLED = 0.5
 # A stopped node has everything to start; one that was restarted because it did not answer will hardly ever answer.
 _STARTING, _ANSWERING, _RESTARTED, _LOOKING = 45.0, 6.0, 30.0, 4.0
@@ -230,7 +231,7 @@ class KindRuntime(Runtime):
             raise ProviderError(
                 f"{error}\n  If its containers are gone for good, `pulumi state delete` forgets the cluster"
             ) from None
-        if nodes and not await self._is(place, engine, nodes, recorded):
+        if nodes and not await self._is_recorded(place, engine, nodes, recorded):
             report.warn(f"the kind cluster named {place.name} is not the one this stack made; it is left alone")
             nodes = []
         if not nodes and not place.directory.exists():
@@ -242,7 +243,7 @@ class KindRuntime(Runtime):
             report.warn(directories.left_alone(place, left))
         directories.remove_empty(place)
 
-    async def _is(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded) -> bool:
+    async def _is_recorded(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded) -> bool:
         if place.note():
             return place.owns(nodes)
         return await _identity_by_kind(place, engine) == recorded.identity
