@@ -1,4 +1,7 @@
-"""What a stack's cluster has besides the control plane (stages as objects, usage, monitoring); all changed in place."""
+"""What a stack's cluster has besides the control plane; all of it is changed in place.
+
+That is: stages as objects, usage, monitoring, Kueue, and an autoscaler.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     Raises:
         toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
+        OSError: a component's files cannot be written.
     """
     asked = monitoring.asked_of(wanted.options)
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)

@@ -1,4 +1,4 @@
-"""Turn a stack's ``kwok:`` section into the configuration of kwokctl and kwok-controller."""
+"""Turn the options of a cluster into the configuration of kwokctl and kwok-controller, and fingerprints of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, 
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
-# Ready tens of seconds late (design §8).
+# Ready tens of seconds late (docs/existing.md).
 _PARALLELISM = 32
 _CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
 _API_SERVER_FLAGS = {

@@ -50,7 +50,18 @@ def dead(layout: Layout) -> list[str]:
 
 
 async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
-    """Start the dead components; a new kwok-controller takes the nodes and pods over at once."""
+    """Start the dead components; a new kwok-controller takes the nodes and pods over at once.
+
+    Args:
+        layout: the cluster.
+        wanted: the control plane the stack asks for.
+        report: takes lines of progress.
+        changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
+        dead: the components that do not run.
+
+    Raises:
+        ProviderError: a component does not start; the message has its log's last lines.
+    """
     hand_over = "kwok-controller" in dead
     scaler = autoscaling.forgetful(wanted.options)
     served = not {"etcd", "kube-apiserver"} & set(dead)
@@ -165,7 +176,21 @@ async def all_running(layout: Layout, report: Reporter) -> str:
 
 
 async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
-    """Complete a control plane that kwokctl has just made."""
+    """Complete a control plane that kwokctl has just made.
+
+    Args:
+        layout: the cluster.
+        wanted: the control plane the stack asks for.
+        claims: provides further ports.
+        report: takes lines of progress.
+
+    Raises:
+        toolchain.ToolMissing: a component is not built.
+        ports.NoFreePort: there is none for a component.
+        ProviderError: a component does not start, or somebody else has made one of its objects.
+        ApiError, Unreachable: the server refused.
+        OSError: a component's files cannot be written.
+    """
     additions.defined(layout)
     started: list[str] = []
     if configuration.has_additions(wanted.options):
@@ -181,7 +206,12 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
 
 
 async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
-    """Rewrite the components' settings and end the components concerned; the next start makes them read these."""
+    """Rewrite the components' settings and end the components concerned; the next start makes them read these.
+
+    Raises:
+        ProviderError: a port or a program is missing, or the API server, which is needed for it, does not answer.
+        OSError: a component's files cannot be written.
+    """
     if problem := additions.port_problem(layout, wanted):
         raise ProviderError(problem)
     report.status("applying changed settings")
