@@ -92,7 +92,7 @@ def renewals_refused(plane: Plane) -> Iterator[None]:
 
 
 def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Plane) -> None:
-    assert asyncio.run(renewals.standing(Layout(quick.directory), quick.processes())) is None
+    assert asyncio.run(renewals.stuck_since(Layout(quick.directory), quick.processes())) is None
     with renewals_refused(quick):
         until_run_out(quick)
         [stuck] = quick.processes()[renewals.CONTROLLER]

@@ -16,8 +16,9 @@ from kumulus.runtimes.kwok.layout import Layout
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+# Seconds for an API server to become ready, and for one to say which cluster it is.
 _START_TIMEOUT = 90.0
-_TAKEN = 5.0
+_IDENTITY_PATIENCE = 5.0
 # etcd's last messages (server/storage/wal, server/etcdserver, bbolt) when it cannot read its data.
 _LAST_WORDS = re.compile(r'"level":"(fatal|panic)"|^\s*panic: |^\s*fatal error: ', re.MULTILINE)
 _UNREADABLE = re.compile(
@@ -57,7 +58,7 @@ async def answering(layout: Layout, report: Reporter) -> str:
 async def answers_as(layout: Layout, identity: str) -> bool:
     """Whether an API server answers there, and is that cluster's."""
     try:
-        return await apiserver.identity(layout.kubeconfig, patience=_TAKEN) == identity
+        return await apiserver.identity(layout.kubeconfig, patience=_IDENTITY_PATIENCE) == identity
     except (ApiError, Unreachable, KubeconfigError):
         return False
 

@@ -37,12 +37,12 @@ def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
         return {}
     autoscaler, asked = found
     place = Place(Path("/nowhere"), Path("/nowhere"), dict.fromkeys(ports(autoscaler), 0))
-    files = autoscaler.files(asked, place)
+    contents = autoscaler.files(asked, place)
     # Karpenter's has the form that it has always had, so that an update of Kumulus restarts nothing.
     return {
         each.name: components.fingerprint(
             [
-                files,
+                contents,
                 each.environment(asked, place),
                 *([each.arguments(asked, place)] if each.arguments(asked, place) else []),
                 *([asked["binary"]] if asked.get("binary") and each is autoscaler.programs[0] else []),

@@ -36,6 +36,7 @@ _KV: Tables = {
 _PAGE = 1000
 # etcd's defaults: 128 operations a transaction, 1.5 MiB a request.
 _MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
+# Seconds for one request.
 _WITHIN = 30.0
 Put = tuple[bytes, bytes | None]
 """A key and its value; None for a key that is to be deleted."""
@@ -127,8 +128,8 @@ class EtcdKeys:
         try:
             answer: bytes = call(request.SerializeToString(), timeout=_WITHIN)
         except self._refused as error:
-            said = error.details() if hasattr(error, "details") else str(error)
-            raise ProviderError(f"etcd: {said}") from None
+            reason = error.details() if hasattr(error, "details") else str(error)
+            raise ProviderError(f"etcd: {reason}") from None
         return answer
 
 

@@ -60,7 +60,7 @@ async def end_stuck(layout: Layout, report: Reporter) -> None:
         report: takes the reason.
     """
     alive = processes.running(layout.directory)
-    if since := await renewals.standing(layout, alive):
+    if since := await renewals.stuck_since(layout, alive):
         pids = alive[renewals.CONTROLLER]
         report.warn(
             f"{renewals.CONTROLLER} of cluster {layout.name} runs (pid {pids[0]}) but has renewed no node's lease "

@@ -130,9 +130,9 @@ async def working(client: Client, layout: Layout) -> None:
             gone = NAME not in processes.running(layout.directory)
             if not task.done() and (gone or time.monotonic() > give_up):
                 what = "ended" if gone else f"does not answer after {_PATIENCE:.0f} s"
-                said = layout.log_tail(NAME)
+                tail = layout.log_tail(NAME)
                 raise ProviderError(
-                    f"{NAME} of cluster {layout.name} {what}\n  last lines of the log of {NAME}:\n{said}"
+                    f"{NAME} of cluster {layout.name} {what}\n  last lines of the log of {NAME}:\n{tail}"
                 )
         await task
     finally:

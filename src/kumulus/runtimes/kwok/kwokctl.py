@@ -55,11 +55,11 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         )
     except toolchain.ToolchainError as error:
         raise ProviderError(str(error)) from None
-    saying = asyncio.create_task(process.communicate())
+    communicating = asyncio.create_task(process.communicate())
     try:
         async with asyncio.timeout(timeout):
-            await _finished(saying, layout)
-        output, _ = saying.result()
+            await _finished(communicating, layout)
+        output, _ = communicating.result()
     except TimeoutError:
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
     finally:
@@ -72,10 +72,10 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
         raise ProviderError(f"kwokctl {' '.join(arguments[:2])} failed (exit code {process.returncode}):\n{tail}")
 
 
-async def _finished(saying: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:
+async def _finished(communicating: asyncio.Task[tuple[bytes, bytes]], layout: Layout) -> None:
     """Wait until kwokctl or a component ends: kwokctl waits for an ended component until its timeout."""
     suspect = None
-    while not (await asyncio.wait({saying}, timeout=_LOOK_EVERY))[0]:
+    while not (await asyncio.wait({communicating}, timeout=_LOOK_EVERY))[0]:
         ended = pidfiles.ended(layout.directory)
         # Checked twice: a process that is just being started does not have its name yet.
         if ended is not None and ended == suspect:

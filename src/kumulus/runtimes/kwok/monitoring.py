@@ -181,9 +181,9 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
         while time.monotonic() < give_up:
             gone = pidfiles.ended(layout.directory)
             if gone in NAMES:
-                said = layout.log_tail(gone)
+                tail = layout.log_tail(gone)
                 raise ProviderError(
-                    f"{gone} of cluster {layout.name} ended\n  last lines of the log of {gone}:\n{said}"
+                    f"{gone} of cluster {layout.name} ended\n  last lines of the log of {gone}:\n{tail}"
                 )
             try:
                 await client.get("/-/ready", patience=0.5)

@@ -20,7 +20,7 @@ from kumulus.host import processes
 from kumulus.runtimes.kwok.layout import Layout
 
 _PATIENT = ("kube-controller-manager", "kwok-controller")
-_WAITING = (*_PATIENT, "kube-scheduler")
+_MADE_TO_YIELD = (*_PATIENT, "kube-scheduler")
 _NICENESS = 5
 _LOWEST = 19
 # A node counts as lost when its lease expires, which is renewed each quarter of its duration: 40 s as with kubelets,
@@ -69,7 +69,7 @@ def _set(pid: int, niceness: int) -> None:
 
 
 @dataclass
-class _Held:
+class _Yielding:
     """Controllers that yield, and the process that ends this.
 
     Attributes:
@@ -114,8 +114,8 @@ class Way:
     """
 
     def __init__(self) -> None:
-        self._held: dict[Path, _Held] = {}
-        self._latest: dict[Path, _Held] = {}
+        self._yielding: dict[Path, _Yielding] = {}
+        self._latest: dict[Path, _Yielding] = {}
 
     @contextmanager
     def cleared(self, kubeconfig: str) -> Iterator[None]:
@@ -128,18 +128,18 @@ class Way:
         if not Layout(directory).kwok_file.exists():
             yield
             return
-        held = self._held.get(directory)
-        if held is None:
+        yielding = self._yielding.get(directory)
+        if yielding is None:
             latest = self._latest.get(directory)
-            held = self._held[directory] = _stand_back(directory, latest.behind_by_now() if latest else 0.0)
-        held.users += 1
+            yielding = self._yielding[directory] = _begin_to_yield(directory, latest.behind_by_now() if latest else 0.0)
+        yielding.users += 1
         try:
             yield
         finally:
-            held.users -= 1
-            if not held.users:
-                self._latest[directory] = self._held.pop(directory)
-                held.end()
+            yielding.users -= 1
+            if not yielding.users:
+                self._latest[directory] = self._yielding.pop(directory)
+                yielding.end()
 
 
 def bearable(layout: Layout) -> float:
@@ -152,23 +152,23 @@ def bearable(layout: Layout) -> float:
     return min(LONGEST_S, _BEARABLE * float(lease))
 
 
-def _stand_back(directory: Path, behind: float) -> _Held:
-    held = _Held(began=time.monotonic(), rested=time.monotonic(), behind=behind)
+def _begin_to_yield(directory: Path, behind: float) -> _Yielding:
+    yielding = _Yielding(began=time.monotonic(), rested=time.monotonic(), behind=behind)
     longest = bearable(Layout(directory)) - behind
     running = processes.running(directory)
     groups = {
         pid: _NICENESS if name in _PATIENT else 0
         for name, pids in running.items()
-        if name in _WAITING
+        if name in _MADE_TO_YIELD
         for pid in pids
         if Path(f"/proc/{pid}/autogroup").exists()
     }
     if not groups or longest <= 0:
-        return held
+        return yielding
     try:
         # The guard comes first, so that no component keeps the low priority: from here on, it notices if the plugin is
         # killed. In a session of its own, a Ctrl-C does not reach it.
-        held.guard = subprocess.Popen(
+        yielding.guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "sh", *(f"{pid}:{niceness}" for pid, niceness in groups.items())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -176,8 +176,8 @@ def _stand_back(directory: Path, behind: float) -> _Held:
             start_new_session=True,
         )
     except OSError:
-        return held
+        return yielding
     for pid in groups:
         _set(pid, _LOWEST)
-    held.limit = asyncio.get_running_loop().call_later(longest, held.end)
-    return held
+    yielding.limit = asyncio.get_running_loop().call_later(longest, yielding.end)
+    return yielding

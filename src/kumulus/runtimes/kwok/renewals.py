@@ -31,7 +31,7 @@ _INTERVAL = 0.3
 _SECOND_LOOK = 12.0
 
 
-async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> datetime | None:
+async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> datetime | None:
     """Since when kwok-controller has renewed no lease, though it could have; None where it renews them.
 
     If leases have expired, this takes twelve seconds; otherwise one request.
@@ -44,8 +44,8 @@ async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dat
         return None
     try:
         async with apiserver.client(layout.kubeconfig, patience=_PATIENCE) as client:
-            first = await _held(client)
-            if not (ended := run_out(first, datetime.now(UTC))):
+            first = await _kwoks_leases(client)
+            if not (ended := expired(first, datetime.now(UTC))):
                 return None
             # Leases that expired while the API server was down are renewed one by one.
             longest = max(lasts for _, lasts in ended.values())
@@ -54,7 +54,7 @@ async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dat
             give_up = time.monotonic() + _SECOND_LOOK
             while time.monotonic() < give_up:
                 await asyncio.sleep(0.5)
-                now = await _held(client)
+                now = await _kwoks_leases(client)
                 if any(name not in now or now[name] != seen for name, seen in ended.items()):
                     return None
     except (ApiError, Unreachable, KubeconfigError):
@@ -62,18 +62,18 @@ async def standing(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dat
     return max(renewed for renewed, _ in ended.values())
 
 
-def run_out(held: Mapping[str, tuple[datetime, float]], now: datetime) -> dict[str, tuple[datetime, float]]:
+def expired(renewals: Mapping[str, tuple[datetime, float]], now: datetime) -> dict[str, tuple[datetime, float]]:
     """The leases that have expired, if most have; a controller that is only late has few such.
 
     Args:
-        held: when each was renewed, and for how many seconds.
+        renewals: when each was renewed, and for how many seconds.
         now: the time.
     """
-    found = {name: seen for name, seen in held.items() if (now - seen[0]).total_seconds() > seen[1]}
-    return found if len(found) * 2 > len(held) else {}
+    found = {name: seen for name, seen in renewals.items() if (now - seen[0]).total_seconds() > seen[1]}
+    return found if len(found) * 2 > len(renewals) else {}
 
 
-async def _held(client: Client) -> dict[str, tuple[datetime, float]]:
+async def _kwoks_leases(client: Client) -> dict[str, tuple[datetime, float]]:
     """KWOK's leases among the first of the list: not free, nor held by a fault or by a real node's kubelet."""
     listed = await client.get(leases.LEASES, params={"limit": str(_LOOKED_AT)})
     found = {}

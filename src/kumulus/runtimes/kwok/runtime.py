@@ -179,7 +179,7 @@ class KwokRuntime(Runtime):
         if found.components.get("kube-apiserver") != "running":
             return found
         # All three at once: each waits for the answer of a process, and every `up` waits for all of them.
-        renewing = asyncio.ensure_future(renewals.standing(layout, running))
+        renewing = asyncio.ensure_future(renewals.stuck_since(layout, running))
         try:
             actual, full = await asyncio.gather(
                 apiserver.identity(layout.kubeconfig, patience=hung.patience(layout, running)),

@@ -103,11 +103,11 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
             f"{file.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}\n"
             f"  What its users had in it can be put into this one: kumulus snapshot restore --of {about.stack}"
         )
-    passed = _since(about)
+    passed = _seconds_since(about)
     wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in entries}
-    with EtcdKeys(layout) as etcd, _standing_still(layout):
+    with EtcdKeys(layout) as etcd, _paused_controllers(layout):
         _, now = etcd.all(_ROOT)
-        return _written(etcd, wanted, dict(now))
+        return _apply(etcd, wanted, dict(now))
 
 
 def restore_into(layout: Layout, file: Path) -> Restored:
@@ -128,7 +128,7 @@ def restore_into(layout: Layout, file: Path) -> Restored:
     """
     about, entries = snapshot_file.read(file)
     then = dict(entries)
-    with EtcdKeys(layout) as etcd, _standing_still(layout):
+    with EtcdKeys(layout) as etcd, _paused_controllers(layout):
         _, found = etcd.all(_ROOT)
         now = dict(found)
         known = defined(now)
@@ -137,21 +137,21 @@ def restore_into(layout: Layout, file: Path) -> Restored:
         there = workloads(then, known, staying).within(namespaces(now), known)
         nodes = {key.rpartition(b"/")[2].decode() for key in now if key.startswith(b"/registry/minions/")}
         require_nodes(about, file, there.nodes(), nodes)
-        passed = _since(about)
+        passed = _seconds_since(about)
         wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in there.entries.items()}
         # Namespaces, priority classes and storage classes that exist already keep their owners: they are not changed.
         wanted |= {key: now[key] for key in wanted if key in now and key.startswith(_SHARED)}
         # Deleting a namespace deletes all that is in it, and some of that is the cluster's own: the namespace stays.
         present = {key: value for key, value in here.entries.items() if key in wanted or not is_namespace(key)}
-        done = _written(etcd, wanted, present)
+        done = _apply(etcd, wanted, present)
     return replace(done, left=tuple(sorted({*staying, *there.left})))
 
 
-def _since(about: About) -> int:
+def _seconds_since(about: About) -> int:
     return int((datetime.now(UTC) - datetime.fromisoformat(about.taken)).total_seconds())
 
 
-def _written(etcd: EtcdKeys, wanted: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> Restored:
+def _apply(etcd: EtcdKeys, wanted: Mapping[bytes, bytes], now: Mapping[bytes, bytes]) -> Restored:
     """Write and delete the keys in which the cluster differs from what is wanted."""
     present = {key: value for key, value in now.items() if not key.startswith(_OF_THE_MOMENT)}
     gone = [key for key in present if key not in wanted]
@@ -169,7 +169,7 @@ def _order(key: bytes) -> tuple[int, bytes]:
 
 
 @contextmanager
-def _standing_still(layout: Layout) -> Iterator[None]:
+def _paused_controllers(layout: Layout) -> Iterator[None]:
     """Pause the controllers; if this process is killed before it resumes them, `up` restarts them.
 
     The controller manager is restarted: it would learn of a Job and of its pods through two watches, in any order, and

@@ -81,15 +81,15 @@ class Workloads:
             known: as for :func:`workloads`.
         """
         present = {*there, *namespaces(self.entries)}
-        homeless: dict[str, None] = {}
+        without_namespace: dict[str, None] = {}
         entries = {}
         for key, value in self.entries.items():
-            place = placed(key, known)
+            place = place_of(key, known)
             if place is None or not place.namespace or place.namespace in present:
                 entries[key] = value
             else:
-                homeless[place.namespace] = None
-        return Workloads(entries, tuple(sorted({*self.left, *homeless})))
+                without_namespace[place.namespace] = None
+        return Workloads(entries, tuple(sorted({*self.left, *without_namespace})))
 
     def nodes(self) -> set[str]:
         """The nodes that its pods are on."""
@@ -123,7 +123,7 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
         known: the custom resources that move: those that the other cluster knows.
         staying: further namespaces that stay.
     """
-    places = {key: place for key in entries if (place := placed(key, known)) is not None}
+    places = {key: place for key in entries if (place := place_of(key, known)) is not None}
     releases = {
         each.namespace for each in places.values() if each.resource == "secrets" and each.name.startswith(_RELEASE)
     }
@@ -132,7 +132,7 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
     return Workloads(found, tuple(sorted(releases - _SYSTEM)))
 
 
-def placed(key: bytes, known: frozenset[str]) -> Place | None:
+def place_of(key: bytes, known: frozenset[str]) -> Place | None:
     """The place of an object that may move; None for one that never does."""
     path = key.removeprefix(_ROOT).decode(errors="replace").split("/")
     for length in (1, 2):

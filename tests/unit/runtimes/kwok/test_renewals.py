@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kumulus.runtimes.kwok.renewals import run_out
+from kumulus.runtimes.kwok.renewals import expired
 
 NOW = datetime(2026, 11, 23, 3, 0, tzinfo=UTC)
 LASTS = 200.0
@@ -25,4 +25,4 @@ LASTS = 200.0
 )
 def test_a_controller_is_suspect_when_most_leases_have_run_out(ages: list[float], ended: int) -> None:
     held = {f"n-{number}": (NOW - timedelta(seconds=age), LASTS) for number, age in enumerate(ages)}
-    assert len(run_out(held, NOW)) == ended
+    assert len(expired(held, NOW)) == ended

@@ -8,7 +8,7 @@ import pytest
 
 from kumulus.kube.messages import MAGIC, classes_of, enveloped
 from kumulus.model.identity import STACK_ID
-from kumulus.runtimes.kwok.snapshot_workloads import _TABLES, Place, defined, placed, workloads
+from kumulus.runtimes.kwok.snapshot_workloads import _TABLES, Place, defined, place_of, workloads
 
 _CLASSES = classes_of(_TABLES)
 KNOWN = frozenset({"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/clusterqueues", "kwok.x-k8s.io/stages"})
@@ -37,7 +37,7 @@ def stored(kind: str = "Any", labels: dict[str, str] | None = None, **rest: obje
     ],
 )
 def test_what_may_move_is_known_by_where_it_is_kept(key: str, found: Place | None) -> None:
-    assert placed(b"/registry/" + key.encode(), KNOWN) == found
+    assert place_of(b"/registry/" + key.encode(), KNOWN) == found
 
 
 def test_the_custom_resources_of_a_cluster_are_read_off_its_keys() -> None:
