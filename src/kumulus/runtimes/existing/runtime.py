@@ -53,37 +53,37 @@ class ExistingRuntime(Runtime):
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: another cluster behind the context, and missing permissions, are refused."""
-        found = _source(wanted)
-        actual = await self._look(found, wanted.options, identity)
+        context = _source(wanted)
+        actual = await self._look(context, wanted.options, identity)
         if identity is None:
             directories.require_free(CopyPlace.of(wanted.home, wanted.name), wanted.owner, preview=True)
-            report.info(f"uses the cluster of {found}, at {found.server}")
-            return Foreseen(actual, found.server, found.connection())
+            report.info(f"uses the cluster of {context}, at {context.server}")
+            return Foreseen(actual, context.server, context.connection())
         # It is the same cluster, so later steps get its current credentials and address.
-        _write(CopyPlace.of(wanted.home, wanted.name), found, wanted.owner)
+        _write(CopyPlace.of(wanted.home, wanted.name), context, wanted.owner)
         return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
-        place, found = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
+        place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         directories.require_free(place, wanted.owner)
-        identity = await self._look(found, wanted.options, None)
-        _write(place, found, wanted.owner)
-        return _observed(place, found, identity)
+        identity = await self._look(context, wanted.options, None)
+        _write(place, context, wanted.owner)
+        return _observed(place, context, identity)
 
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
         """See :meth:`Runtime.read`; this also writes the copy, which a new machine does not have yet."""
-        found, place = _source(recorded), CopyPlace.of_directory(recorded.directory)
-        identity = await self._look(found, {}, recorded.identity)
-        _write(place, found, recorded.owner)
-        return _observed(place, found, identity)
+        context, place = _source(recorded), CopyPlace.of_directory(recorded.directory)
+        identity = await self._look(context, {}, recorded.identity)
+        _write(place, context, recorded.owner)
+        return _observed(place, context, identity)
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
         """See :meth:`Runtime.repair`: the kubeconfig or context has changed, and leads to the same cluster."""
-        place, found = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
-        actual = await self._look(found, wanted.options, identity)
-        _write(place, found, wanted.owner)
-        return _observed(place, found, actual)
+        place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
+        actual = await self._look(context, wanted.options, identity)
+        _write(place, context, wanted.owner)
+        return _observed(place, context, actual)
 
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
         """See :meth:`Runtime.delete`: the copy of the kubeconfig, and nothing else."""
@@ -96,7 +96,7 @@ class ExistingRuntime(Runtime):
             report.warn(directories.left_alone(place, left))
         directories.remove_empty(place)
 
-    async def _look(self, found: Source, options: dict[str, Any], identity: str | None) -> str:
+    async def _look(self, context: Source, options: dict[str, Any], identity: str | None) -> str:
         """The identity of the cluster, once it is certain that the stack may and can use it.
 
         Raises:
@@ -105,16 +105,16 @@ class ExistingRuntime(Runtime):
         from kumulus.kube import objects
 
         try:
-            async with found.client() as client:
+            async with context.client() as client:
                 actual = await objects.identity(client)
                 if identity and actual != identity:
-                    raise refusals.another_cluster(found, identity, actual)
+                    raise refusals.another_cluster(context, identity, actual)
                 if lacking := await permissions.missing(client, options.get("needs") or []):
-                    raise refusals.not_allowed(found, permissions.described(lacking))
+                    raise refusals.not_allowed(context, permissions.described(lacking))
         except KubeconfigError as error:
             raise ProviderError(str(error)) from None
         except (ApiError, Unreachable) as error:
-            raise refusals.not_asked(found, error) from None
+            raise refusals.not_asked(context, error) from None
         return actual
 
 
@@ -125,21 +125,21 @@ def _source(wanted: Wanted | Recorded) -> Source:
         raise ProviderError(str(error)) from None
 
 
-def _write(place: CopyPlace, found: Source, owner: str) -> None:
+def _write(place: CopyPlace, context: Source, owner: str) -> None:
     # An unreadable note is rewritten if there are no foreign files: the state says whose the place is.
     if not place.damaged() or place.foreign():
         directories.require_free(place, owner)
     try:
-        copy.write(place, found, owner)
+        copy.write(place, context, owner)
     except OSError as error:
         raise ProviderError(directories.os_error(error, place)) from None
 
 
-def _observed(place: CopyPlace, found: Source, identity: str) -> Observed:
+def _observed(place: CopyPlace, context: Source, identity: str) -> Observed:
     return Observed(
         identity=identity,
         kubeconfig=str(place.kubeconfig),
-        server=found.server,
+        server=context.server,
         directory=str(place.directory),
         components={_API_SERVER: "running"},
     )
