@@ -1,4 +1,6 @@
-"""Observe a live cluster's nodes and pods, compare them with what is wanted, make them converge, and apply faults.
+"""A live cluster: its nodes and pods are observed, compared with what is wanted, and made to converge.
 
-`pools` handles a pool's nodes, `faults` what goes wrong on them, `live` everything as watches show it.
+`pools` handles a pool's nodes, `faults` what goes wrong on them, `live` everything as watches show it, `history` what
+happened, `snapshots` saved objects. The files beside them are about a stack's other objects, and about whose they
+are.
 """

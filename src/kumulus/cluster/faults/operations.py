@@ -37,7 +37,7 @@ _turns: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
 
 
 class Refused(Exception):
-    """A fault that contradicts an active one; the message says which, where, and what to do."""
+    """A fault that cannot begin, such as one that contradicts an active one; the message says why, and what to do."""
 
 
 async def begin(
@@ -65,7 +65,7 @@ async def begin(
 
     Raises:
         Refused: another stack has a fault of that name; another fault on the same node decides something
-            differently; or a pool is not known.
+            differently; a pool is not known; or there is no autoscaler, or no spot machine, for the fault to affect.
         NoStages: it is a fault of pods, and the cluster takes no stages.
         ApiError, Unreachable: the server refused, or gave no answer, before the fault was recorded.
     """

@@ -112,7 +112,11 @@ class Record:
 
 
 def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
-    """A record from its plain form, which does not include the owner."""
+    """A record from its plain form, which does not include the owner.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is not one, as after a change by hand.
+    """
     name = str(raw["name"])
     return Record(
         name=name,
@@ -201,7 +205,11 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
 
 
 async def write_fault(client: Client, record: Record) -> None:
-    """Record a fault, replacing its earlier record."""
+    """Record a fault, replacing its earlier record.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
     labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
     await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
 
@@ -232,17 +240,29 @@ async def begun(client: Client, record: Record) -> Record:
 
 
 async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
-    """Record a stack's pool as it is wanted."""
+    """Record a stack's pool as it is wanted.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
     await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
 
 
 async def forget_fault(client: Client, name: str) -> None:
-    """Remove a fault's record."""
+    """Remove a fault's record.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
     await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
 
 
 async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
-    """Remove the record of a stack's pool; another stack's stays."""
+    """Remove the record of a stack's pool; another stack's stays.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
     path = f"{_MAPS}/kumulus-pool-{name}"
     there = await objects.find(client, path)
     if there is not None and is_ours(there["metadata"], owner, proven=True):

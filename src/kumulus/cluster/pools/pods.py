@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _PATIENCE = 60.0
-
-
 _JOB_TRACKING = "batch.kubernetes.io/job-tracking"
 # A Job's controller keeps its pods until it has noted how they ended. A pod that goes with its node would count as
 # failed. In the back-off that follows (10 s, doubled with every such pod, up to 10 minutes) the API server refuses the
@@ -43,7 +41,10 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
     Args:
         client: the cluster's API.
         nodes: names of nodes.
-        running: only those that have not ended; finished ones hold nothing.
+        running: only those that have not ended; finished ones occupy nothing.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
     """
     found: list[Bound] = []
 
@@ -73,6 +74,7 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
 
     Raises:
         PodsRemain: some were still there after a minute.
+        ApiError, Unreachable: the server refused, or gave no answer.
     """
     removed: set[str] = set()
     deadline = time.monotonic() + _PATIENCE
