@@ -12,7 +12,7 @@ import pytest
 from kumulus.catalog.faults import kinds
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.faults import operations, records
-from kumulus.cluster.faults.pods import met
+from kumulus.cluster.faults.pods import count_affected
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.active_faults import FAULTS_ANNOTATION
 from kumulus.model.pod_effects import PodEffects
@@ -197,8 +197,8 @@ async def test_reclaimed_nodes_go_with_their_pods_and_are_not_made_again_while_t
     # What a fault of pods would hit is counted by the kind of workload too.
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         labels = {"test": name}
-        assert await met(client, {}, PodEffects("stuck", labels=labels), {}) == 3
-        assert await met(client, {}, PodEffects("stuck", labels=labels, owner_kinds=("JobSet", "Job")), {}) == 2
+        assert await count_affected(client, {}, PodEffects("stuck", labels=labels), {}) == 3
+        assert await count_affected(client, {}, PodEffects("stuck", labels=labels, owner_kinds=("JobSet", "Job")), {}) == 2
     said = Said()
     fault = faults.inputs("reclaim", {name: "0,2"}, "spot-reclaim")
     await faults.begin(fault, said, preview=True)

@@ -159,7 +159,7 @@ class Groups:
                 recorded = known.pools.get(pool.name)
                 if recorded is None or recorded.bounds is None:
                     return
-                current = known.laid_over(recorded, records.now())
+                current = known.with_faults(recorded, records.now())
                 manifest = Bodies(current).manifest(ordinal)
                 manifest["spec"]["providerID"] = provider_id(current, ordinal)
                 await create_node(self._client, current, ordinal, encode_node(manifest))

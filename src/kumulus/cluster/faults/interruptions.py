@@ -29,7 +29,7 @@ _CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 _MADE = "karpenter.sh/nodepool"
 
 
-async def met(client: Client, effects: OfferEffects) -> list[str]:
+async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     """The node names of the machines that a fault can reclaim now, oldest first.
 
     Args:
@@ -82,10 +82,10 @@ async def drawn(client: Client, record: Record, before: Record | None) -> Record
         return record
     if before is not None and before.offers == record.offers and not before.ending:
         return replace(record, machines=before.machines)
-    return replace(record, machines=how.drawn(await met(client, record.offers)))
+    return replace(record, machines=how.drawn(await reclaimable(client, record.offers)))
 
 
-async def take(client: Client, record: Record) -> None:
+async def reclaim(client: Client, record: Record) -> None:
     """Give notice to a fault's machines: annotate their nodes with the time at which they go, and delete their claims.
 
     Raises:

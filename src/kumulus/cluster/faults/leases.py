@@ -24,6 +24,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 HOLDER = "kumulus-fault"
 # The longest duration that the API server allows: 68 years, in seconds.
 _FOR_EVER = 2**31 - 1
+# Seconds, as kubelets write it.
 _USUAL = 40
 _KEPT_BY = "kumulus.io/kept-by"
 
@@ -34,12 +35,12 @@ class Lease:
 
     Attributes:
         holder: its holder; empty if there is none.
-        kept_by: its previous holder, as :func:`take` recorded it; None if unknown.
+        former_holder: its previous holder, as :func:`take` recorded it; None if unknown.
         version: its resourceVersion.
     """
 
     holder: str
-    kept_by: dict[str, Any] | None
+    former_holder: dict[str, Any] | None
     version: str
 
 
@@ -49,32 +50,32 @@ class Seen:
 
     Attributes:
         leases: by node.
-        keepers: the kwok-controllers that renew leases, and what they write into them, by their identity.
+        controllers: the kwok-controllers that renew leases, and what they write into them, by their identity.
     """
 
     leases: dict[str, Lease] = field(default_factory=dict)
-    keepers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def keeper_of(self, node: str) -> dict[str, Any] | None:
+    def holder_to_record(self, node: str) -> dict[str, Any] | None:
         """The former holder to record for a node's lease: its holder, or else the only possible one."""
         lease = self.leases.get(node)
         return self._known(lease.holder if lease else "")
 
-    def heir_of(self, node: str) -> dict[str, Any] | None:
+    def next_holder(self, node: str) -> dict[str, Any] | None:
         """The holder that gets a node's lease back: the former one, if it still runs; None if none is known.
 
         With several kwok-controllers, only one of them manages a given node. Another one's lease would have to run
         out first, and a real kubelet's, that of another node, for ever.
         """
-        kept_by = self.leases[node].kept_by if node in self.leases else None
-        known = self._known(str((kept_by or {}).get("holderIdentity") or ""))
+        former_holder = self.leases[node].former_holder if node in self.leases else None
+        known = self._known(str((former_holder or {}).get("holderIdentity") or ""))
         # If every node is silent, no holder can be seen.
-        return known or (None if self.keepers else kept_by)
+        return known or (None if self.controllers else former_holder)
 
     def _known(self, holder: str) -> dict[str, Any] | None:
-        if holder in self.keepers:
-            return self.keepers[holder]
-        return next(iter(self.keepers.values())) if len(self.keepers) == 1 else None
+        if holder in self.controllers:
+            return self.controllers[holder]
+        return next(iter(self.controllers.values())) if len(self.controllers) == 1 else None
 
 
 async def look(client: Client) -> Seen:
@@ -95,15 +96,15 @@ async def look(client: Client) -> Seen:
             if holder in ("", HOLDER, name) or not (renewed := _time(spec.get("renewTime"))):
                 continue
             if holder not in renewals or renewed > renewals[holder][0]:
-                said = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
-                renewals[holder] = (renewed, said)
+                written = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
+                renewals[holder] = (renewed, written)
     newest = max((renewed for renewed, _ in renewals.values()), default=None)
-    keepers = {
-        holder: said
-        for holder, (renewed, said) in renewals.items()
-        if newest and (newest - renewed).total_seconds() <= float(said.get("leaseDurationSeconds") or _USUAL)
+    controllers = {
+        holder: written
+        for holder, (renewed, written) in renewals.items()
+        if newest and (newest - renewed).total_seconds() <= float(written.get("leaseDurationSeconds") or _USUAL)
     }
-    return Seen(found, keepers)
+    return Seen(found, controllers)
 
 
 def _noted(note: object) -> dict[str, Any] | None:
@@ -132,9 +133,9 @@ async def take(client: Client, node: str, seen: Seen) -> None:
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    keeper = seen.keeper_of(node)
+    former = seen.holder_to_record(node)
     spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
-    metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(keeper)}} if keeper else {}
+    metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(former)}} if former else {}
     body = {"metadata": metadata, "spec": spec}
     try:
         await client.write("PATCH", f"{LEASES}/{node}", body, content_type=MERGE_PATCH)
@@ -165,7 +166,7 @@ async def give_back(client: Client, node: str, seen: Seen) -> None:
     """
     path = f"{LEASES}/{node}"
     lease = seen.leases.get(node)
-    spec = seen.heir_of(node) or {"holderIdentity": None, "leaseDurationSeconds": _USUAL}
+    spec = seen.next_holder(node) or {"holderIdentity": None, "leaseDurationSeconds": _USUAL}
 
     async def attempt() -> bool:
         nonlocal lease

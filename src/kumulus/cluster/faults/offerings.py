@@ -42,8 +42,8 @@ async def put(client: Client, record: Record) -> None:
     known = sorted((await records.read(client)).faults.values(), key=lambda each: each.name)
     offers = [each.offers for each in known if each.offers and not each.ending and not each.over(now)]
     # Interruptions reclaim machines; they do not change what is offered.
-    holding = [each.to_plain() for each in offers if each.interruption is None]
-    text = json.dumps(holding, sort_keys=True) if holding else None
+    active = [each.to_plain() for each in offers if each.interruption is None]
+    text = json.dumps(active, sort_keys=True) if active else None
     for name in await _classes(client):
         body = {"metadata": {"annotations": {ANNOTATION: text}}}
         await client.write("PATCH", f"{CLASSES}/{name}", body, content_type=MERGE_PATCH)

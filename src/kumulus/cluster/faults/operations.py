@@ -116,7 +116,7 @@ async def _write(
         turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
         await stages.put(client, record, known.pools)
         await offerings.put(client, record)
-        await interruptions.take(client, record)
+        await interruptions.reclaim(client, record)
         if not turned.left():
             record = await records.begun(client, record)
         # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.

@@ -57,7 +57,7 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
     ]
 
 
-async def met(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
+async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:
     """How many unfinished pods a fault affects: those on its nodes, or those that a fault of pods selects.
 
     Args:

@@ -168,7 +168,7 @@ class Records:
         """The active faults: neither ending nor over."""
         return [each.active() for each in self.faults.values() if not each.ending and not each.over(now)]
 
-    def laid_over(self, pool: Pool, now: str) -> Pool:
+    def with_faults(self, pool: Pool, now: str) -> Pool:
         """A pool with the active faults of its nodes."""
         return replace(pool, faults=faults_of(pool.name, self.active(now)))
 

@@ -34,12 +34,12 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
     if devices is None or devices_left(before, devices, ordinal) == devices_left(after, devices, ordinal):
         return
     for part in parts_of((ordinal,), devices):
-        said = slice_spec(after, devices, part)
-        if said == slice_spec(before, devices, part):
+        spec = slice_spec(after, devices, part)
+        if spec == slice_spec(before, devices, part):
             continue
         path = f"{_SLICES}/{slice_name(after, devices, part)}"
         # A merge patch removes what is null.
-        patch = {"spec": {"devices": None, **said}}
+        patch = {"spec": {"devices": None, **spec}}
         try:
             await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
         except ApiError as error:

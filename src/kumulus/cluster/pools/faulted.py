@@ -23,7 +23,7 @@ async def looked_at(client: Client, pool: Pool, patience: float) -> tuple[Pool, 
     from kumulus.cluster.faults import records
 
     known = await records.read(client, patience, pool.name)
-    return known.laid_over(pool, records.now()), known.pools.get(pool.name) == pool
+    return known.with_faults(pool, records.now()), known.pools.get(pool.name) == pool
 
 
 async def on_record(client: Client, name: str, patience: float) -> Pool | None:
@@ -55,10 +55,10 @@ async def recorded(client: Client, pool: Pool, owner: Owner) -> Pool:
         known = await records.read(client, only_pool=pool.name)
     if known.pools.get(pool.name) != pool:
         await records.write_pool(client, pool, owner)
-    return known.laid_over(pool, records.now())
+    return known.with_faults(pool, records.now())
 
 
-async def forgotten(client: Client, name: str, owner: Owner) -> None:
+async def forget(client: Client, name: str, owner: Owner) -> None:
     """Remove a pool's record, unless it is another stack's.
 
     Raises:
@@ -69,7 +69,7 @@ async def forgotten(client: Client, name: str, owner: Owner) -> None:
     await records.forget_pool(client, name, owner)
 
 
-async def managed(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
+async def wait_for_kwok(client: Client, pool: Pool, ordinals: list[int], stop: asyncio.Event) -> str:
     """Wait until KWOK manages new nodes, where that takes time; returns a sentence about those that it does not.
 
     Raises:

@@ -24,7 +24,7 @@ async def no_relief(kubeconfig: str, report: Reporter) -> bool:
     return False
 
 
-async def found(
+async def recorded(
     record: Callable[[], Awaitable[Pool]],
     relieve: Callable[[], Awaitable[bool]],
     look: Callable[[], Awaitable[Observation]],

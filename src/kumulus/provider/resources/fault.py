@@ -127,7 +127,7 @@ class Fault(InCluster):
                 there = await records.read(client, LOOK_PATIENCE)
                 mine = replace(record, owner=self.owner(op, inputs))
                 await operations.refuse_anothers(client, mine, there, recorded_owner(old))
-                running = await pods.met(client, record.nodes, record.pods, there.pools)
+                running = await pods.count_affected(client, record.nodes, record.pods, there.pools)
                 drawn = (await interruptions.drawn(client, record, there.faults.get(record.name))).machines
             except operations.Refused as error:
                 raise ProviderError(f"fault {record.name}: {error}") from None

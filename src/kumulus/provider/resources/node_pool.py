@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.pools import afterwards, drift, pods, real, room, scaled
 from kumulus.cluster.pools.converge import converge
-from kumulus.cluster.pools.faulted import forgotten, looked_at, managed, recorded
+from kumulus.cluster.pools.faulted import forget, looked_at, recorded, wait_for_kwok
 from kumulus.cluster.pools.live import of_pool, selected
 from kumulus.cluster.pools.observe import observe
 from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
@@ -148,7 +148,7 @@ class NodePool(InCluster):
             raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
         if not result.complete:
             raise ProviderError(f"pool {outputs.get('name')}: {outcome(result, op)}")
-        await forgotten(client, str(known(outputs, "name")), self.owner(op, outputs))
+        await forget(client, str(known(outputs, "name")), self.owner(op, outputs))
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`; if only part of the work succeeds, that part is recorded."""
@@ -172,7 +172,7 @@ class NodePool(InCluster):
                 look = partial(observe, client, formerly=formerly(op, old_outputs), recorded=recorded_as)
                 record = partial(recorded, client, pool, self.owner(op, inputs))
                 relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
-                pool = await room.found(record, relieve, partial(look, pool), client, stop, op.report)
+                pool = await room.recorded(record, relieve, partial(look, pool), client, stop, op.report)
                 if old_outputs:
                     pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as)
                 # Observing a new pool takes only milliseconds.
@@ -181,7 +181,7 @@ class NodePool(InCluster):
                 result = await self._converged(op, client, stop, inputs, pool, seen)
                 if left:
                     await remove_slices(client, pool.name, stop, result)
-                if result.complete and (unmanaged := await managed(client, pool, seen.missing, stop)):
+                if result.complete and (unmanaged := await wait_for_kwok(client, pool, seen.missing, stop)):
                     op.report.warn(f"pool {pool.name}: {unmanaged}")
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None

@@ -78,7 +78,7 @@ async def _meanings(
     for name in faults:
         record = known.faults.get(name)
         if record is not None and record.declared and not record.ending:
-            running = await pods.met(client, record.nodes, record.pods, known.pools)
+            running = await pods.count_affected(client, record.nodes, record.pods, known.pools)
             found[f"kumulus:index:Fault::{name}"] = ended(
                 record.kind, record.node, record.pods, record.nodes, known.pools.values(), running, record.offers
             )
