@@ -81,25 +81,29 @@ async def look(
             for item in page:
                 name = item["metadata"]["name"]
                 whose = _whose(item["metadata"], cluster, owner, recorded)
-                if whose is not None:
-                    if whose and name in wanted:
-                        seen.foreign[name] = whose
-                    continue
-                if name not in wanted:
+                if whose is None and name in wanted:
+                    del unseen[name]
+                    _compare(seen, item, wanted[name], owner)
+                elif whose is None:
                     seen.extra.append(name)
-                    continue
-                del unseen[name]
-                unmarked = owner.identity and (item["metadata"].get("labels") or {}).get(STACK_ID) != owner.identity
-                if different := _differences(item.get("spec") or {}, wanted[name]) or ("owner" if unmarked else ""):
-                    seen.altered[name] = different
-                else:
-                    seen.matching += 1
+                elif whose and name in wanted:
+                    seen.foreign[name] = whose
     except ApiError as error:
         if error.status != 404:
             raise
         return Seen(installed=False)
     seen.missing = list(unseen)
     return seen
+
+
+def _compare(seen: Seen, item: Mapping[str, Any], wanted: HyperNode, owner: Owner) -> None:
+    """Count one of the stack's HyperNodes as altered or as matching."""
+    metadata = item["metadata"]
+    unmarked = owner.identity and (metadata.get("labels") or {}).get(STACK_ID) != owner.identity
+    if different := _differences(item.get("spec") or {}, wanted) or ("owner" if unmarked else ""):
+        seen.altered[metadata["name"]] = different
+    else:
+        seen.matching += 1
 
 
 async def converge(

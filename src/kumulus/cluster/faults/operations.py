@@ -7,7 +7,7 @@ what nodes may still show (:attr:`Record.former`), and the next operation on the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -79,16 +79,8 @@ async def begin(
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
         refuse_clashes(record, others)
-        if record.offers is not None and not await offerings.there(client):
-            raise Refused("the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how")
-        if unknown := sorted(set(record.nodes) - set(known.pools) - set(pools or ())):
-            raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
-        # A reboot in progress does not start again because one more node joins it.
-        same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
-        record = replace(record, since=before.since if before is not None and same else now, ending=False)
-        record = await interruptions.drawn(client, record, before)
-        if record.offers is not None and record.offers.interruption is not None and not record.machines:
-            raise Refused(_NOTHING_TO_TAKE)
+        await _refuse_without_targets(client, record, {*known.pools, *(pools or ())})
+        record = await _beginning(client, record, before, now)
         if before is not None and _sort(before) != _sort(record):
             # Its stages would stay, or what an autoscaler is offered because of it.
             _, turned = await _end(client, known, record.name, stop, None)
@@ -97,6 +89,25 @@ async def begin(
             known, before = await records.read(client), None
         record = replace(record, former=_shown(before, now) if before else (_absent(record.name),))
         return await _write(client, record, known, pools, now, stop, progress)
+
+
+async def _refuse_without_targets(client: Client, record: Record, pools: Collection[str]) -> None:
+    """Refuse a fault of an autoscaler that the cluster does not have, or of nodes of pools that it does not have."""
+    if record.offers is not None and not await offerings.there(client):
+        raise Refused("the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how")
+    if unknown := sorted(set(record.nodes).difference(pools)):
+        raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
+
+
+async def _beginning(client: Client, record: Record, before: Record | None, now: str) -> Record:
+    """A fault with its start time and the machines that it reclaims; `before` is the one of its name so far."""
+    # A reboot in progress does not start again because one more node joins it.
+    same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
+    record = replace(record, since=before.since if before is not None and same else now, ending=False)
+    record = await interruptions.drawn(client, record, before)
+    if record.offers is not None and record.offers.interruption is not None and not record.machines:
+        raise Refused(_NOTHING_TO_TAKE)
+    return record
 
 
 async def _write(
