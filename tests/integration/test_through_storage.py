@@ -26,7 +26,7 @@ from kumulus.cluster.pools.single import create_node
 from kumulus.cluster.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
-from kumulus.kube.messages import classes_of
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.stored import node_key
 from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pool_form import pool_from_properties

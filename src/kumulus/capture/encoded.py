@@ -10,7 +10,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.capture.messages import ALWAYS, INLINE, STORED
-from kumulus.kube.messages import MAGIC, classes_of, opened
+from kumulus.kube.message_tables import classes_of
+from kumulus.kube.messages import MAGIC, opened
 
 _ENCRYPTED = b"k8s:enc:"
 _OLDER = "resource.k8s.io/v1beta1"

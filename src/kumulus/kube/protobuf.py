@@ -13,7 +13,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.messages import OBSERVED, Tables, classes_of, enveloped, message_classes, opened
+from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.messages import OBSERVED, enveloped, message_classes, opened
 
 # With the fields that nobody reads, which are therefore in no table for reading.
 _POSTED: Tables = {

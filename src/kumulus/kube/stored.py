@@ -19,7 +19,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube.errors import no_answer
-from kumulus.kube.messages import OBSERVED, Tables, classes_of, decoded, opened, sealed
+from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.messages import OBSERVED, decoded, opened, sealed
 
 _KEYS = b"/registry/minions/"
 

@@ -9,7 +9,8 @@ import pytest
 
 from kumulus.capture.encoded import Unreadable, page
 from kumulus.capture.messages import STORED
-from kumulus.kube.messages import MAGIC, classes_of, enveloped
+from kumulus.kube.message_tables import classes_of
+from kumulus.kube.messages import MAGIC, enveloped
 
 CLASSES = classes_of(STORED)
 POD = {

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kumulus.cluster.errors import ProviderError
-from kumulus.kube.messages import Tables, classes_of
+from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.runtimes.kwok.etcd import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.messages import Tables, classes_of, opened, sealed
+from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.messages import opened, sealed
 
 _TABLES: Tables = {
     "Time": {"seconds": (1, "int64")},

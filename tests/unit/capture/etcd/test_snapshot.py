@@ -16,7 +16,7 @@ from kumulus.capture.etcd import snapshot
 from kumulus.capture.etcd.bolt import Bolt, Damaged
 from kumulus.capture.messages import STORED
 from kumulus.cli.main import main
-from kumulus.kube.messages import classes_of
+from kumulus.kube.message_tables import classes_of
 from tests.unit.capture.etcd import bolt
 
 CLASSES = classes_of(STORED)

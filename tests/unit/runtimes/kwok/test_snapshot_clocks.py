@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.kube.messages import MAGIC, OBSERVED, classes_of
+from kumulus.kube.message_tables import classes_of
+from kumulus.kube.messages import MAGIC, OBSERVED
 from kumulus.runtimes.kwok.snapshot_clocks import _TABLES, moved
 
 # More than the product's own tables name: what it passes over has to stay.

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from kumulus.kube.messages import MAGIC, classes_of, enveloped
+from kumulus.kube.message_tables import classes_of
+from kumulus.kube.messages import MAGIC, enveloped
 from kumulus.model.identity import STACK_ID
 from kumulus.runtimes.kwok.snapshot_workloads import _TABLES, Place, defined, place_of, workloads
 
