@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kumulus.cluster.history.recorder import JobKey
-from kumulus.cluster.live.owners import Said
+from kumulus.cluster.live.reports import Said
 
 KIND = "PodGroup"
 Source = tuple[str, str]

@@ -13,7 +13,7 @@ from kumulus.cluster.history.forgetting import since
 from kumulus.cluster.history.queues import Queues
 from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
-from kumulus.cluster.live import collections, owners
+from kumulus.cluster.live import collections, reports
 from kumulus.cluster.live.collections import Take
 from kumulus.cluster.live.fleet import Live
 from kumulus.cluster.live.node import Node
@@ -81,7 +81,7 @@ class Memory:
 
     def collections(self) -> dict[str, Take]:
         """The collections to follow besides nodes and pods, and what handles each."""
-        jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in owners.JOBS.items()}
+        jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in reports.JOBS.items()}
         return collections.together(jobs, self._queues.collections())
 
     # --- what changes ---
@@ -134,13 +134,13 @@ class Memory:
             del self._counts[job]
             self._put(job, _PODS, None)
 
-    def _job(self, path: str, read: Callable[[Any], owners.Said | None], event: Event[Any]) -> None:
+    def _job(self, path: str, read: Callable[[Any], reports.Said | None], event: Event[Any]) -> None:
         source = path, event.key
         said = None if event.kind == "DELETED" or event.item is None else read(event.item)
         self._groups.says(source, said)
         self._say(source, said)
 
-    def _say(self, source: groups.Source, said: owners.Said | None) -> None:
+    def _say(self, source: groups.Source, said: reports.Said | None) -> None:
         job = self._groups.job(JobKey(said.name, said.kind, said.namespace)) if said is not None else None
         before = self._sources.get(source)
         if before is not None and before != job:

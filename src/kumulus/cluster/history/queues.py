@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kumulus.cluster.history.recorder import Figures, Recorder
-from kumulus.cluster.live import owners
+from kumulus.cluster.live import reports
 from kumulus.cluster.live.collections import Take
 from kumulus.kube.watch import Event
 
@@ -28,17 +28,17 @@ class Queues:
 
     def __init__(self, recorder: Recorder, now: Callable[[], int]) -> None:
         self._recorder, self._now = recorder, now
-        self._said: dict[_Source, list[owners.Quota]] = {}
-        self._quotas: dict[_Queue, owners.Quota] = {}
-        self._members: dict[_Source, owners.Member] = {}
-        self._counts: Counter[owners.Member] = Counter()
+        self._said: dict[_Source, list[reports.Quota]] = {}
+        self._quotas: dict[_Queue, reports.Quota] = {}
+        self._members: dict[_Source, reports.Member] = {}
+        self._counts: Counter[reports.Member] = Counter()
 
     def collections(self) -> Mapping[str, Take]:
         """What to follow, and what takes its events."""
-        queues: dict[str, Take] = {path: partial(self._take, path, read) for path, read in owners.QUEUES.items()}
-        return queues | {path: partial(self._take_member, path, read) for path, read in owners.MEMBERS.items()}
+        queues: dict[str, Take] = {path: partial(self._take, path, read) for path, read in reports.QUEUES.items()}
+        return queues | {path: partial(self._take_member, path, read) for path, read in reports.MEMBERS.items()}
 
-    def _take(self, path: str, read: Callable[[Any], Sequence[owners.Quota]], event: Event[Any]) -> None:
+    def _take(self, path: str, read: Callable[[Any], Sequence[reports.Quota]], event: Event[Any]) -> None:
         found = list(_read(read, event) or ())
         before = self._said.pop((path, event.key), [])
         if found:
@@ -51,7 +51,7 @@ class Queues:
         for queue in there:
             self._record(queue)
 
-    def _take_member(self, path: str, read: Callable[[Any], owners.Member | None], event: Event[Any]) -> None:
+    def _take_member(self, path: str, read: Callable[[Any], reports.Member | None], event: Event[Any]) -> None:
         found = _read(read, event)
         before = self._members.pop((path, event.key), None)
         if found is not None:
@@ -71,7 +71,7 @@ class Queues:
         if said is None:
             self._recorder.queue(name, kind, None, self._now())
             return
-        waiting, admitted = (self._counts[owners.Member(kind, name, each)] for each in (False, True))
+        waiting, admitted = (self._counts[reports.Member(kind, name, each)] for each in (False, True))
         figures = Figures(said.quota, said.used, said.waiting + waiting, said.admitted + admitted)
         self._recorder.queue(name, kind, figures, self._now())
 

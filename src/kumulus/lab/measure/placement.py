@@ -11,7 +11,7 @@ from kumulus.cluster.history.document import History
 from kumulus.cluster.history.queues import Queues
 from kumulus.cluster.history.recorder import Facts, JobKey, Recorder
 from kumulus.cluster.history.words import Sort
-from kumulus.cluster.live import owners
+from kumulus.cluster.live import reports
 from kumulus.cluster.live.collections import Take, together
 from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import Pod, pod_from
@@ -47,7 +47,7 @@ class Placement:
         self._clock = clock
         self._queues = queues
         self._begun = False
-        says: dict[str, Take] = {path: partial(self._says, owners.JOBS[path]) for path in _WAITING_ROOMS}
+        says: dict[str, Take] = {path: partial(self._says, reports.JOBS[path]) for path in _WAITING_ROOMS}
         self.collections = together(Queues(self._recorder, self._now).collections(), says)
         self._jobs: dict[str, tuple[JobKey, Facts]] = {}
         self._said: dict[str, str] = {}
@@ -120,7 +120,7 @@ class Placement:
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key
 
-    def _says(self, read: Callable[[Any], owners.Said | None], event: Event[Any]) -> None:
+    def _says(self, read: Callable[[Any], reports.Said | None], event: Event[Any]) -> None:
         said = read(event.item) if event.kind != "DELETED" and event.item is not None else None
         # A deleted object has no news.
         if said is None or said.namespace != self.history.about.get("namespace"):
