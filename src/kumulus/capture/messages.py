@@ -295,7 +295,7 @@ STORED: Tables = {
     "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec"), "status": (3, "PodStatus")},
     "PodStatus": {"phase": (1, "string")},
 }
-"""By message, in the format of `kumulus.kube.messages.Tables`."""
+"""By message, in the format of `kumulus.kube.message_tables.Tables`."""
 
 INLINE = frozenset(("PersistentVolumeSpec.persistentVolumeSource", "Volume.volumeSource"))
 """Fields that JSON replaces by their own fields."""

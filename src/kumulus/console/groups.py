@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kumulus.cluster.history.recorder import JobKey
-from kumulus.cluster.live.reports import Said
+from kumulus.cluster.live.reports import JobReport
 
 KIND = "PodGroup"
 Source = tuple[str, str]
@@ -14,10 +14,10 @@ class Groups:
 
     def __init__(self) -> None:
         self._jobs: dict[JobKey, JobKey] = {}
-        self._said: dict[JobKey, dict[Source, Said]] = {}
+        self._said: dict[JobKey, dict[Source, JobReport]] = {}
         self._of: dict[Source, JobKey] = {}
 
-    def pod(self, group: JobKey, job: JobKey) -> dict[Source, Said]:
+    def pod(self, group: JobKey, job: JobKey) -> dict[Source, JobReport]:
         """A pod of a job names a group.
 
         Returns:
@@ -29,7 +29,7 @@ class Groups:
         self._jobs[group] = found
         return self._said.get(group, {}) if found != known else {}
 
-    def says(self, source: Source, said: Said | None) -> None:
+    def says(self, source: Source, said: JobReport | None) -> None:
         """Record what an object says of a job, or that the object is gone."""
         if before := self._of.pop(source, None):
             left = self._said[before]

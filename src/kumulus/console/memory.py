@@ -134,13 +134,13 @@ class Memory:
             del self._counts[job]
             self._put(job, _PODS, None)
 
-    def _job(self, path: str, read: Callable[[Any], reports.Said | None], event: Event[Any]) -> None:
+    def _job(self, path: str, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
         source = path, event.key
         said = None if event.kind == "DELETED" or event.item is None else read(event.item)
         self._groups.says(source, said)
         self._say(source, said)
 
-    def _say(self, source: groups.Source, said: reports.Said | None) -> None:
+    def _say(self, source: groups.Source, said: reports.JobReport | None) -> None:
         job = self._groups.job(JobKey(said.name, said.kind, said.namespace)) if said is not None else None
         before = self._sources.get(source)
         if before is not None and before != job:

@@ -206,7 +206,7 @@ class Client:
         patience: float | None = None,
         accept: str = JSON,
     ) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yield the items of a list, page by page, so that a large list is never held whole.
+        """Yield the items of a list, page by page, so that a large list is never in memory as a whole.
 
         Args:
             path: the collection, such as ``/api/v1/nodes``.
@@ -275,8 +275,8 @@ class Client:
                 answer, chunks = await stack.enter_async_context(streaming)
                 if answer.status >= 300:
                     self._heed(answer.status, credential)
-                    said = b"".join([chunk async for chunk in chunks])
-                    raise api_error(answer.status, refusal(said), "GET", path, _wait(answer))
+                    body = b"".join([chunk async for chunk in chunks])
+                    raise api_error(answer.status, refusal(body), "GET", path, _wait(answer))
             except OSError as error:
                 raise Unreachable(server, reason(error)) from error
             yield await stack.enter_async_context(aclosing(_until(chunks, ends, server)))

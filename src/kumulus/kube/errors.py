@@ -58,7 +58,7 @@ class Unreachable(Exception):
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig that cannot be used; the message names the file (or "the given kubeconfig") and the remedy."""
+    """A kubeconfig that cannot be used; the message names its file, or what a text is called, and the remedy."""
 
     def __init__(self, message: str) -> None:
         # Quoted parts of a path or a kubeconfig must not control a terminal.

@@ -199,8 +199,8 @@ class ExecCredentials:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            said = " ".join(err.decode(errors="replace").split())[-300:]
-            raise self._failed(f"ended with exit code {process.returncode}" + (f": {said}" if said else ""))
+            output = " ".join(err.decode(errors="replace").split())[-300:]
+            raise self._failed(f"ended with exit code {process.returncode}" + (f": {output}" if output else ""))
         return self._read(out)
 
     def _read(self, out: bytes) -> Credential:

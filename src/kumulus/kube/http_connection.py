@@ -125,7 +125,7 @@ class HttpConnection(asyncio.Protocol):
         elif self._asked is not None and not self._asked.done():
             where = "in the middle of" if self.heard else "before"
             self._asked.set_exception(self._error or Broken(f"the connection ended {where} an answer"))
-        self._tell()
+        self._notify()
 
     # What httptools calls.
 
@@ -152,7 +152,7 @@ class HttpConnection(asyncio.Protocol):
             before, self._unread = self._unread, self._unread + len(body)
             if before <= _MOST_UNREAD < self._unread and self._transport is not None:
                 self._transport.pause_reading()
-            self._tell()
+            self._notify()
 
     def on_message_complete(self) -> None:
         """See :class:`httptools.HttpResponseParser`."""
@@ -171,8 +171,8 @@ class HttpConnection(asyncio.Protocol):
         if asked is not None and not asked.done():
             asked.set_result(Answer(self._parser.get_status_code(), self._headers, b"".join(self._body)))
         self._asked = None
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)

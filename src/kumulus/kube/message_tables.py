@@ -1,4 +1,4 @@
-"""Protobuf's message classes, made from tables of just the fields that are needed; protobuf's C library decodes them."""
+"""Protobuf's message classes, made from tables of just the fields that are needed."""
 
 from __future__ import annotations
 

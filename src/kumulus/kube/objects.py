@@ -157,13 +157,13 @@ async def release_instances(client: Client, definition: Mapping[str, Any]) -> No
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
     root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
-    held = [
+    unfinished = [
         f"{root}{_inside(item['metadata'])}/{plural}/{item['metadata']['name']}"
         async for page in client.pages(f"{root}/{plural}")
         for item in page
         if item["metadata"].get("finalizers")
     ]
-    await for_each(held, lambda address: _release(client, address), workers=client.connections)
+    await for_each(unfinished, lambda address: _release(client, address), workers=client.connections)
 
 
 def _inside(metadata: Mapping[str, Any]) -> str:

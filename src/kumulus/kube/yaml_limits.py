@@ -65,7 +65,7 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
             if isinstance(reason, TooMuch):
                 raise
             if limits.values > MOST_TRIED_TWICE:
-                raise TooMuch(_said(reason), "correct it") from None
+                raise TooMuch(_parse_error(reason), "correct it") from None
             continue
         return loader is FAST_LOADER
     return False
@@ -108,7 +108,7 @@ class Limits:
             raise TooMuch(message, "write fewer, or fewer aliases")
 
 
-def _said(reason: Exception) -> str:
+def _parse_error(reason: Exception) -> str:
     mark = getattr(reason, "problem_mark", None)
     if mark is None:
         return f"is not a YAML text: {' '.join(str(reason).split())}"

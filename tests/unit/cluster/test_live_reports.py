@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.live import reports
-from kumulus.cluster.live.reports import Member, Quota, Said
+from kumulus.cluster.live.reports import Member, Quota, JobReport
 
 JOB = {"kind": "Job", "name": "train"}
 
@@ -21,11 +21,11 @@ def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
 
 
 def test_a_job_asks_for_as_many_pods_as_run_at_once_or_are_left() -> None:
-    assert reports.job(made({"parallelism": 8, "completions": 8})) == Said("Job", "train", "a", 8)
-    assert reports.job(made({"parallelism": 8, "completions": 3})) == Said("Job", "train", "a", 3)
-    assert reports.job(made({})) == Said("Job", "train", "a", 1)
+    assert reports.job(made({"parallelism": 8, "completions": 8})) == JobReport("Job", "train", "a", 8)
+    assert reports.job(made({"parallelism": 8, "completions": 3})) == JobReport("Job", "train", "a", 3)
+    assert reports.job(made({})) == JobReport("Job", "train", "a", 1)
     suspended = reports.job(made({"suspend": True}, labels={"kueue.x-k8s.io/queue-name": "q"}))
-    assert suspended == Said("Job", "train", "a", 1, "q", 0, "suspended")
+    assert suspended == JobReport("Job", "train", "a", 1, "q", 0, "suspended")
     complete = reports.job(made({}, {"conditions": [condition("Complete", "True")]}))
     assert complete is not None
     assert complete.says == "Complete"
@@ -34,7 +34,7 @@ def test_a_job_asks_for_as_many_pods_as_run_at_once_or_are_left() -> None:
 def test_a_job_of_a_job_set_is_the_sets() -> None:
     assert reports.job(made({}, ownerReferences=[{"kind": "JobSet", "name": "set"}])) is None
     spec = {"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 4}}}, {"template": {}}]}
-    assert reports.job_set(made(spec)) == Said("JobSet", "train", "a", 9)
+    assert reports.job_set(made(spec)) == JobReport("JobSet", "train", "a", 9)
 
 
 def test_when_it_was_made_is_known() -> None:
@@ -47,7 +47,7 @@ def test_a_workload_speaks_for_the_job_that_owns_it() -> None:
     waits = condition("QuotaReserved", "False", "couldn't assign flavors")
     spec = {"queueName": "q", "priority": 7, "podSets": [{"count": 4}, {"count": 2}]}
     found = reports.workload(made(spec, {"conditions": [waits]}, name="job-train-1", ownerReferences=[JOB]))
-    assert found == Said("Job", "train", "a", 6, "q", 7, "couldn't assign flavors")
+    assert found == JobReport("Job", "train", "a", 6, "q", 7, "couldn't assign flavors")
     admitted = {"conditions": [condition("QuotaReserved", "True"), condition("Admitted", "True")]}
     assert (reports.workload(made(spec, admitted, ownerReferences=[JOB])) or found).says == "Admitted"
     pods = [{"kind": "Pod", "name": "a"}, {"kind": "Pod", "name": "b"}]
@@ -57,7 +57,7 @@ def test_a_workload_speaks_for_the_job_that_owns_it() -> None:
 def test_a_pod_group_speaks_for_itself_or_for_its_job() -> None:
     status = {"phase": "Inqueue", "conditions": [condition("Unschedulable", "True", "3/4 tasks in gang unschedulable")]}
     found = reports.pod_group(made({"minMember": 4, "queue": "q"}, status))
-    assert found == Said("PodGroup", "train", "a", 4, "q", 0, "Inqueue: 3/4 tasks in gang unschedulable")
+    assert found == JobReport("PodGroup", "train", "a", 4, "q", 0, "Inqueue: 3/4 tasks in gang unschedulable")
     placed = reports.pod_group(made({}, {**status, "phase": "Running"}))
     assert placed is not None
     assert placed.says == "Running", "the condition stays when the group is placed after all"

@@ -156,8 +156,8 @@ class _Replay:
         elif event.kind == Kind.JOB:
             job = self._job(event.what, event.at)
             job.there = event.one >= 0
-            said = self.history.facts[event.one] if job.there else (0, "", 0, "")
-            job.size, job.queue, job.priority, job.says = said[:4]
+            facts = self.history.facts[event.one] if job.there else (0, "", 0, "")
+            job.size, job.queue, job.priority, job.says = facts[:4]
         else:
             self.happened.append((event.at, self.history.texts[event.what]))
 

@@ -28,7 +28,7 @@ class Queues:
 
     def __init__(self, recorder: Recorder, now: Callable[[], int]) -> None:
         self._recorder, self._now = recorder, now
-        self._said: dict[_Source, list[reports.Quota]] = {}
+        self._reported: dict[_Source, list[reports.Quota]] = {}
         self._quotas: dict[_Queue, reports.Quota] = {}
         self._members: dict[_Source, reports.Member] = {}
         self._counts: Counter[reports.Member] = Counter()
@@ -40,9 +40,9 @@ class Queues:
 
     def _take(self, path: str, read: Callable[[Any], Sequence[reports.Quota]], event: Event[Any]) -> None:
         found = list(_read(read, event) or ())
-        before = self._said.pop((path, event.key), [])
+        before = self._reported.pop((path, event.key), [])
         if found:
-            self._said[path, event.key] = found
+            self._reported[path, event.key] = found
         there = {(each.name, each.kind): each for each in found}
         for queue in {(each.name, each.kind) for each in before} - there.keys():
             del self._quotas[queue]
@@ -67,18 +67,18 @@ class Queues:
     def _record(self, queue: _Queue) -> None:
         """Record a queue as it is now; members of a queue that is not known yet are counted once it is."""
         name, kind = queue
-        said = self._quotas.get(queue)
-        if said is None:
+        reported = self._quotas.get(queue)
+        if reported is None:
             self._recorder.queue(name, kind, None, self._now())
             return
         waiting, admitted = (self._counts[reports.Member(kind, name, each)] for each in (False, True))
-        figures = Figures(said.quota, said.used, said.waiting + waiting, said.admitted + admitted)
+        figures = Figures(reported.quota, reported.used, reported.waiting + waiting, reported.admitted + admitted)
         self._recorder.queue(name, kind, figures, self._now())
 
     def cleared(self) -> None:
         """Everything is gone."""
         gone = list(self._quotas)
-        for remembered in (self._said, self._quotas, self._members, self._counts):
+        for remembered in (self._reported, self._quotas, self._members, self._counts):
             remembered.clear()
         for queue in gone:
             self._record(queue)

@@ -24,7 +24,7 @@ _VOLCANO_QUEUE = "Queue"
 _LONGEST = 300
 
 
-class Said(NamedTuple):
+class JobReport(NamedTuple):
     """What an object says about a job.
 
     Attributes:
@@ -70,7 +70,7 @@ class Member(NamedTuple):
     admitted: bool
 
 
-def job(found: Mapping[str, Any]) -> Said | None:
+def job(found: Mapping[str, Any]) -> JobReport | None:
     """A Job; None for one that a JobSet created."""
     spec, status = _part(found, "spec"), _part(found, "status")
     if any(owner.get("kind") == "JobSet" for owner in _owners(found)):
@@ -79,10 +79,10 @@ def job(found: Mapping[str, Any]) -> Said | None:
         _number(spec.get("parallelism"), 1), _number(spec.get("completions"), _number(spec.get("parallelism"), 1))
     )
     ended = _true(status.get("conditions"), "Failed", "Complete")
-    return _said(found, "Job", size, ended or ("suspended" if spec.get("suspend") else ""))
+    return _report(found, "Job", size, ended or ("suspended" if spec.get("suspend") else ""))
 
 
-def job_set(found: Mapping[str, Any]) -> Said | None:
+def job_set(found: Mapping[str, Any]) -> JobReport | None:
     """A JobSet."""
     spec = _part(found, "spec")
     size = 0
@@ -90,15 +90,15 @@ def job_set(found: Mapping[str, Any]) -> Said | None:
         template = _part(_part(each, "template"), "spec")
         size += _number(each.get("replicas"), 1) * _number(template.get("parallelism"), 1)
     ended = _true(_part(found, "status").get("conditions"), "Failed", "Completed")
-    return _said(found, "JobSet", size, ended or ("suspended" if spec.get("suspend") else ""))
+    return _report(found, "JobSet", size, ended or ("suspended" if spec.get("suspend") else ""))
 
 
-def replicated(kind: str) -> Callable[[Mapping[str, Any]], Said | None]:
+def replicated(kind: str) -> Callable[[Mapping[str, Any]], JobReport | None]:
     """A Deployment or a StatefulSet."""
-    return lambda found: _said(found, kind, _number(_part(found, "spec").get("replicas"), 1), "")
+    return lambda found: _report(found, kind, _number(_part(found, "spec").get("replicas"), 1), "")
 
 
-def workload(found: Mapping[str, Any]) -> Said | None:
+def workload(found: Mapping[str, Any]) -> JobReport | None:
     """A Workload of Kueue, which says where and why the job that owns it waits."""
     spec, owners = _part(found, "spec"), _owners(found)
     conditions = _part(found, "status").get("conditions")
@@ -106,25 +106,25 @@ def workload(found: Mapping[str, Any]) -> Said | None:
     says = _true(conditions, "Finished", "Evicted", "Admitted", "QuotaReserved") or _message(
         conditions, "QuotaReserved"
     )
-    said = _said(found, "Workload", size, says)._replace(
+    report = _report(found, "Workload", size, says)._replace(
         queue=str(spec.get("queueName") or ""), priority=_number(spec.get("priority"), 0)
     )
     if len(owners) == 1:
-        return said._replace(kind=str(owners[0].get("kind")), name=str(owners[0].get("name")))
+        return report._replace(kind=str(owners[0].get("kind")), name=str(owners[0].get("name")))
     # A Workload of several pods has the name of their group.
-    return said._replace(kind="PodGroup")
+    return report._replace(kind="PodGroup")
 
 
-def pod_group(found: Mapping[str, Any]) -> Said | None:
+def pod_group(found: Mapping[str, Any]) -> JobReport | None:
     """A PodGroup of Volcano or of scheduler-plugins; a job's own PodGroup speaks for the job."""
     spec, status, owners = _part(found, "spec"), _part(found, "status"), _owners(found)
     phase = str(status.get("phase") or "")
     # Volcano does not reset the condition when the group is placed after all.
     message = "" if phase == "Running" else _message(status.get("conditions"), "Unschedulable", "True")
     says = ": ".join(filter(None, (phase, message)))
-    said = _said(found, "PodGroup", _number(spec.get("minMember"), 0), says)
-    said = said._replace(queue=str(spec.get("queue") or said.queue))
-    return said._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else said
+    report = _report(found, "PodGroup", _number(spec.get("minMember"), 0), says)
+    report = report._replace(queue=str(spec.get("queue") or report.queue))
+    return report._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else report
 
 
 def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
@@ -139,8 +139,8 @@ def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
 
 def local_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A LocalQueue of Kueue, named ``namespace/name``; its quota is its ClusterQueue's."""
-    said = _quota(found, "LocalQueue", {}, {}, _part(found, "status"))
-    return [said._replace(name=f"{_part(found, 'metadata').get('namespace', '')}/{said.name}")]
+    report = _quota(found, "LocalQueue", {}, {}, _part(found, "status"))
+    return [report._replace(name=f"{_part(found, 'metadata').get('namespace', '')}/{report.name}")]
 
 
 def volcano_queue(found: Mapping[str, Any]) -> list[Quota]:
@@ -187,7 +187,7 @@ def _below(queue: Mapping[str, Any], name: str) -> list[Quota]:
     return own + [each for child in queue.get("queues") or () for each in _below(child, f"{name}.{child['name']}")]
 
 
-JOBS: Mapping[str, Callable[[Mapping[str, Any]], Said | None]] = {
+JOBS: Mapping[str, Callable[[Mapping[str, Any]], JobReport | None]] = {
     "/apis/batch/v1/jobs": job,
     "/apis/apps/v1/deployments": replicated("Deployment"),
     "/apis/apps/v1/statefulsets": replicated("StatefulSet"),
@@ -213,7 +213,7 @@ MEMBERS: Mapping[str, Callable[[Mapping[str, Any]], Member | None]] = {
 """What reads the members of queues that do not count them, likewise."""
 
 
-def _said(found: Mapping[str, Any], kind: str, size: int, says: str) -> Said:
+def _report(found: Mapping[str, Any], kind: str, size: int, says: str) -> JobReport:
     metadata = _part(found, "metadata")
     queue = queue_of(_part(metadata, "labels"), _part(metadata, "annotations"))
     try:
@@ -221,7 +221,7 @@ def _said(found: Mapping[str, Any], kind: str, size: int, says: str) -> Said:
     except ValueError:
         created = 0.0
     name, namespace = str(metadata.get("name", "")), str(metadata.get("namespace", ""))
-    return Said(kind, name, namespace, size, queue, 0, says[:_LONGEST], created)
+    return JobReport(kind, name, namespace, size, queue, 0, says[:_LONGEST], created)
 
 
 def _quota(

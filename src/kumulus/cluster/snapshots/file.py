@@ -128,13 +128,13 @@ def read(file: Path) -> tuple[About, Iterator[tuple[bytes, bytes]]]:
 def _first_line(file: Path, opened: IO[bytes]) -> About:
     line = opened.readline(_LONGEST_LINE)
     try:
-        said = json.loads(line)
-        kind, version = said.pop("kind"), said.pop("version")
+        fields = json.loads(line)
+        kind, version = fields.pop("kind"), fields.pop("version")
         if kind != _MAGIC:
             raise ValueError
         if version != VERSION:
             raise Damaged(f"{file} is of version {version}, this Kumulus reads {VERSION}")
-        return About(**{**said, **{key: tuple(said.get(key) or ()) for key in _LISTS}})
+        return About(**{**fields, **{key: tuple(fields.get(key) or ()) for key in _LISTS}})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Damaged(f"{file} is no snapshot") from None
 
@@ -157,20 +157,20 @@ def _body(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
 
 
 def _entries(file: Path) -> Iterator[tuple[bytes, bytes]]:
-    unpacker, held = zlib.decompressobj(), bytearray()
+    unpacker, unpacked = zlib.decompressobj(), bytearray()
     with file.open("rb") as opened:
         opened.readline(_LONGEST_LINE)
         while chunk := opened.read(_CHUNK):
-            held += unpacker.decompress(chunk)
+            unpacked += unpacker.decompress(chunk)
             at = 0
-            while len(held) - at >= _LENGTHS.size:
-                key, value = _LENGTHS.unpack_from(held, at)
+            while len(unpacked) - at >= _LENGTHS.size:
+                key, value = _LENGTHS.unpack_from(unpacked, at)
                 start = at + _LENGTHS.size
-                if len(held) < start + key + value:
+                if len(unpacked) < start + key + value:
                     break
-                yield bytes(held[start : start + key]), bytes(held[start + key : start + key + value])
+                yield bytes(unpacked[start : start + key]), bytes(unpacked[start + key : start + key + value])
                 at = start + key + value
-            del held[:at]
+            del unpacked[:at]
 
 
 def _private(file: Path) -> IO[bytes]:

@@ -80,6 +80,7 @@ async def restore(client: Client, source: Path) -> Restored:
     Raises:
         OfAnother: it is of another cluster, or nodes of its pods do not exist.
         Damaged: it is not a snapshot, or not as it was written.
+        ProviderError: an object is not deleted or created in time.
         ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """

@@ -120,7 +120,7 @@ class Placement:
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key
 
-    def _says(self, read: Callable[[Any], reports.Said | None], event: Event[Any]) -> None:
+    def _says(self, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
         said = read(event.item) if event.kind != "DELETED" and event.item is not None else None
         # A deleted object has no news.
         if said is None or said.namespace != self.history.about.get("namespace"):
