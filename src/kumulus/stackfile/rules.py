@@ -6,37 +6,21 @@ should see all problems at once. Values of the wrong type are skipped here: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from graphlib import CycleError, TopologicalSorter
-from urllib.parse import urlsplit
 
 from kumulus.catalog.faults import kinds
 from kumulus.model.checks import problem
-from kumulus.model.errors import Problem, Where, path_text, shown
-from kumulus.model.named_nodes import count_problems
-from kumulus.model.names import (
-    NODE_NAME_LENGTH,
-    SYSTEM_GROUP,
-    collisions,
-    is_dns_subdomain,
-    longest_node_name,
-    node_name,
-    pool_name,
-)
+from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.observability import room_problems
-from kumulus.model.pool_form import allocatable_problems
 from kumulus.runtimes import registry
-from kumulus.stackfile.addons import chart_kind, chart_name
+from kumulus.stackfile.addon_rules import addon_problems
 from kumulus.stackfile.autoscaler_rules import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.device_rules import device_problems
-from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
+from kumulus.stackfile.group_rules import group_problems, node_name_problems, pool_problems
 from kumulus.stackfile.host_commands import load_name_problems
-from kumulus.stackfile.shapes import shape_problems
+from kumulus.stackfile.plain import Found, count, duplicates, items, text
 from kumulus.stackfile.tenants import tenant_problems
-
-Found = Iterator[Problem]
-Item = tuple[int, Mapping[str, object]]
 
 
 def rule_problems(raw: object) -> list[Problem]:
@@ -51,29 +35,17 @@ def rule_problems(raw: object) -> list[Problem]:
         *_runtime(raw),
         *_ports(raw),
         *_room(raw),
-        *_addons(raw),
+        *addon_problems(raw),
         *_commands(raw),
-        *_groups(raw),
-        *_pools(raw),
-        *_node_names(raw),
+        *group_problems(raw),
+        *pool_problems(raw),
+        *node_name_problems(raw),
         *_tenants(raw),
         *_autoscaler(raw),
         *bounds_rules(raw),
         *_offerings(raw),
         *device_problems(raw),
     ]
-
-
-def _items(raw: object, key: str) -> list[Item]:
-    values = raw.get(key) if isinstance(raw, Mapping) else None
-    if not isinstance(values, list | tuple):
-        return []
-    return [(index, value) for index, value in enumerate(values) if isinstance(value, Mapping)]
-
-
-def _text(raw: Mapping[str, object], key: str) -> str:
-    value = raw.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _runtime(raw: Mapping[str, object]) -> Found:
@@ -108,7 +80,7 @@ def _runtime(raw: Mapping[str, object]) -> Found:
 def _offerings(raw: Mapping[str, object]) -> Found:
     """Faults of an autoscaler's offerings without an autoscaler, or of offerings that it does not have."""
     asked = raw.get("autoscaler")
-    for index, fault in _items(raw, "faults"):
+    for index, fault in items(raw, "faults"):
         kind = kinds().get(str(fault.get("kind")))
         if kind is None or kind.offers is None:
             continue
@@ -138,8 +110,8 @@ def _autoscaler(raw: Mapping[str, object]) -> Found:
     if not isinstance(asked, Mapping):
         return
     yield from autoscaler_problems(asked)
-    yield from _duplicates(_items(asked, "nodePools"), ("autoscaler", "nodePools"), "name", "name")
-    for index, group in _items(raw, "nodeGroups"):
+    yield from duplicates(items(asked, "nodePools"), ("autoscaler", "nodePools"), "name", "name")
+    for index, group in items(raw, "nodeGroups"):
         labels: object = group.get("nodeTemplate")
         for key in ("metadata", "labels"):
             labels = labels.get(key) if isinstance(labels, Mapping) else None
@@ -164,172 +136,19 @@ def _ports(raw: Mapping[str, object]) -> Found:
 
 
 def _room(raw: Mapping[str, object]) -> Found:
-    groups = [group for _, group in _items(raw, "nodeGroups")]
-    nodes = sum(_count(each.get("replicas")) for group in groups for _, each in _items(group, "placement"))
+    groups = [group for _, group in items(raw, "nodeGroups")]
+    nodes = sum(count(each.get("replicas")) for group in groups for _, each in items(group, "placement"))
     yield from room_problems(("observability",), raw.get("observability"), nodes)
 
 
-def _duplicates(items: list[Item], where: Where, key: str, what: str) -> Found:
-    first: dict[str, int] = {}
-    for index, item in items:
-        name = _text(item, key)
-        if name in first and name:
-            place = path_text((*where, first[name], key))
-            yield problem((*where, index, key), f"{shown(name)} is already {place}", f"write another {what}")
-        first.setdefault(name, index)
-
-
 def _commands(raw: Mapping[str, object]) -> Found:
-    commands = _items(raw, "hostCommands")
-    yield from _duplicates(commands, ("hostCommands",), "name", "name")
-    places: dict[str, Where] = {_text(each, "name"): ("hostCommands", index, "name") for index, each in commands}
+    commands = items(raw, "hostCommands")
+    yield from duplicates(commands, ("hostCommands",), "name", "name")
+    places: dict[str, Where] = {text(each, "name"): ("hostCommands", index, "name") for index, each in commands}
     yield from load_name_problems(raw.get("loadImages"), places)
 
 
-def _addons(raw: Mapping[str, object]) -> Found:
-    where: Where = ("clusterAddons",)
-    addons = _items(raw, "clusterAddons")
-    yield from _duplicates(addons, where, "name", "name")
-    for index, addon in addons:
-        yield from _chart((*where, index), addon)
-    yield from _dependencies(where, addons)
-
-
-def _chart(where: Where, addon: Mapping[str, object]) -> Found:
-    chart, url, repository = _text(addon, "chart"), _text(addon, "repoURL"), _text(addon, "repoName")
-    if not chart or not chart.isprintable():
-        # The model reports what is wrong with it, and it cannot be quoted in a remedy.
-        return
-    kind = chart_kind(chart)
-    if addon.get("repositoryOpts") is not None and (kind != "repository" or url.startswith("oci://")):
-        # For a registry, helm.v3.Release accepts neither a password nor a certificate authority.
-        host = "" if kind == "path" else urlsplit(chart if kind == "oci" else url).netloc
-        remedy = f"leave it out, and run: helm registry login {host}" if host else "leave it out"
-        yield problem((*where, "repositoryOpts"), "is for chart repositories only", remedy)
-    if kind != "repository":
-        if url:
-            name = "an OCI reference" if kind == "oci" else "a path"
-            yield problem((*where, "repoURL"), f"is not used, as the chart is {name}", "leave it out")
-        return
-    prefix, slash, _ = chart.rpartition("/")
-    if "/" in prefix:
-        remedy = f"write repoName/chart, ./{chart} for a path, or oci://{chart}"
-        yield problem((*where, "chart"), f"{shown(chart)} names no repository", remedy)
-    elif slash and repository and prefix != repository:
-        message = f"{shown(chart)} is of another repository than repoName, {shown(repository)}"
-        yield problem((*where, "chart"), message, f"write {shown(f'{repository}/{chart_name(chart)}')}")
-    elif not url:
-        remedy = f"write repoURL: https://…, or chart: ./{chart} for a path"
-        yield problem((*where, "repoURL"), "is missing, so the chart cannot be found", remedy)
-
-
-def _dependencies(where: Where, addons: list[Item]) -> Found:
-    names = {_text(addon, "name") for _, addon in addons}
-    graph: dict[str, list[str]] = {}
-    for index, addon in addons:
-        wanted = addon.get("dependsOn")
-        for place, name in enumerate(wanted if isinstance(wanted, list | tuple) else ()):
-            if not isinstance(name, str):
-                continue
-            if name in names:
-                graph.setdefault(_text(addon, "name"), []).append(name)
-                continue
-            others = ", ".join(sorted(names - {_text(addon, "name"), ""}))
-            remedy = f"write one of {others}" if others else "leave it out"
-            yield problem((*where, index, "dependsOn", place), f"{shown(name)} is not an add-on", remedy)
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle: list[str] = error.args[1]
-        index = next(index for index, addon in addons if _text(addon, "name") == circle[0])
-        message = f"goes round in a circle: {' → '.join(reversed(circle))}"
-        yield problem((*where, index, "dependsOn"), message, "leave one of them out")
-
-
-def _groups(raw: Mapping[str, object]) -> Found:
-    where: Where = ("nodeGroups",)
-    groups = _items(raw, "nodeGroups")
-    yield from _duplicates(groups, where, "name", "name")
-    for index, group in groups:
-        here = (*where, index)
-        if group.get("name") == SYSTEM_GROUP:
-            message = f"{shown(SYSTEM_GROUP)} is the group Kumulus adds for emulated add-ons"
-            yield problem((*here, "name"), message, "write another name")
-        yield from _duplicates(_items(group, "placement"), (*here, "placement"), "availabilityZone", "zone")
-        yield from shape_problems(here, group)
-        template = group.get("nodeTemplate")
-        if isinstance(template, Mapping):
-            inner = path_text((*here, "nodeTemplate"))
-            for each in allocatable_problems(template.get("allocatable"), template.get("capacity")):
-                yield Problem(f"{inner}.{each.path}", each.message, each.remedy)
-        if topology := well_formed(group.get("topology")):
-            yield from template_problems(here, topology, _labels_of(template))
-
-
 def _tenants(raw: Mapping[str, object]) -> Found:
-    tenants = _items(raw, "tenants")
-    yield from _duplicates(tenants, ("tenants",), "name", "name")
+    tenants = items(raw, "tenants")
+    yield from duplicates(tenants, ("tenants",), "name", "name")
     yield from tenant_problems(tenants)
-
-
-def _pools(raw: Mapping[str, object]) -> Found:
-    names, places, seen = [], [], set()
-    for index, group in _items(raw, "nodeGroups"):
-        topology = well_formed(group.get("topology"))
-        for number, placement in _items(group, "placement"):
-            parts = _text(group, "name"), _text(placement, "availabilityZone")
-            where: Where = ("nodeGroups", index, "placement", number)
-            # The models report malformed names, and repeated ones are reported as duplicates.
-            if not all(map(is_dns_subdomain, parts)) or parts in seen:
-                continue
-            seen.add(parts)
-            names.append(pool_name(*parts))
-            places.append(where)
-            named = placement.get("nodes")
-            yield from count_problems((*where, "replicas"), named, placement.get("replicas"))
-            # A pool's name is part of its nodes' names only if the nodes do not have their own.
-            yield from _length(where, names[-1], 0 if named else placement.get("replicas"))
-            if topology:
-                yield from placement_problems(where, topology, names[-1], _count(placement.get("replicas")))
-    for one, other in collisions(names):
-        node, place = node_name(names[other], 0), path_text(places[one])
-        message = f"makes the same node names as {place}, such as {node}"
-        yield problem(places[other], message, "rename one of the two groups or zones")
-
-
-def _node_names(raw: Mapping[str, object]) -> Found:
-    """Nodes with the same name as another named node, or as a node of a pool without named nodes."""
-    counted: dict[str, int] = {}
-    first: dict[str, str] = {}
-    named: list[tuple[Where, str]] = []
-    for index, group in _items(raw, "nodeGroups"):
-        for number, placement in _items(group, "placement"):
-            here: Where = ("nodeGroups", index, "placement", number)
-            nodes = _items(placement, "nodes")
-            named += [((*here, "nodes", at, "name"), _text(node, "name")) for at, node in nodes]
-            if not nodes:
-                pool = pool_name(_text(group, "name"), _text(placement, "availabilityZone"))
-                counted[pool] = _count(placement.get("replicas"))
-    for place, name in named:
-        where, (pool, _, last) = path_text(place[:-2]), name.rpartition("-")
-        if first.setdefault(name, where) != where:
-            yield problem(place, f"{shown(name)} is already a node of {first[name]}", "write another name")
-        elif pool in counted and last.isdecimal() and str(int(last)) == last and int(last) < counted[pool]:
-            yield problem(place, f"{shown(name)} is what the pool {pool} calls a node", "write another name")
-
-
-def _length(where: Where, pool: str, replicas: object) -> Found:
-    longest = longest_node_name(pool, _count(replicas))
-    if len(longest) > NODE_NAME_LENGTH:
-        name = longest if len(longest) <= 100 else f"{longest[:97]}..."
-        message = f"makes the node name {name} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
-        yield problem(where, message, "write a shorter group or zone name")
-
-
-def _count(replicas: object) -> int:
-    return int(replicas) if isinstance(replicas, int | float) and 0 <= replicas < 10**9 else 0
-
-
-def _labels_of(template: object) -> object:
-    metadata = template.get("metadata") if isinstance(template, Mapping) else None
-    return metadata.get("labels") if isinstance(metadata, Mapping) else None
