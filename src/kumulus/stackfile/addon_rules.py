@@ -16,6 +16,7 @@ from kumulus.stackfile.plain import Found, Item, duplicates, items, text
 
 
 def addon_problems(raw: Mapping[str, object]) -> Found:
+    """Add-ons of the same name, charts that cannot be found, and dependencies that are unknown or circular."""
     where: Where = ("clusterAddons",)
     addons = items(raw, "clusterAddons")
     yield from duplicates(addons, where, "name", "name")

@@ -130,11 +130,11 @@ class _Reading:
         hub = str(self.values.get("hub") or "")
         names = [each.name for each in entries]
         if hub and hub not in names:
-            self._tell(problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, names)))
+            self._report(problem(("hub",), f"{shown(hub)} is none of the clusters", _one_of(hub, names)))
         federation, wrong = federated(self.values, self._by_entry(entries))
-        self._tell(*wrong)
+        self._report(*wrong)
         if not self.problems:
-            self._tell(*_shared(entries, found))
+            self._report(*_shared(entries, found))
         if self.problems:
             raise SpecError(self.problems, self.source)
         if federation:
@@ -155,28 +155,28 @@ class _Reading:
         first: dict[str, int] = {}
         for index, raw in enumerate(self.values["clusters"]):
             if not isinstance(raw, Mapping):
-                self._tell(problem(("clusters", index), f"is {shown(raw)}", "write a mapping with a name"))
+                self._report(problem(("clusters", index), f"is {shown(raw)}", "write a mapping with a name"))
                 continue
             try:
                 member = validated(Member, {key: raw[key] for key in _OWN if key in raw}, "")
             except SpecError as error:
-                self._tell(*(replace(each, path=under(f"clusters[{index}]", each.path)) for each in error.problems))
+                self._report(*(replace(each, path=under(f"clusters[{index}]", each.path)) for each in error.problems))
                 continue
             own = {key: value for key, value in raw.items() if key not in _OWN}
             for name in _names(member):
                 if first.setdefault(name, index) != index:
                     message = f"{shown(name)} is already one of clusters[{first[name]}]"
-                    self._tell(problem(("clusters", index, "name"), message, "write another name"))
+                    self._report(problem(("clusters", index, "name"), message, "write another name"))
                     continue
                 yield _Entry(index, name, own)
         if len(first) > MOST:
-            self._tell(problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks"))
+            self._report(problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks"))
 
     def _loaded(self, entry: _Entry) -> Loaded | None:
         name = f"{default_cluster_name(self.stack_name)}-{entry.name}"
         if len(name) > CLUSTER_NAME_LENGTH:
             message = f"makes the name {name} of {len(name)} characters, at most {CLUSTER_NAME_LENGTH} are allowed"
-            self._tell(problem(("clusters", entry.index, "name"), message, "write a shorter one"))
+            self._report(problem(("clusters", entry.index, "name"), message, "write a shorter one"))
             return None
         defaults = self.values.get("defaults") or {}
         config = {key: value for key, value in self.values.items() if key not in SEVERAL}
@@ -186,13 +186,13 @@ class _Reading:
             loaded = load(config, self.stack_name, self.base, source=self.source, secrets=secrets)
         except SpecError as error:
             settings = {key for key in self.values if key not in SEVERAL}
-            self._tell(*(self._placed(each, entry, settings) for each in error.problems))
+            self._report(*(self._at_origin(each, entry, settings) for each in error.problems))
             return None
         for notice in loaded.notices:
             self.notices[replace(notice, path=_origin(notice.path, entry, defaults))] = None
         return replace(loaded, member=entry.name)
 
-    def _placed(self, found: Problem, entry: _Entry, settings: set[str]) -> Problem:
+    def _at_origin(self, found: Problem, entry: _Entry, settings: set[str]) -> Problem:
         if found.path in settings and found.path not in entry.own:
             return found
         return replace(found, path=_origin(found.path, entry, self.values.get("defaults") or {}))
@@ -202,7 +202,7 @@ class _Reading:
         shared = self.secrets.get("defaults", _NONE).places
         return Secrets((*own, *(place for place in shared if _is_default(path_text(place), entry, defaults))))
 
-    def _tell(self, *found: Problem) -> None:
+    def _report(self, *found: Problem) -> None:
         # A mistake in the defaults is found for each cluster, and reported once.
         self.problems |= dict.fromkeys(found)
 
@@ -214,13 +214,13 @@ def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
         defaults: what all clusters share.
         own: the cluster's own values; a key without a value counts as absent.
     """
-    laid = dict(defaults)
+    result = dict(defaults)
     for key, value in own.items():
-        below = laid.get(key)
-        if value is None and key in laid:
+        below = result.get(key)
+        if value is None and key in result:
             continue
-        laid[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return laid
+        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return result
 
 
 def names_in(config: Mapping[str, object]) -> list[str]:

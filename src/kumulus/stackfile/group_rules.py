@@ -26,6 +26,7 @@ from kumulus.stackfile.shapes import shape_problems
 
 
 def group_problems(raw: Mapping[str, object]) -> Found:
+    """Groups of the same name, and problems within each group."""
     where: Where = ("nodeGroups",)
     groups = items(raw, "nodeGroups")
     yield from duplicates(groups, where, "name", "name")
@@ -46,6 +47,7 @@ def group_problems(raw: Mapping[str, object]) -> Found:
 
 
 def pool_problems(raw: Mapping[str, object]) -> Found:
+    """Pools whose nodes are miscounted, have too long names, or have the names of another pool's."""
     names, places, seen = [], [], set()
     for index, group in items(raw, "nodeGroups"):
         topology = well_formed(group.get("topology"))

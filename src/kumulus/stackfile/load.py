@@ -94,7 +94,7 @@ def load(
     skip_addons: bool | None = None,
     secrets: Secrets | None = None,
 ) -> Loaded:
-    """Read and check a stack of one cluster.
+    """Read and check a stack of one cluster. Keys without a value count as absent.
 
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
@@ -106,8 +106,6 @@ def load(
         runtime: used instead of the configuration's.
         skip_addons: likewise.
         secrets: the places in `cluster` that the configuration keeps secret.
-
-    Keys without a value count as absent.
 
     Raises:
         SpecError: with every problem found.

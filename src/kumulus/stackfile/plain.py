@@ -1,4 +1,4 @@
-"""Parts of a stack file as it was written, for its rules; those of the wrong type are skipped: the models report them."""
+"""Parts of a stack file as it was written, for its rules; the models report those of the wrong type."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ Item = tuple[int, Mapping[str, object]]
 
 
 def items(raw: object, key: str) -> list[Item]:
+    """The mappings in a list of a mapping, each with its index; none where the list is missing or is something else."""
     values = raw.get(key) if isinstance(raw, Mapping) else None
     if not isinstance(values, list | tuple):
         return []
@@ -19,13 +20,22 @@ def items(raw: object, key: str) -> list[Item]:
 
 
 def text(raw: Mapping[str, object], key: str) -> str:
+    """A text of a mapping; empty where it is missing or is something else."""
     value = raw.get(key)
     return value if isinstance(value, str) else ""
 
 
-def duplicates(items: list[Item], where: Where, key: str, what: str) -> Found:
+def duplicates(entries: list[Item], where: Where, key: str, what: str) -> Found:
+    """A problem for each entry with a text that an earlier one has too.
+
+    Args:
+        entries: as :func:`items` gives them.
+        where: the place of their list.
+        key: the key of the text.
+        what: what the text is, for the remedy.
+    """
     first: dict[str, int] = {}
-    for index, item in items:
+    for index, item in entries:
         name = text(item, key)
         if name in first and name:
             place = path_text((*where, first[name], key))
@@ -34,4 +44,5 @@ def duplicates(items: list[Item], where: Where, key: str, what: str) -> Found:
 
 
 def count(replicas: object) -> int:
+    """A number of nodes; 0 where it is something else."""
     return int(replicas) if isinstance(replicas, int | float) and 0 <= replicas < 10**9 else 0
