@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kumulus.catalog.prices import Prices, catalog, with_own
-from kumulus.model.checks import unknown_key_problems
-from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown
-from kumulus.model.names import default_cluster_name, suggest
+from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text
+from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
@@ -22,15 +19,10 @@ from kumulus.stackfile.addons import Addon, in_order, missing_chart
 from kumulus.stackfile.expand import Flavour, pools, system_pool
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
+from kumulus.stackfile.settings import Settings
 
 if TYPE_CHECKING:
     from kumulus.stackfile.fault_targets import ResolvedFault
-
-WORDS = ("moveHere", "allowReplace")
-"""Keys by which the user allows the plugin irreversible actions: they are part of its configuration."""
-SEVERAL = ("clusters", "defaults", "hub", "federation")
-"""Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
-CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *WORDS)
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ def load(
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
             mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`, `prices`
-            and :data:`WORDS`.
+            and :data:`kumulus.stackfile.settings.WORDS`.
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
@@ -111,7 +103,7 @@ def load(
         SpecError: with every problem found.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
-    settings = _Settings.read(config, runtime, skip_addons)
+    settings = Settings.read(config, runtime, skip_addons)
     if "clusterConfig" in settings.values:
         if settings.problems:
             raise SpecError(settings.problems, source)
@@ -163,42 +155,7 @@ def _scaled(loaded: Loaded, base: Path) -> Loaded:
     return replace(loaded, autoscaler=found)
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """The configuration's keys, each either valid or reported as a problem."""
-
-    values: Mapping[str, object]
-    runtime: str | None
-    skip_addons: bool
-    problems: tuple[Problem, ...]
-
-    @classmethod
-    def read(cls, config: Mapping[str, object], runtime: str | None, skip_addons: bool | None) -> _Settings:
-        values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
-        problems = unknown_key_problems((), values, CONFIG_KEYS)
-        problems += _sources(values)
-        wanted = runtime if runtime is not None else values.get("runtime")
-        if wanted is not None and wanted not in registry.NAMES:
-            near = suggest(wanted, registry.NAMES) if isinstance(wanted, str) else None
-            remedy = f"write {near}" if near else f"write one of {', '.join(registry.NAMES)}"
-            problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
-            wanted = None
-        skip = values.get("skipAddons") if skip_addons is None else skip_addons
-        if not _is_switch(skip):
-            problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
-        if (own := values.get("prices")) is not None and (not isinstance(own, str) or not own.strip()):
-            problems.append(Problem("prices", f"is {shown(own)}", "write the path of a file (docs/prices.md)"))
-        if (file := values.get("nodes")) is not None and (not isinstance(file, str) or not file.strip()):
-            problems.append(Problem("nodes", f"is {shown(file)}", "write the path of a file (docs/fleets.md)"))
-        elif file is not None and "clusterConfig" in values:
-            problems.append(Problem("nodes", "has no effect with clusterConfig", "leave it out"))
-        for key in WORDS:
-            if not _is_switch(values.get(key)):
-                problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
-        return cls(values, wanted, skip is True or skip == "true", tuple(problems))
-
-
-def _with_nodes(cluster: object, settings: _Settings, base: Path, source: str) -> object:
+def _with_nodes(cluster: object, settings: Settings, base: Path, source: str) -> object:
     """The cluster's mapping with the nodes of the stack's nodes file, if it has one.
 
     Raises:
@@ -212,7 +169,7 @@ def _with_nodes(cluster: object, settings: _Settings, base: Path, source: str) -
     return with_nodes(cluster, named, base, source)
 
 
-def _own_prices(settings: _Settings, base: Path) -> Path | None:
+def _own_prices(settings: Settings, base: Path) -> Path | None:
     """The stack's file of prices, which is read once to check it.
 
     Raises:
@@ -226,31 +183,7 @@ def _own_prices(settings: _Settings, base: Path) -> Path | None:
     return path
 
 
-def _is_switch(value: object) -> bool:
-    return value is None or isinstance(value, bool) or value in ("true", "false")
-
-
-def _sources(values: dict[str, object]) -> list[Problem]:
-    """Problems of the keys that describe the cluster; JSON text is replaced by its parsed value."""
-    location = values.get("clusterConfig")
-    if "cluster" in values and location is not None:
-        return [Problem("clusterConfig", "describes the cluster, and so does cluster", "leave one of the two out")]
-    if location is not None and (not isinstance(location, str) or not location.strip()):
-        return [Problem("clusterConfig", f"is {shown(location)}", "write the path or URL of a KEMU ClusterConfig")]
-    if location is None and "cluster" not in values:
-        remedy = (
-            "write kumulus:cluster with nodeGroups, kumulus:clusters with several, or kumulus:clusterConfig with the "
-            "path of a KEMU file"
-        )
-        return [Problem("cluster", "is missing", remedy)]
-    if isinstance(values.get("cluster"), str):
-        # If it does not parse, the model reports that a text is not a mapping.
-        with contextlib.suppress(ValueError, RecursionError):
-            values["cluster"] = json.loads(cast(str, values["cluster"]))
-    return []
-
-
-def _overridden(settings: _Settings, notices: list[Notice]) -> object:
+def _overridden(settings: Settings, notices: list[Notice]) -> object:
     """The cluster's mapping with the overriding settings; keys that then have no effect are dropped with a notice."""
     raw = settings.values["cluster"]
     if not isinstance(raw, Mapping):

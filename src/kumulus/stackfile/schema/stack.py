@@ -8,10 +8,10 @@ from typing import Any
 from kumulus.runtimes import registry
 from kumulus.stackfile.clusters import MOST, Member
 from kumulus.stackfile.federation import Federation
-from kumulus.stackfile.load import CONFIG_KEYS
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, inner, ref, schema_of
 from kumulus.stackfile.schema.forms import NULL, closed, forms, required
+from kumulus.stackfile.settings import CONFIG_KEYS
 
 Schema = dict[str, Any]
 NAMESPACE = "kumulus:"

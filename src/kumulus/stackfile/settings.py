@@ -1,0 +1,79 @@
+"""The keys of a stack's configuration in the namespace kumulus, and what is wrong with them by themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from kumulus.model.checks import unknown_key_problems
+from kumulus.model.errors import Problem, shown
+from kumulus.model.names import suggest
+from kumulus.runtimes import registry
+
+WORDS = ("moveHere", "allowReplace")
+"""Keys by which the user allows the plugin irreversible actions: they are part of its configuration."""
+SEVERAL = ("clusters", "defaults", "hub", "federation")
+"""Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
+CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *WORDS)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The configuration's keys, each either valid or reported as a problem."""
+
+    values: Mapping[str, object]
+    runtime: str | None
+    skip_addons: bool
+    problems: tuple[Problem, ...]
+
+    @classmethod
+    def read(cls, config: Mapping[str, object], runtime: str | None, skip_addons: bool | None) -> Settings:
+        values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
+        problems = unknown_key_problems((), values, CONFIG_KEYS)
+        problems += _sources(values)
+        wanted = runtime if runtime is not None else values.get("runtime")
+        if wanted is not None and wanted not in registry.NAMES:
+            near = suggest(wanted, registry.NAMES) if isinstance(wanted, str) else None
+            remedy = f"write {near}" if near else f"write one of {', '.join(registry.NAMES)}"
+            problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
+            wanted = None
+        skip = values.get("skipAddons") if skip_addons is None else skip_addons
+        if not _is_switch(skip):
+            problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
+        if (own := values.get("prices")) is not None and (not isinstance(own, str) or not own.strip()):
+            problems.append(Problem("prices", f"is {shown(own)}", "write the path of a file (docs/prices.md)"))
+        if (file := values.get("nodes")) is not None and (not isinstance(file, str) or not file.strip()):
+            problems.append(Problem("nodes", f"is {shown(file)}", "write the path of a file (docs/fleets.md)"))
+        elif file is not None and "clusterConfig" in values:
+            problems.append(Problem("nodes", "has no effect with clusterConfig", "leave it out"))
+        for key in WORDS:
+            if not _is_switch(values.get(key)):
+                problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
+        return cls(values, wanted, skip is True or skip == "true", tuple(problems))
+
+
+def _is_switch(value: object) -> bool:
+    return value is None or isinstance(value, bool) or value in ("true", "false")
+
+
+def _sources(values: dict[str, object]) -> list[Problem]:
+    """Problems of the keys that describe the cluster; JSON text is replaced by its parsed value."""
+    location = values.get("clusterConfig")
+    if "cluster" in values and location is not None:
+        return [Problem("clusterConfig", "describes the cluster, and so does cluster", "leave one of the two out")]
+    if location is not None and (not isinstance(location, str) or not location.strip()):
+        return [Problem("clusterConfig", f"is {shown(location)}", "write the path or URL of a KEMU ClusterConfig")]
+    if location is None and "cluster" not in values:
+        remedy = (
+            "write kumulus:cluster with nodeGroups, kumulus:clusters with several, or kumulus:clusterConfig with the "
+            "path of a KEMU file"
+        )
+        return [Problem("cluster", "is missing", remedy)]
+    if isinstance(values.get("cluster"), str):
+        # If it does not parse, the model reports that a text is not a mapping.
+        with contextlib.suppress(ValueError, RecursionError):
+            values["cluster"] = json.loads(cast(str, values["cluster"]))
+    return []
