@@ -91,7 +91,7 @@ def load(
     Args:
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
             mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`, `prices`
-            and :data:`kumulus.stackfile.settings.WORDS`.
+            and :data:`kumulus.stackfile.settings.CONSENTS`.
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
@@ -105,17 +105,30 @@ def load(
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = Settings.read(config, runtime, skip_addons)
     if "clusterConfig" in settings.values:
-        if settings.problems:
-            raise SpecError(settings.problems, source)
-        location = cast(str, settings.values["clusterConfig"])
-        # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
-        from kumulus.stackfile.kemu import read_kemu
-
-        file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
-        own = _own_prices(settings, base)
-        return _scaled(replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own), base)
+        return _load_kemu(settings, stack, base, source)
     kept = secrets or Secrets()
     notices: list[Notice] = []
+    spec = _checked(settings, base, source, kept, notices)
+    own = _own_prices(settings, base)
+    loaded = replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
+    return _scaled(loaded, base)
+
+
+def _load_kemu(settings: Settings, stack: str, base: Path, source: str) -> Loaded:
+    """The stack of a KEMU file; arguments and errors as those of :func:`load`."""
+    if settings.problems:
+        raise SpecError(settings.problems, source)
+    location = cast(str, settings.values["clusterConfig"])
+    # Imported here, because its models take 40 ms to build, which stacks in our own format do not need.
+    from kumulus.stackfile.kemu import read_kemu
+
+    file = read_kemu(location, base, settings.runtime or registry.DEFAULT, settings.skip_addons, source)
+    own = _own_prices(settings, base)
+    return _scaled(replace(_loaded(file.spec, stack, base, "kemu", file.notices, file.source), prices=own), base)
+
+
+def _checked(settings: Settings, base: Path, source: str, kept: Secrets, notices: list[Notice]) -> ClusterSpec:
+    """The cluster of a stack's own file; adds to the notices, and its other arguments and errors are :func:`load`'s."""
     problems = list(settings.problems)
     spec = ClusterSpec()
     if "cluster" in settings.values:
@@ -129,9 +142,7 @@ def load(
     problems += content_problems(spec.existing, encrypted=bool(kept.within("existing", "kubeconfig")))
     if problems:
         raise SpecError(problems, source)
-    own = _own_prices(settings, base)
-    loaded = replace(_loaded(spec, stack, base, "kumulus", tuple(notices), source), secrets=kept, prices=own)
-    return _scaled(loaded, base)
+    return spec
 
 
 def _scaled(loaded: Loaded, base: Path) -> Loaded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from kumulus.stackfile.model import ClusterSpec
 # Number of delays that are drawn; further machines start again with the first delay.
 _DRAWN = 499
 # Labels that a placement sets, and the one that names a node's group.
-_PLACED = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
+_OF_PLACEMENT = (GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 
 def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, Any], list[Problem]]:
@@ -37,20 +37,7 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     if asked.registrationDelay is not None:
         plain |= delays(asked.registrationDelay, cluster)
     regions = {zone: region_of(zone) for zone in asked.zones}
-    problems = [
-        Problem(f"autoscaler.zones[{at}]", f"{zone} tells no region", "write a zone such as us-central1-a")
-        for at, (zone, region) in enumerate(regions.items())
-        if not region
-    ]
-    if problems:
-        return {}, problems
-    known = prices.regions()
-    for at, (zone, region) in enumerate(regions.items()):
-        if not any(prices.types(region, spot=kind == "spot") for kind in asked.capacityTypes):
-            message = f"no price of {' or '.join(asked.capacityTypes)} machines is known in {region}"
-            remedy = f"write zones of {', '.join(known)}, or a file of your own as kumulus:prices (docs/prices.md)"
-            problems.append(Problem(f"autoscaler.zones[{at}]", f"{zone}: {message}", remedy))
-    if problems:
+    if problems := _zone_problems(asked, regions, prices):
         return {}, problems
     names = list(dict.fromkeys(asked.instanceTypes)) or sorted(
         {kind for region in regions.values() for spot in (False, True) for kind in prices.types(region, spot=spot)}
@@ -68,6 +55,24 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     if not machines and not problems:
         problems.append(Problem("autoscaler", "no instance type of the catalog has a price in its zones"))
     return {**plain, "machines": machines}, problems
+
+
+def _zone_problems(asked: Autoscaler, regions: Mapping[str, str], prices: Prices) -> list[Problem]:
+    """Zones of no known region or, if there are none, zones of regions without prices."""
+    problems = [
+        Problem(f"autoscaler.zones[{at}]", f"{zone} tells no region", "write a zone such as us-central1-a")
+        for at, (zone, region) in enumerate(regions.items())
+        if not region
+    ]
+    if problems:
+        return problems
+    known = prices.regions()
+    for at, (zone, region) in enumerate(regions.items()):
+        if not any(prices.types(region, spot=kind == "spot") for kind in asked.capacityTypes):
+            message = f"no price of {' or '.join(asked.capacityTypes)} machines is known in {region}"
+            remedy = f"write zones of {', '.join(known)}, or a file of your own as kumulus:prices (docs/prices.md)"
+            problems.append(Problem(f"autoscaler.zones[{at}]", f"{zone}: {message}", remedy))
+    return problems
 
 
 def of_groups(
@@ -125,7 +130,7 @@ def _offerings(name: str, regions: dict[str, str], kinds: Iterable[str], prices:
 def _node(name: str, cluster: str) -> dict[str, Any]:
     """The part of a type's nodes that is the same in every zone."""
     pool = _pool(name, cluster)
-    labels = {key: value for key, value in pool.labels.items() if key not in _PLACED}
+    labels = {key: value for key, value in pool.labels.items() if key not in _OF_PLACEMENT}
     return {
         "labels": {**labels, CLUSTER_LABEL: cluster},
         "capacity": dict(pool.capacity),

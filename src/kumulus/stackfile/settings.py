@@ -13,16 +13,23 @@ from kumulus.model.errors import Problem, shown
 from kumulus.model.names import suggest
 from kumulus.runtimes import registry
 
-WORDS = ("moveHere", "allowReplace")
+CONSENTS = ("moveHere", "allowReplace")
 """Keys by which the user allows the plugin irreversible actions: they are part of its configuration."""
 SEVERAL = ("clusters", "defaults", "hub", "federation")
 """Keys of a stack of several clusters, which :mod:`kumulus.stackfile.clusters` reads."""
-CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *WORDS)
+CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "prices", "nodes", *CONSENTS)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The configuration's keys, each either valid or reported as a problem."""
+    """The configuration's keys, each either valid or reported as a problem.
+
+    Attributes:
+        values: by key, without the namespace and without keys that have no value; a `cluster` in JSON is parsed.
+        runtime: the runtime that overrides the cluster's; None for the cluster's own.
+        skip_addons: whether the cluster's add-ons are left out.
+        problems: what is wrong.
+    """
 
     values: Mapping[str, object]
     runtime: str | None
@@ -31,6 +38,13 @@ class Settings:
 
     @classmethod
     def read(cls, config: Mapping[str, object], runtime: str | None, skip_addons: bool | None) -> Settings:
+        """Read them.
+
+        Args:
+            config: the configuration, with or without the namespace in its keys.
+            runtime: used instead of the configuration's.
+            skip_addons: likewise.
+        """
         values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
         problems = unknown_key_problems((), values, CONFIG_KEYS)
         problems += _sources(values)
@@ -49,7 +63,7 @@ class Settings:
             problems.append(Problem("nodes", f"is {shown(file)}", "write the path of a file (docs/fleets.md)"))
         elif file is not None and "clusterConfig" in values:
             problems.append(Problem("nodes", "has no effect with clusterConfig", "leave it out"))
-        for key in WORDS:
+        for key in CONSENTS:
             if not _is_switch(values.get(key)):
                 problems.append(Problem(key, f"is {shown(values[key])}", "write true or false"))
         return cls(values, wanted, skip is True or skip == "true", tuple(problems))

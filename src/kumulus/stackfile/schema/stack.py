@@ -70,9 +70,9 @@ def _several(cluster: Schema) -> dict[str, Schema]:
     }
 
 
-def _config() -> Schema:
-    """The configuration: only known keys in the namespace kumulus; keys of other namespaces are left alone."""
-    properties: dict[str, Schema] = {
+def _properties() -> dict[str, Schema]:
+    """The keys in the namespace kumulus."""
+    return {
         "cluster": {
             "description": "The cluster, as a mapping or the JSON text of one.",
             "anyOf": [ref(_CLUSTER), {"type": "string"}, NULL],
@@ -144,6 +144,11 @@ def _config() -> Schema:
             "examples": [True],
         },
     }
+
+
+def _config() -> Schema:
+    """The configuration: only known keys in the namespace kumulus; keys of other namespaces are left alone."""
+    properties = _properties()
     assert tuple(properties) == CONFIG_KEYS
     known = "|".join(CONFIG_KEYS)
     sources = [required(f"{NAMESPACE}{key}") for key in ("cluster", "clusterConfig", "clusters")]
