@@ -121,13 +121,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         spec = loaded.spec
         self._base, self._name = base, resource_name
         self.cluster_name = loaded.cluster_name
-        if spec.hostCommands or spec.loadImages:
-            require_command_plugin()
-        if spec.clusterAddons:
-            # Imported here, as the provider's SDK is.
-            from kumulus.components.charts_in_reach import require_charts
-
-            require_charts(loaded, base)
+        _require(loaded, base)
         plan = KwokPlan.of(loaded, base)
         self.cluster = control_plane(resource_name, loaded, base, plan, self)
         self.prefix = self.cluster.prefix
@@ -161,7 +155,11 @@ class EmulatedCluster(pulumi.ComponentResource):
         if not spec.runtime_descriptor.outlives_stack:
             opts = pulumi.ResourceOptions(parent=self, depends_on=within)
             DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, opts=opts)
-        sums = totals(loaded.pools)
+        self._describe(loaded)
+
+    def _describe(self, loaded: Loaded) -> None:
+        """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
+        spec, sums = loaded.spec, totals(loaded.pools)
         measured = spec.observability and spec.runtime_descriptor.local
         self.prometheus = self.cluster.endpoint("prometheus") if measured else None
         self.node_count = sums.nodes
@@ -185,12 +183,12 @@ class EmulatedCluster(pulumi.ComponentResource):
         # Imported here, as the provider's SDK is.
         from kumulus.components.kwok_charts import KwokCharts, arguments_of
 
-        given = arguments_of(loaded.spec.kwokCharts, self.cluster, self._base)
-        given["nodes"] = sum(pool.replicas for pool in loaded.pools)
-        given["measured"] = loaded.spec.observability is not None
-        given["install"] = plan.install
+        arguments = arguments_of(loaded.spec.kwokCharts, self.cluster, self._base)
+        arguments["nodes"] = sum(pool.replicas for pool in loaded.pools)
+        arguments["measured"] = loaded.spec.observability is not None
+        arguments["install"] = plan.install
         return KwokCharts(
-            f"{self._name}-kwok", **given, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
+            f"{self._name}-kwok", **arguments, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
         )
 
     def _autoscaler(
@@ -304,10 +302,10 @@ class EmulatedCluster(pulumi.ComponentResource):
 
         first = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
         chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")
-        given = arguments_of(chart, asked, self.cluster, self._base, secrets)
-        given["shards"] = len(self.kwok.services) if self.kwok else 0
+        arguments = arguments_of(chart, asked, self.cluster, self._base, secrets)
+        arguments["shards"] = len(self.kwok.services) if self.kwok else 0
         opts = pulumi.ResourceOptions(parent=self, depends_on=first)
-        return PrometheusStack(f"{self._name}-observability", **given, opts=opts)
+        return PrometheusStack(f"{self._name}-observability", **arguments, opts=opts)
 
     def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.
@@ -354,3 +352,14 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
 if TYPE_CHECKING:
     # The type checker verifies that whatever can be put into a cluster can be put into this one, too.
     _CLUSTER: type[ClusterLike] = EmulatedCluster
+
+
+def _require(loaded: Loaded, base: Path) -> None:
+    """Check that what the stack needs beside the cluster is there: a plugin for host commands, and charts."""
+    if loaded.spec.hostCommands or loaded.spec.loadImages:
+        require_command_plugin()
+    if loaded.spec.clusterAddons:
+        # Imported here, as the provider's SDK is.
+        from kumulus.components.charts_in_reach import require_charts
+
+        require_charts(loaded, base)

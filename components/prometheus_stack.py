@@ -104,22 +104,7 @@ class PrometheusStack(pulumi.ComponentResource):
         super().__init__("kumulus:index:PrometheusStack", resource_name, None, opts)
         cluster, namespace, first = args["cluster"], chart["namespace"], depended_on(opts)
         values = chart_values(asked, cluster.cluster_name, args.get("shards") or 0)
-        self.kubelets = Service(
-            f"{resource_name}-kubelets",
-            metadata={
-                "name": _KUBELETS,
-                "namespace": "kube-system",
-                "labels": {"app.kubernetes.io/name": "kubelet", "k8s-app": "kubelet"},
-                "annotations": {"pulumi.com/skipAwait": "true"},
-            },
-            spec={"cluster_ip": "None", "ports": [{"name": name, "port": port} for name, port in _KUBELET_PORTS]},
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                provider=cluster.kubernetes,
-                depends_on=first,
-                deleted_with=cluster.lifetime,
-            ),
-        )
+        self.kubelets = self._kubelet_service(resource_name, cluster, first)
         self.addon = HelmAddon(
             resource_name,
             **_addon(chart, laid_on(values, chart["valuesObject"]), args),
@@ -143,21 +128,44 @@ class PrometheusStack(pulumi.ComponentResource):
             cluster=cluster,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[self.addon], deleted_with=cluster.lifetime),
         )
-        self.dashboards = [
-            ConfigMap(
-                f"{resource_name}-{name}",
-                metadata={
-                    "name": name.removesuffix(".json"),
-                    "namespace": namespace,
-                    "labels": {"grafana_dashboard": "1"},
-                },
-                data={name: content},
-                opts=inside,
-            )
-            for name, content in dashboards.provisioned().items()
-        ]
+        self.dashboards = _dashboards(resource_name, namespace, inside)
         self.namespace = pulumi.Output.from_input(namespace)
         self.register_outputs({"namespace": namespace})
+
+    def _kubelet_service(self, resource_name: str, cluster: ClusterLike, first: list[Any]) -> Service:
+        return Service(
+            f"{resource_name}-kubelets",
+            metadata={
+                "name": _KUBELETS,
+                "namespace": "kube-system",
+                "labels": {"app.kubernetes.io/name": "kubelet", "k8s-app": "kubelet"},
+                "annotations": {"pulumi.com/skipAwait": "true"},
+            },
+            spec={"cluster_ip": "None", "ports": [{"name": name, "port": port} for name, port in _KUBELET_PORTS]},
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                provider=cluster.kubernetes,
+                depends_on=first,
+                deleted_with=cluster.lifetime,
+            ),
+        )
+
+
+def _dashboards(resource_name: str, namespace: Any, opts: pulumi.ResourceOptions) -> list[ConfigMap]:
+    """A ConfigMap for each dashboard."""
+    return [
+        ConfigMap(
+            f"{resource_name}-{name}",
+            metadata={
+                "name": name.removesuffix(".json"),
+                "namespace": namespace,
+                "labels": {"grafana_dashboard": "1"},
+            },
+            data={name: content},
+            opts=opts,
+        )
+        for name, content in dashboards.provisioned().items()
+    ]
 
 
 def arguments_of(
