@@ -278,11 +278,11 @@ class Dry:
                 for pod in page:
                     if node := pod["spec"].get("nodeName"):
                         verdict.on[node] += 1
-                    elif (said := _unschedulable(pod)) is None:
+                    elif (message := _unschedulable(pod)) is None:
                         continue
                     # A refusal from before the scheduler saw the newest nodes is retried by the scheduler itself.
-                    elif _looked_at(said) >= among or time.monotonic() > began + _SECOND_THOUGHT:
-                        reasons.append(said)
+                    elif _looked_at(message) >= among or time.monotonic() > began + _SECOND_THOUGHT:
+                        reasons.append(message)
             if verdict.fitted + len(reasons) >= made:
                 verdict.reason = verdict.reason or (reasons[0] if reasons else "")
                 return

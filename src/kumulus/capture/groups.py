@@ -131,8 +131,8 @@ def _shape(node: Mapping[str, Any], own: frozenset[str]) -> str:
 
 def _base(node: Mapping[str, Any]) -> str:
     labels = node["metadata"].get("labels") or {}
-    said = next((labels[key] for key in _POOL_LABELS if labels.get(key)), "")
-    base = dns_safe(said, _GROUP_NAME) or "nodes"
+    label = next((labels[key] for key in _POOL_LABELS if labels.get(key)), "")
+    base = dns_safe(label, _GROUP_NAME) or "nodes"
     return base if base != SYSTEM_GROUP else f"{base}-nodes"
 
 

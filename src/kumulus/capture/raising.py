@@ -52,13 +52,13 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
     """
     fitted, what, ample = verdict.fitted, list[str](), dict[str, dict[str, str]]()
     for _ in range(_MOST):
-        said = exceeded(verdict.reason)
-        if said is None:
+        quota = exceeded(verdict.reason)
+        if quota is None:
             return None
-        what.append(said.change(verdict.refused) + await _lent(client, probe.namespace, said, verdict.refused))
-        await dry.raise_quota(probe.namespace, said.name, said.needed(verdict.refused))
-        ample.setdefault(said.name, {}).update(said.needed(_AMPLE * probe.count))
-        await dry.until_used(probe.namespace, said.name, _without_waiting(said, verdict))
+        what.append(quota.change(verdict.refused) + await _lent(client, probe.namespace, quota, verdict.refused))
+        await dry.raise_quota(probe.namespace, quota.name, quota.needed(verdict.refused))
+        ample.setdefault(quota.name, {}).update(quota.needed(_AMPLE * probe.count))
+        await dry.until_used(probe.namespace, quota.name, _without_waiting(quota, verdict))
         verdict = await dry.pods(probe, probe.count - fitted, priority, keep=True)
         await dry.drop_waiting()
         fitted += verdict.fitted
@@ -70,14 +70,14 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
     return None
 
 
-def _without_waiting(said: Exceeded, verdict: Verdict) -> dict[str, str]:
+def _without_waiting(quota: Exceeded, verdict: Verdict) -> dict[str, str]:
     """What is used of a quota once the pods that wait for a node are gone."""
     waiting = verdict.wanted - verdict.refused - verdict.fitted
-    return {key: str(parse(said.used[key]) - parse(each) * waiting) for key, each in said.requested.items()}
+    return {key: str(parse(quota.used[key]) - parse(each) * waiting) for key, each in quota.requested.items()}
 
 
-async def _lent(client: Client, namespace: str, said: Exceeded, pods: int) -> str:
+async def _lent(client: Client, namespace: str, quota: Exceeded, pods: int) -> str:
     everywhere = [each async for page in client.pages("/api/v1/resourcequotas") for each in page]
     others = [each for each in everywhere if each["metadata"]["namespace"] != namespace]
-    found = lender(others, said.missing(pods))
+    found = lender(others, quota.missing(pods))
     return f", which {found} has to spare" if found else ""

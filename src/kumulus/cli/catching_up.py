@@ -79,18 +79,18 @@ def _finish(directory: Path, begun: Path, clone: which.Which) -> list[str]:
     """Apply a newer capture; each of its files replaces the old one once the clone matches it."""
     from kumulus.capture.writing import LEFT_OUT, STACK, WORKLOAD
 
-    said: list[str] = []
+    lines: list[str] = []
     if (begun / STACK).exists():
         _follow_nodes(directory, begun, clone.stack)
         (begun / STACK).replace(directory / STACK)
     if (begun / WORKLOAD).exists():
         put = asyncio.run(_follow_objects(directory, begun, clone))
-        said = [f"the clone refuses {len(each):,} {kind}, such as {each[0]}" for kind, each in put.refused.items()]
+        lines = [f"the clone refuses {len(each):,} {kind}, such as {each[0]}" for kind, each in put.refused.items()]
         (begun / WORKLOAD).replace(directory / WORKLOAD)
     if (begun / LEFT_OUT).exists():
         (begun / LEFT_OUT).replace(directory / LEFT_OUT)
     shutil.rmtree(begun)
-    return said
+    return lines
 
 
 def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
@@ -118,9 +118,9 @@ def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
         )
     for text in [yaml.safe_dump({"config": between}, sort_keys=False)] * bool(moving) + [now]:
         clone_file.write(file, text)
-        code, said = stack.run_quietly(["up", "-s", name, "--yes", "--skip-preview", "--non-interactive"])
+        code, output = stack.run_quietly(["up", "-s", name, "--yes", "--skip-preview", "--non-interactive"])
         if code != 0:
-            raise UserError(f"{name} did not get the source's nodes:\n{said[-2000:]}")
+            raise UserError(f"{name} did not get the source's nodes:\n{output[-2000:]}")
 
 
 async def _follow_objects(directory: Path, begun: Path, clone: which.Which) -> Put:

@@ -135,11 +135,11 @@ def _venv() -> Finding:
 
 def _go(known: Pins, building: bool) -> Finding:
     purpose = "builds the tools that cannot be downloaded"
-    found, said = golang.on_path(known.go_minimum)
+    found, detail = golang.on_path(known.go_minimum)
     if found is not None:
-        return Finding("go", "ok", said, f"PATH: {found}", purpose)
+        return Finding("go", "ok", detail, f"PATH: {found}", purpose)
     how = "will be fetched from the Python package index" if building else "not needed: everything is built"
-    return Finding("go", "absent", "-", "none", purpose, f"{said}; {how}")
+    return Finding("go", "absent", "-", "none", purpose, f"{detail}; {how}")
 
 
 def _tool(location: Location) -> Finding:

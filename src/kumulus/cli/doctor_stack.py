@@ -48,12 +48,12 @@ def how(tools: list[Tool]) -> str:
     mode = releases.mode()
     files = {tool.release.url: tool.release.megabytes for tool in tools if tool.release and mode != "build"}
     building = [tool for tool in tools if tool.buildable and (mode == "build" or tool.release is None)]
-    said = [f"download, about {sum(files.values()):,} MB"] if files else []
+    steps = [f"download, about {sum(files.values()):,} MB"] if files else []
     if building and mode != "download":
         seconds = [tool.cpu for tool in building if tool.cpu is not None]
         minutes = max(sum(seconds) / 60 / (os.cpu_count() or 1), 1)
-        said.append(f"build, about {minutes:.0f} min" if len(seconds) == len(building) else "build")
-    return "; ".join(said) or "cannot be had with KUMULUS_TOOLS=" + mode
+        steps.append(f"build, about {minutes:.0f} min" if len(seconds) == len(building) else "build")
+    return "; ".join(steps) or "cannot be had with KUMULUS_TOOLS=" + mode
 
 
 def tools(wanted: needs.Needs) -> list[Finding]:
@@ -71,9 +71,9 @@ def tools(wanted: needs.Needs) -> list[Finding]:
         elif tool.name == plugins.COMMAND and plugins.has_command_plugin(pulumi_home()):
             findings.append(Finding(tool.name, "ok", "-", short(pulumi_home() / "plugins"), tool.purpose))
         else:
-            said, first = how([tool]), files.setdefault(tool.release.url, tool.name) if tool.release else tool.name
-            said = said if first == tool.name or "download" not in said else f"download, with {first}"
-            findings.append(Finding(tool.name, "due", tool.version, said, tool.purpose, location.note))
+            way, first = how([tool]), files.setdefault(tool.release.url, tool.name) if tool.release else tool.name
+            way = way if first == tool.name or "download" not in way else f"download, with {first}"
+            findings.append(Finding(tool.name, "due", tool.version, way, tool.purpose, location.note))
             due.append(tool)
     if len(due) > 1:
         findings.append(Finding("in all", "note", "-", how(due), ""))
@@ -108,10 +108,10 @@ def _memory(clusters: list[Loaded]) -> Finding:
     fleets = [(sum(pool.replicas for pool in each.pools), each.spec.kwok.heartbeatFactor) for each in clusters]
     found = scale.together([scale.cost(count, machine.cores, factor) for count, factor in fleets])
     nodes = found.nodes
-    said = scale.limits(found, machine)
+    problems = scale.limits(found, machine)
     needed = f"of {machine.memory_mb / 1000:.1f} GB, for {nodes:,} nodes"
     version = f"{found.total_memory_mb / 1000:.1f} GB"
-    return Finding("memory", "low" if said else "ok", version, needed, "by the model of `plan`", "; ".join(said))
+    return Finding("memory", "low" if problems else "ok", version, needed, "by the model of `plan`", "; ".join(problems))
 
 
 def _docker() -> Finding:
@@ -125,6 +125,6 @@ def _docker() -> Finding:
     except (OSError, subprocess.TimeoutExpired):
         return Finding("docker", "missing", "-", "does not answer", purpose, "", remedy)
     if answer.returncode != 0:
-        said = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
-        return Finding("docker", "missing", "-", "does not answer", purpose, said, remedy)
+        line = (answer.stderr.strip().splitlines() or ["no answer"])[-1]
+        return Finding("docker", "missing", "-", "does not answer", purpose, line, remedy)
     return Finding("docker", "ok", answer.stdout.strip(), short(Path(program)), purpose)

@@ -35,10 +35,10 @@ def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
     if not 0 < args.every < math.inf:
         raise UserError(f"--every {args.every:g} is no number of seconds")
     source = capture.connection(args.kubeconfig, args.context)
-    said = Said(wanted)
+    report = Said(wanted)
     while True:
         began = time.monotonic()
-        said.of(*_look(args.on, source, clone, wanted))
+        report.of(*_look(args.on, source, clone, wanted))
         time.sleep(max(0.0, began + args.every - time.monotonic()))
 
 

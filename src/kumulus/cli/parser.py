@@ -25,6 +25,6 @@ class Parser(argparse.ArgumentParser):
 
 class _Described(argparse._SubParsersAction):  # type: ignore[type-arg]
     def add_parser(self, name: str, **kwargs: Any) -> argparse.ArgumentParser:
-        said = kwargs.get("help")
-        about = {"description": f"{said[0].upper()}{said[1:]}."} if said else {}
+        help_text = kwargs.get("help")
+        about = {"description": f"{help_text[0].upper()}{help_text[1:]}."} if help_text else {}
         return cast(argparse.ArgumentParser, super().add_parser(name, **{**about, **kwargs}))

@@ -57,13 +57,13 @@ def run(args: argparse.Namespace) -> int:
     )
     found = scale.together([scale.cost(nodes, machine.cores, factor) for nodes, factor in fleets])
     given = next((factor for _, factor in fleets if factor), None)
-    said, most = scale.limits(found, machine), scale.most_nodes(machine, given)
+    problems, most = scale.limits(found, machine), scale.most_nodes(machine, given)
     if args.json:
-        answer = {**asdict(found), "machine": asdict(machine), "limits": said, "most_nodes": most}
+        answer = {**asdict(found), "machine": asdict(machine), "limits": problems, "most_nodes": most}
         print(json.dumps(answer, indent=2))
     else:
-        print(what + "\n".join(_report(found, machine, said, most)))
-    return 1 if said else 0
+        print(what + "\n".join(_report(found, machine, problems, most)))
+    return 1 if problems else 0
 
 
 def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str]:
@@ -82,7 +82,7 @@ def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str
     ], what
 
 
-def _report(found: scale.Cost, machine: scale.Machine, said: list[str], most: int) -> list[str]:
+def _report(found: scale.Cost, machine: scale.Machine, problems: list[str], most: int) -> list[str]:
     parts = ", ".join(f"{name} {size / 1000:.2f}" for name, size in found.memory_mb.items())
     lease = scale.LEASE_SECONDS * found.heartbeat_factor
     lines = [
@@ -94,6 +94,6 @@ def _report(found: scale.Cost, machine: scale.Machine, said: list[str], most: in
         f"  etcd         {found.etcd_mb:,.0f} MB",
         f"  controllers  {found.controllers} kwok-controller{'s' if found.controllers > 1 else ''}",
     ]
-    if said:
-        return [*lines, "too much for this machine:", *(f"  {line}" for line in said), f"it holds {most:,} nodes"]
+    if problems:
+        return [*lines, "too much for this machine:", *(f"  {line}" for line in problems), f"it holds {most:,} nodes"]
     return [*lines, f"it fits: this machine holds {most:,} nodes with half of its CPUs to spare"]

@@ -172,8 +172,8 @@ def _list(args: argparse.Namespace) -> int:
     for file in _there(found):
         size = f"{file.stat().st_size / 2**20:.1f}"
         try:
-            said = about(file)
-            rows.append((file.stem, said.taken, f"{said.nodes:,}", f"{said.pods:,}", size))
+            contents = about(file)
+            rows.append((file.stem, contents.taken, f"{contents.nodes:,}", f"{contents.pods:,}", size))
         except Damaged:
             rows.append((file.stem, "damaged", "", "", size))
     if len(rows) == 1:

@@ -106,15 +106,15 @@ def create(stack: str) -> None:
     arguments = ["stack", "init", stack, "--non-interactive"]
     if project.current().selected_stack(pulumi_home()) is not None:
         arguments.append("--no-select")
-    code, said = run_quietly(arguments)
-    if "incorrect passphrase" in said:
+    code, output = run_quietly(arguments)
+    if "incorrect passphrase" in output:
         file = project.current().shown(project.current().stack_file(stack))
         raise UserError(
             f"your passphrase is not the one that {file} is for: its encryptionsalt belongs to another, such as none\n"
             "  To use yours: delete that line; Pulumi writes one for your passphrase"
         )
-    if code != 0 and "already exists" not in said:
-        raise UserError(f"pulumi cannot create the stack {stack}:\n  {said.strip()}")
+    if code != 0 and "already exists" not in output:
+        raise UserError(f"pulumi cannot create the stack {stack}:\n  {output.strip()}")
 
 
 def exists(stack: str) -> bool:
@@ -127,9 +127,9 @@ def exists(stack: str) -> bool:
 
 def forget(stack: str) -> int:
     """Remove an empty stack from the backend; its file stays. Returns pulumi's exit code."""
-    code, said = run_quietly(["stack", "rm", stack, "--yes", "--preserve-config"])
+    code, output = run_quietly(["stack", "rm", stack, "--yes", "--preserve-config"])
     if code != 0:
-        print(said.strip(), file=sys.stderr)
+        print(output.strip(), file=sys.stderr)
         return code
     file = project.current().stack_file(stack)
     kept = f", {project.current().shown(file)} stays" if file.exists() else ""
@@ -148,10 +148,10 @@ def run_quietly(arguments: Sequence[str]) -> tuple[int, str]:
     Returns:
         Its exit code, and its output, which is not shown on the screen.
     """
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
-        code = _pulumi(arguments, said)
-        said.seek(0)
-        return code, said.read()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        code = _pulumi(arguments, output)
+        output.seek(0)
+        return code, output.read()
 
 
 def become(arguments: Sequence[str]) -> NoReturn:
@@ -161,15 +161,15 @@ def become(arguments: Sequence[str]) -> NoReturn:
     os.execve(toolchain.find("pulumi"), ["pulumi", *arguments], environment.complete(os.environ))
 
 
-def _pulumi(arguments: Sequence[str], said: IO[str] | None = None) -> int:
+def _pulumi(arguments: Sequence[str], output: IO[str] | None = None) -> int:
     """Run pulumi and wait for it, also after Ctrl-C: that reaches pulumi too, which then ends its update in order.
 
     Args:
         arguments: its arguments.
-        said: what takes its output; it then asks no questions. None for the screen.
+        output: what takes its output; it then asks no questions. None for the screen.
     """
     quiet: dict[str, Any] = (
-        {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": subprocess.STDOUT} if said is not None else {}
+        {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT} if output is not None else {}
     )
     process = subprocess.Popen(
         [toolchain.find("pulumi"), *arguments], cwd=project.root(), env=environment.complete(os.environ), **quiet

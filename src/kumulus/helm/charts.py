@@ -163,8 +163,8 @@ async def _kept(source: Source) -> Path:
             fetched = await _pulled(source, Path(scratch))
             os.replace(fetched, place)
     except OSError as error:
-        said = f"the chart {source.chart} cannot be kept in {folder}: {error.strerror or error}; {_ROOM}"
-        raise ChartError("chart", said) from None
+        message = f"the chart {source.chart} cannot be kept in {folder}: {error.strerror or error}; {_ROOM}"
+        raise ChartError("chart", message) from None
     return place
 
 
@@ -242,16 +242,16 @@ def _texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) and len(value) > 3 else []
 
 
-def _chart_error(source: Source, said: str) -> ChartError:
-    said = " ".join(said.split())
+def _chart_error(source: Source, reason: str) -> ChartError:
+    reason = " ".join(reason.split())
     version = f" {source.version}" if source.version else ""
     what = f"the chart {source.chart}{version}" + (f" of {source.repository}" if source.repository else "")
     if len(password := source.access.get("password", "")) > 3:
-        said = said.replace(password, "…")
+        reason = reason.replace(password, "…")
     for words, path, remedy in _OF_REGISTRIES + _REMEDIES if source.chart.startswith("oci://") else _REMEDIES:
-        if re.search(words, said):
-            return ChartError(path, f"{what} cannot be fetched: {said}; {remedy}")
-    return ChartError("chart", f"{what} cannot be fetched: {said}; check chart, version and repoURL")
+        if re.search(words, reason):
+            return ChartError(path, f"{what} cannot be fetched: {reason}; {remedy}")
+    return ChartError("chart", f"{what} cannot be fetched: {reason}; check chart, version and repoURL")
 
 
 _OF_REGISTRIES = (

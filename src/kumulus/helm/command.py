@@ -35,7 +35,7 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
     process = await asyncio.create_subprocess_exec(helm, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(timeout):
-            output, said = await process.communicate(stdin.encode())
+            output, stderr = await process.communicate(stdin.encode())
     except TimeoutError:
         raise HelmError(f"helm {' '.join(arguments[:2])} did not finish within {timeout:.0f} s") from None
     finally:
@@ -44,7 +44,7 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
             process.kill()
             await process.wait()
     if process.returncode:
-        raise HelmError(_plain(said.decode(errors="replace").splitlines()))
+        raise HelmError(_plain(stderr.decode(errors="replace").splitlines()))
     return output.decode(errors="replace")
 
 

@@ -239,17 +239,17 @@ _VERSIONS = (
 def _whose(crd: Mapping[str, Any]) -> str:
     """Who made a CRD, and its version, as far as its metadata says."""
     metadata = crd["metadata"]
-    said = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-    if MADE_BY in said:
-        who = f"made by {str(said[MADE_BY]).removeprefix(_MANAGERS)} of another stack"
-    elif "meta.helm.sh/release-name" in said:
-        release = f"{said.get('meta.helm.sh/release-namespace', '')}/{said['meta.helm.sh/release-name']}"
+    marks = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    if MADE_BY in marks:
+        who = f"made by {str(marks[MADE_BY]).removeprefix(_MANAGERS)} of another stack"
+    elif "meta.helm.sh/release-name" in marks:
+        release = f"{marks.get('meta.helm.sh/release-namespace', '')}/{marks['meta.helm.sh/release-name']}"
         who = f"made by the Helm release {release}"
     else:
         fields = [each for each in metadata.get("managedFields") or [] if "f:spec" in (each.get("fieldsV1") or {})]
         names = {str(each["manager"]) for each in fields if each.get("manager")}
         who = f"made with {', '.join(sorted(names))}" if names else "made by others"
-    versions = [f"{key.rpartition('/')[2]} {said[key]}" for key in _VERSIONS if said.get(key)]
+    versions = [f"{key.rpartition('/')[2]} {marks[key]}" for key in _VERSIONS if marks.get(key)]
     return ", ".join([who, *versions[:1], f"since {metadata.get('creationTimestamp')}"])
 
 

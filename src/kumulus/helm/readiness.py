@@ -59,7 +59,7 @@ async def look(client: Client, namespace: str, release: str) -> Readiness:
                 states[f"{item['kind'].lower()}/{item['metadata']['name']}"] = _is_reconciled(item)
     waiting = tuple(name for name, ready in states.items() if not ready)
     pods = await _items(client, f"/api/v1/namespaces/{namespace}/pods") if waiting else []
-    reasons = tuple(said for pod in pods if _pod_is_of(pod, release) and (said := reason(pod)))
+    reasons = tuple(why for pod in pods if _pod_is_of(pod, release) and (why := reason(pod)))
     return Readiness(len(states) - len(waiting), waiting, reasons)
 
 

@@ -68,27 +68,27 @@ async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, lis
     """
     cluster = await objects.identity(client)
     async with book.turn(cluster):
-        said = await _recovered(client, cluster)
+        lines = await _recovered(client, cluster)
         for other in book.read(cluster)[0]:
             raise Busy(_busy(other))
         journal = Journal(Changes(run, experiment, cluster, lifetime.own()))
         journal.add()
-    return journal, said
+    return journal, lines
 
 
 async def _recovered(client: Client, cluster: str) -> list[str]:
-    said = [
+    lines = [
         f"{file} is no journal that can be read; see what it was of, and remove it" for file in book.read(cluster)[1]
     ]
     for journal in book.left(cluster):
         done = await undo.put_back(client, journal)
         journal.discard()
         changes = journal.changes
-        said.append(
+        lines.append(
             f"experiment {changes.experiment} (run {changes.run}) did not come to its end; "
             f"put back: {', '.join(done) or 'nothing'}"
         )
-    return said
+    return lines
 
 
 def _busy(journal: Journal) -> str:

@@ -34,36 +34,36 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     changes = journal.changes
-    said = []
+    lines = []
     if changes.stopped is not None:
         # First, because later steps may need it, and the cluster is of least use without it.
         if _start(changes.stopped):
-            said.append(f"{changes.stopped.name} started")
+            lines.append(f"{changes.stopped.name} started")
         journal.drop(stopped=None)
-    said += await _put_back_workers(client, journal)
+    lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.
         await _end_scheduler(client, changes)
-        said.append(f"{changes.scheduler.name} removed")
+        lines.append(f"{changes.scheduler.name} removed")
         journal.drop(scheduler=None)
     if ended := await end_faults(client, changes.run, changes.faults):
-        said.append(_counted(ended, "fault", "ended"))
+        lines.append(_counted(ended, "fault", "ended"))
     journal.drop(faults=changes.faults)
     if removed := await remove_marked(client, changes.run, await _unwanted(client, changes.nodes)):
-        said.append(_counted(removed, "node", "removed"))
+        lines.append(_counted(removed, "node", "removed"))
     journal.drop(nodes=changes.nodes)
     if changes.autoscaler is not None:
         if await autoscaling.put_back(client, changes.autoscaler):
-            said.append("the autoscaler has the stack's pools again")
+            lines.append("the autoscaler has the stack's pools again")
         journal.drop(autoscaler=None)
     gone = [name for name in changes.namespaces if await remove_namespace(client, changes.run, name)]
     if gone:
-        said.append(f"namespace {', '.join(gone)} removed")
+        lines.append(f"namespace {', '.join(gone)} removed")
     journal.drop(namespaces=changes.namespaces)
     if removed := await remove_marked(client, changes.run, reversed(changes.outside), one_by_one=True):
-        said.append(_counted(removed, "object", "removed"))
+        lines.append(_counted(removed, "object", "removed"))
     journal.drop(outside=changes.outside)
-    return said
+    return lines
 
 
 async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
@@ -154,16 +154,16 @@ def _start(stopped: Stopped) -> bool:
 
 async def _put_back_workers(client: Client, journal: Journal) -> list[str]:
     """Start the workers of a hub that were killed, and let the hub reach the others directly again."""
-    said = []
+    lines = []
     for kubeconfig in journal.changes.killed:
         if await federation.bring_back(Path(kubeconfig)):
-            said.append(f"{Path(kubeconfig).parent.name} started")
+            lines.append(f"{Path(kubeconfig).parent.name} started")
         journal.drop(killed=[kubeconfig])
     for rerouted in journal.changes.rerouted:
         if await federation.reach_directly(client, rerouted):
-            said.append(f"the hub reaches {rerouted.server} again")
+            lines.append(f"the hub reaches {rerouted.server} again")
         journal.drop(rerouted=[rerouted])
-    return said
+    return lines
 
 
 async def _end_scheduler(client: Client, changes: Changes) -> None:

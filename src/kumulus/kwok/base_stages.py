@@ -189,8 +189,8 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
     """
     match = [not_in(_READY, "True"), absent(_FAULTS), exists(f'.metadata.labels["{having}"]'), absent(_RECLAIMED)]
     match += [is_in(f'.metadata.labels["{key}"]', value) for key, value in labels.items()]
-    said = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in sorted({**info, **EMULATED}.items()))
-    return stage(name, "Node", match, {**_HEAVY, "next": {"statusTemplate": f"{_NODE_MADE}{said}"}})
+    lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in sorted({**info, **EMULATED}.items()))
+    return stage(name, "Node", match, {**_HEAVY, "next": {"statusTemplate": f"{_NODE_MADE}{lines}"}})
 
 
 def node_reclaimed(name: str, having: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def changes(
     have: NodeFields,
     want: OwnedFields,
     before: Applied,
-    said: Callable[[Condition], str] = lambda condition: condition.status,
+    as_had: Callable[[Condition], str] = lambda condition: condition.status,
 ) -> list[Change]:
     """Every field that has to change: those with another wanted value, and those no longer wanted.
 
@@ -70,9 +70,9 @@ def changes(
         have: the node's current state.
         want: its wanted state.
         before: the keys that were wanted when it was last written.
-        said: converts a condition to the form of those in `have`.
+        as_had: converts a condition to the form of those in `have`.
     """
-    conditions = {kind: said(each) for kind, each in want.conditions.items()}
+    conditions = {kind: as_had(each) for kind, each in want.conditions.items()}
     found = [
         *_of("labels", have.labels, want.labels, before.labels),
         *_of("annotations", have.annotations, want.annotations, before.annotations),

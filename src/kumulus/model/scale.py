@@ -174,26 +174,26 @@ def together(costs: Sequence[Cost]) -> Cost:
 
 def limits(found: Cost, machine: Machine) -> list[str]:
     """In what ways a machine is too small, each in one sentence with a remedy; empty when the fleet fits."""
-    said = []
+    lines = []
     if found.total_memory_mb > machine.memory_mb * _MEMORY_SHARE:
-        said.append(
+        lines.append(
             f"memory: {found.total_memory_mb / 1000:,.1f} GB of {machine.memory_mb / 1000:,.1f} GB; "
             "a larger machine, or a cluster of its own with runtime existing"
         )
     if found.standing_cores > machine.cores * _STANDING_SHARE:
         allowed = machine.cores * _STANDING_SHARE - RESTING_CORES
         slower = math.ceil(found.heartbeat_factor * (found.standing_cores - RESTING_CORES) / allowed)
-        said.append(
+        lines.append(
             f"CPU: renewing leases alone takes {found.standing_cores:.1f} of {machine.cores} cores; "
             f"kwok.heartbeatFactor: {slower} makes them rarer"
         )
     if found.etcd_mb > QUOTA_MB / 2:
-        said.append(
+        lines.append(
             f"etcd: {found.etcd_mb:,.0f} MB of a quota of {QUOTA_MB:,.0f} MB, history not counted; raise kwok.etcdQuota"
         )
     if found.controllers > 1:
-        said.append(f"kwok-controller: {found.controllers} of them, each with its share of the nodes by label")
-    return said
+        lines.append(f"kwok-controller: {found.controllers} of them, each with its share of the nodes by label")
+    return lines
 
 
 def most_nodes(machine: Machine, heartbeat_factor: int | None = None) -> int:

@@ -107,14 +107,14 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
         part: the node and which of its slices.
     """
     node = pool.node_name(part.ordinal)
-    said = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)
+    content = _devices_of(pool, devices, part) if part.number < _device_slices(devices) else _counters_of(devices, part)
     return {
         "driver": devices.driver,
         "nodeName": node,
         # Slices are changed in place, so generation and count stay the same when devices are lost.
         "pool": {"name": node, "generation": 1, "resourceSliceCount": slice_count(devices)},
         # The API server leaves an empty list out.
-        **{key: value for key, value in said.items() if value},
+        **{key: value for key, value in content.items() if value},
     }
 
 

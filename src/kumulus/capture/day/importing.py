@@ -69,7 +69,7 @@ def import_day(
         first = f"; {next(iter(day.left_out))}" if day.left_out else ""
         raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{first}")
     began, ended = span(day)
-    window = {key: _moment(said, began) for key, said in (("from", since), ("until", until)) if said}
+    window = {key: _moment(text, began) for key, text in (("from", since), ("until", until)) if text}
     if window.get("until", ended) <= window.get("from", 0.0):
         raise Refused(f"--until {until} is not after --from {since}")
     recording = experiment.with_suffix(_RECORDING)
@@ -85,21 +85,21 @@ def first_lines(experiment: Path) -> dict[Path, str]:
     return {experiment: _BEGINS, experiment.with_suffix(_RECORDING): BEGINS}
 
 
-def _moment(said: str, began: float) -> float:
+def _moment(text: str, began: float) -> float:
     """A time or a duration as seconds after the beginning.
 
     Raises:
         Refused: it is neither a time nor a duration, or is before the beginning.
     """
     try:
-        found = durations.seconds(said)
+        found = durations.seconds(text)
     except ValueError:
         try:
-            found = seconds(said) - began
+            found = seconds(text) - began
         except Unusable:
-            raise Refused(f"{said!r} is neither a time, 2026-11-22T09:00:00Z, nor a duration, 2h") from None
+            raise Refused(f"{text!r} is neither a time, 2026-11-22T09:00:00Z, nor a duration, 2h") from None
     if found < 0:
-        raise Refused(f"{said} is before the recording's beginning")
+        raise Refused(f"{text} is before the recording's beginning")
     return found
 
 

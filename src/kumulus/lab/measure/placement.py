@@ -121,13 +121,13 @@ class Placement:
         return key
 
     def _says(self, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
-        said = read(event.item) if event.kind != "DELETED" and event.item is not None else None
+        report = read(event.item) if event.kind != "DELETED" and event.item is not None else None
         # A deleted object has no news.
-        if said is None or said.namespace != self.history.about.get("namespace"):
+        if report is None or report.namespace != self.history.about.get("namespace"):
             return
-        self._said[said.name] = said.says
-        if known := self._jobs.get(said.name):
-            self._note(said.name, *known, self._now())
+        self._said[report.name] = report.says
+        if known := self._jobs.get(report.name):
+            self._note(report.name, *known, self._now())
 
     def _note(self, name: str, key: JobKey, facts: Facts, at: int) -> None:
         facts = facts._replace(says=self._said.get(name, ""))

@@ -82,8 +82,8 @@ class Ending:
         as_many = records.live + records.counts["succeeded"] == self._expected
         if quiet < (self._settle if as_many else max(_LEAST_PATIENCE, _PATIENCE * self._settle)):
             return ""
-        said = f"no pod and no node has changed for {self._settle if as_many else round(quiet):g} s"
-        return f"{said}; {records.pending:,} pods are pending" if records.pending else said
+        message = f"no pod and no node has changed for {self._settle if as_many else round(quiet):g} s"
+        return f"{message}; {records.pending:,} pods are pending" if records.pending else message
 
     def _reached(self) -> bool:
         """Whether all pods with a node have reached the awaited state."""

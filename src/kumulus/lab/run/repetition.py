@@ -251,8 +251,8 @@ class Repetition:
                 self._timeline.scheduled.set()
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
-            elif said := self._bench.switch.ended():
-                outcome.ended, outcome.partial = said, True
+            elif why := self._bench.switch.ended():
+                outcome.ended, outcome.partial = why, True
             elif (silence := self._listener.silence())[0] > self._bench.client.patience:
                 outcome.ended, outcome.partial = silence[1], True
             elif self._now() >= experiment.timeout:

@@ -65,5 +65,5 @@ class OwnSwitch:
         """How it ended, if it did so by itself; otherwise empty."""
         if not self._there or self._own.stopped or self._components.pids(SCHEDULER):
             return ""
-        said = self._own.log_tail()
-        return "the scheduler has ended by itself" + (f"; its last words: {said}" if said else "")
+        tail = self._own.log_tail()
+        return "the scheduler has ended by itself" + (f"; its last words: {tail}" if tail else "")

@@ -122,8 +122,8 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
     sizes = [_size(cell) for cell in cells]
     nodes, factor = max(sizes, default=(0, None), key=lambda size: size[0])
     cost = scale.cost(nodes, machine.cores, factor)
-    if said := scale.limits(cost, machine):
-        raise LabError(f"a cluster of {nodes:,} nodes does not fit on this machine: {said[0]}")
+    if problems := scale.limits(cost, machine):
+        raise LabError(f"a cluster of {nodes:,} nodes does not fit on this machine: {problems[0]}")
     # A run keeps a core busy, however little its cluster needs when idle.
     most = wanted or machine.cores
     fits = 1
@@ -162,9 +162,9 @@ def _make(project: Path, cell: Cell) -> None:
 
 
 def _command(kumulus: Sequence[str], action: str, project: Path, stack: str) -> None:
-    code, said = _output([*kumulus, action, "-s", stack], project)
+    code, output = _output([*kumulus, action, "-s", stack], project)
     if code:
-        last = "\n  ".join(said.splitlines()[-_LAST_LINES:])
+        last = "\n  ".join(output.splitlines()[-_LAST_LINES:])
         raise LabError(f"kumulus {action} of the cell's cluster failed:\n  {last}")
 
 

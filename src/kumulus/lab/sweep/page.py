@@ -127,8 +127,8 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
         parts += [f"<h2>{measure}</h2><p class=muted>{html.escape(MEANINGS[measure])}</p>", _table(measure, rows)]
         parts.append(_picture(measure, rows))
     if failed:
-        said = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
-        parts.append(f"<h2>Not complete</h2><ul>{said}</ul>")
+        entries = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
+        parts.append(f"<h2>Not complete</h2><ul>{entries}</ul>")
     head = f'<meta charset="utf-8"><title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>'
     with telling(file):
         files.write(file, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')

@@ -89,8 +89,8 @@ def _tidy(store: Store, options: Options) -> None:
     for project in live.leftovers(store):
         with store.turn(project.name):
             options.say(f"taking down the cluster of {project.name}, which an earlier sweep had left")
-            if said := live.remove(project, options.kumulus, cut_off=True):
-                options.say(f"  {said}")
+            if message := live.remove(project, options.kumulus, cut_off=True):
+                options.say(f"  {message}")
 
 
 def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> None:
@@ -109,7 +109,7 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
     for number, result in enumerate(results(tasks, options.engine, jobs), start=1):
         if elsewhere:
             store.put(result)
-        said = f": {result.error.splitlines()[0]}" if result.error else ""
+        ending = f": {result.error.splitlines()[0]}" if result.error else ""
         options.say(
-            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{said}"
+            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{ending}"
         )
