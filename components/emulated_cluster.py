@@ -14,7 +14,7 @@ from kumulus.components.arguments import SectionOf, check
 from kumulus.components.command_plugin import require_command_plugin
 from kumulus.components.described_cluster import control_plane
 from kumulus.components.fault import Fault
-from kumulus.components.inputs import telling
+from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, DestroyCheck, HyperNodes, Lifetime
@@ -342,7 +342,7 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
     """
     source = f"EmulatedCluster {resource_name}"
     check(args, EmulatedClusterArgs, source)
-    with telling(source, {"": "spec"}):
+    with problems_explained(source, {"": "spec"}):
         loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
     for notice in loaded.notices:
         pulumi.log.warn(str(notice))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Required, TypedDict, Unpack
 import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
-from kumulus.components.inputs import telling, within
+from kumulus.components.inputs import problems_explained, within
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.fields.validation import validated
@@ -99,7 +99,7 @@ class Fault(InCluster):
         check(args, FaultArgs, source)
         cluster = args["cluster"]
         groups = args.get("node_groups") or cluster.groups
-        with telling(source, _NAMES):
+        with problems_explained(source, _NAMES):
             found = resolved(resource_name, args, [pool for group in groups for pool in group.pools], cluster.faults)
         self._declare(found, cluster, groups, opts)
         cluster.faults.append(self)

@@ -66,12 +66,12 @@ class Checked(Generic[Model]):
         return convert
 
     def _validated(self, values: Mapping[str, Any]) -> Model:
-        with telling(self._source, self._names):
+        with problems_explained(self._source, self._names):
             return validated(self._model, values, "")
 
 
 @contextmanager
-def telling(source: str, names: Mapping[str, str]) -> Iterator[None]:
+def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
     """Report mistakes by the names of the component's arguments instead of paths in a stack file.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Required, TypedDict, Unpack, cast
 import pulumi
 
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.inputs import Checked, refused, telling
+from kumulus.components.inputs import Checked, refused, problems_explained
 from kumulus.components.resources import ClusterLike, NodePool, depended_on
 from kumulus.model.errors import path_text
 from kumulus.model.pool_form import pool_to_properties
@@ -107,7 +107,7 @@ class KwokNodeGroup(pulumi.ComponentResource):
         check(args, KwokNodeGroupArgs, source)
         metadata = Checked(Metadata, source, {key: args.get(key) for key in _METADATA}, {})
         group = _group(resource_name, args, metadata.plain, source)
-        with telling(source, _names(args["zones"])):
+        with problems_explained(source, _names(args["zones"])):
             expanded = expand(ClusterSpec.checked({"nodeGroups": [group]}), args["cluster"].cluster_name)
         found = [replace(pool, shards=args.get("shards") or 1) for pool in expanded]
         further = {pool.name: _known_later(metadata, pool, source) for pool in found}

@@ -12,7 +12,7 @@ from pulumi_kubernetes.core.v1 import ResourceQuota, Secret, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from kumulus.components.arguments import SectionOf, check, fields
-from kumulus.components.inputs import Checked, telling, within
+from kumulus.components.inputs import Checked, problems_explained, within
 from kumulus.components.resources import ClusterLike, Namespace, depended_on, marked
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import CLUSTER_LABEL
@@ -83,7 +83,7 @@ class Tenant(pulumi.ComponentResource):
         given = {field: args.get(name) for name, field in _FIELDS.items()}
         found = Checked(tenants.Tenant, source, {**given, "name": args.get("tenant_name") or resource_name}, _NAMES)
         tenant, cluster = found.plain, args["cluster"]
-        with telling(source, _NAMES):
+        with problems_explained(source, _NAMES):
             if wrong := tenants.tenant_problems([(0, tenant.model_dump())]):
                 raise SpecError(within(wrong, "tenants[0]"))
         super().__init__("kumulus:index:Tenant", resource_name, None, opts)

@@ -21,7 +21,7 @@ from kumulus.lab.file.model import Experiment
 from kumulus.lab.report import beside, github, text
 from kumulus.lab.report import compare as comparison
 from kumulus.lab.report import history as all_runs
-from kumulus.lab.report.files import manifest, telling
+from kumulus.lab.report.files import manifest, os_errors_explained
 from kumulus.lab.report.model import Report
 from kumulus.lab.report.read import find, report_at
 from kumulus.lab.run.options import Options
@@ -123,7 +123,7 @@ def annotate(args: argparse.Namespace) -> int:
         ("GITHUB_OUTPUT", github.outputs(report, path.parent)),
     ):
         if target := os.environ.get(variable):
-            with telling(Path(target)), Path(target).open("a", encoding="utf-8") as file:
+            with os_errors_explained(Path(target)), Path(target).open("a", encoding="utf-8") as file:
                 file.write(content)
     missed_only = report.results.status == "failure" and not report.results.error
     return 0 if report.results.status == "success" or (missed_only and args.level == "warning") else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from kumulus.cli.errors import UserError
 from kumulus.cluster.history.document import History, HistoryError, load
 from kumulus.lab.report.decided import read
-from kumulus.lab.report.files import HISTORY, telling
+from kumulus.lab.report.files import HISTORY, os_errors_explained
 from kumulus.lab.report.read import find, report_at
 from kumulus.lab.report.why import explained
 from kumulus.surroundings import files
@@ -71,7 +71,7 @@ def _reasons(run: str, results: Path) -> dict[str, list[str]]:
 def _write(file: Path, histories: list[History], reasons: list[dict[str, list[str]]]) -> None:
     from kumulus.console import bundle
 
-    with telling(file):
+    with os_errors_explained(file):
         files.write(file, bundle.page(histories, reasons))
     print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
 

@@ -25,7 +25,7 @@ from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described as meaning
-from kumulus.model.fault_consequences import taken
+from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.runtimes.existing.copy import outlives_by_note
@@ -59,7 +59,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
                 began, turned = await operations.begin(client, record)
                 if there is not None and not there.ending:
                     print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
-                print(f"{args.title}: {_meaning(fault)}{taken(began.machines)}")
+                print(f"{args.title}: {_meaning(fault)}{reclaimed(began.machines)}")
                 _complain(turned)
                 if args.wait:
                     print("Ctrl-C ends it", flush=True)

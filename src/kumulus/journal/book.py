@@ -95,11 +95,11 @@ class Journal:
         Raises:
             NotWritten: it cannot be removed.
         """
-        with _telling(self.file):
+        with _os_errors_explained(self.file):
             files.remove(self.file)
 
     def _write(self, changes: Changes) -> None:
-        with _telling(self.file):
+        with _os_errors_explained(self.file):
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             files.write(self.file, json.dumps(changes.to_plain(), indent=1) + "\n", mode=0o600)
         self.changes = changes
@@ -120,7 +120,7 @@ def read(cluster: str) -> tuple[list[Journal], list[Path]]:
     return found, unread
 
 
-def left(cluster: str) -> list[Journal]:
+def unrestored(cluster: str) -> list[Journal]:
     """The journals of runs that are gone, with what is to be restored. Quick, and without network."""
     return [each for each in read(cluster)[0] if each.changes.process == "" or runs(each) is False]
 
@@ -133,7 +133,7 @@ def runs(journal: Journal) -> bool | None:
 def discard(cluster: str) -> None:
     """Remove the journals of a cluster that is gone, and with it all that would have been restored."""
     with suppress(OSError, NotWritten):
-        for journal in left(cluster):
+        for journal in unrestored(cluster):
             journal.discard()
         _tidy(directory(cluster))
 
@@ -147,7 +147,7 @@ async def turn(cluster: str) -> AsyncIterator[None]:
     """
     folder = directory(cluster)
     while True:
-        with _telling(folder / _LOCK):
+        with _os_errors_explained(folder / _LOCK):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -170,7 +170,7 @@ async def turn(cluster: str) -> AsyncIterator[None]:
 
 
 @contextmanager
-def _telling(file: Path) -> Iterator[None]:
+def _os_errors_explained(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

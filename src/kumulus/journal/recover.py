@@ -80,7 +80,7 @@ async def _recovered(client: Client, cluster: str) -> list[str]:
     lines = [
         f"{file} is no journal that can be read; see what it was of, and remove it" for file in book.read(cluster)[1]
     ]
-    for journal in book.left(cluster):
+    for journal in book.unrestored(cluster):
         done = await undo.put_back(client, journal)
         journal.discard()
         changes = journal.changes

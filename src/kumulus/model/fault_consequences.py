@@ -90,7 +90,7 @@ def ended(
     return f"{kind or 'fault'} ends {place}: {'; '.join(filter(None, parts))}{_running(running, pods)}"
 
 
-def taken(machines: Collection[str]) -> str:
+def reclaimed(machines: Collection[str]) -> str:
     """The suffix with the number of an autoscaler's machines that are taken back: `; 8 machines`; empty for none."""
     return f"; {len(machines):,} machine{'' if len(machines) == 1 else 's'}" if machines else ""
 

@@ -68,7 +68,7 @@ def test_a_run_with_nothing_to_put_back_leaves_no_journal_and_one_with_something
     undone.add(namespaces=["left"])
     done.close()
     undone.close()
-    assert [each.changes.run for each in book.left(CLUSTER)] == ["undone"]
+    assert [each.changes.run for each in book.unrestored(CLUSTER)] == ["undone"]
     book.discard(CLUSTER)
     assert not book.directory(CLUSTER).exists()
 
@@ -78,8 +78,8 @@ def test_only_runs_that_are_gone_have_left_something() -> None:
     journal("elsewhere", "another-machine another-boot 1 2 3")
     machine, boot, namespace, pid, _ = lifetime.own().split(" ")
     journal("gone", f"{machine} {boot} {namespace} {pid} 1")
-    assert [each.changes.run for each in book.left(CLUSTER)] == ["gone"]
-    assert book.left("another cluster") == []
+    assert [each.changes.run for each in book.unrestored(CLUSTER)] == ["gone"]
+    assert book.unrestored("another cluster") == []
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"run": "x"}', "\x00\x00"])

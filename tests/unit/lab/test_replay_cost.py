@@ -16,7 +16,7 @@ from kumulus.lab.plan.replayed import Replayed
 from kumulus.lab.report.model import Of, QueueBeside, ReplayBeside
 from kumulus.lab.report.replay_cost import Costs, priced
 from kumulus.lab.report.replayed import _cannot_cost, beside, lines
-from kumulus.lab.run.replaying import Played
+from kumulus.lab.run.replaying import ReplayResult
 
 GIB = 1 << 30
 NODES = {
@@ -107,7 +107,7 @@ def test_what_was_there_at_the_beginning_of_the_part_is_counted_then_and_now() -
     for number, (at, ended) in enumerate([(0.0, None), (0.0, 1800.0), (800.0, 1800.0)]):
         wants = Amounts(cpu=10_000)
         records.pods[str(number)] = PodRecord("day", f"day-{number}", wants, at, at + 1, at + 1, ended, "n0")
-    outcome: Any = SimpleNamespace(records=records, played={"day": Played()}, lasted=2600.0)
+    outcome: Any = SimpleNamespace(records=records, replay_results={"day": ReplayResult()}, lasted=2600.0)
     found = beside(replay, "day", outcome).all
     assert (found.then.pods, found.then.scheduled, found.then.cpu_peak) == (3, 3, 30)
     assert (found.now.pods, found.now.scheduled, found.now.cpu_peak) == (3, 3, 30)

@@ -15,7 +15,7 @@ from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.records import Records
 from kumulus.lab.plan.plan import make
-from kumulus.lab.run.replaying import Played, Replayer
+from kumulus.lab.run.replaying import ReplayResult, Replayer
 from kumulus.lab.run.within import Within
 from tests.support.apiserver import listening
 from tests.unit.lab.test_replay import change, create, write
@@ -46,14 +46,14 @@ class Cluster:
         return web.json_response({"kind": "Status", "status": "Success"})
 
 
-async def played(cluster: Cluster, directory: Path, *steps: Any, namespace: str = "run-1", **replay: Any) -> Played:
+async def played(cluster: Cluster, directory: Path, *steps: Any, namespace: str = "run-1", **replay: Any) -> ReplayResult:
     (replayed,) = make(load(write(directory, *steps, **{"speed": 100, **replay})), {}).replays.values()
     async with listening(cluster.handle) as address, Client(Connection(address, "test", {}), patience=1.0) as client:
         within = Within(namespace, replayed.namespaces)
         replayer = Replayer(client, replayed, within, Records(Allocation()), Clock(), asyncio.Event())
         await replayer.prepare()
         await replayer.run()
-        return replayer.played
+        return replayer.result
 
 
 STEPS = (

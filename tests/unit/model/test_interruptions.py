@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kumulus.model.fault_consequences import described, taken
+from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.interruptions import Interruption, interruption_from
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.offer_effects import OfferEffects, offer_effects_from
@@ -45,9 +45,9 @@ def test_it_is_said_in_a_line() -> None:
     assert said(Interruption(count=3, labels={"team": "ml"})).endswith(
         "3 of the spot machines go after a notice of 2m: team=ml"
     )
-    assert taken(["a"]) == "; 1 machine"
-    assert taken(NAMES) == "; 40 machines"
-    assert taken([]) == ""
+    assert reclaimed(["a"]) == "; 1 machine"
+    assert reclaimed(NAMES) == "; 40 machines"
+    assert reclaimed([]) == ""
 
 
 def test_its_plain_form_is_json_and_comes_back() -> None:

@@ -32,8 +32,8 @@ def manifests(asked: Asked) -> list[Manifest]:
     """
     subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata()}
-    played = stages(asked) if asked.get("stages", True) else []
-    return [*objects.manifests(asked, subject), *played, account, _config_map(asked), _deployment(asked)]
+    kwok_stages = stages(asked) if asked.get("stages", True) else []
+    return [*objects.manifests(asked, subject), *kwok_stages, account, _config_map(asked), _deployment(asked)]
 
 
 def _config_map(asked: Asked) -> Manifest:

@@ -266,7 +266,7 @@ class Day:
         if pod.leaving:
             return
         pod.leaving = True
-        if self._cordons.holds(pod.node):
+        if self._cordons.has(pod.node):
             if self._cordons.drain(pod.node):
                 self.steps.append(Step(request.at, "drain", pod.node))
         else:

@@ -25,7 +25,7 @@ class Cordons:
         del self._drained[request.name]
         return "uncordon"
 
-    def holds(self, node: str) -> bool:
+    def has(self, node: str) -> bool:
         """Whether a node is cordoned."""
         return node in self._drained
 

@@ -28,7 +28,7 @@ async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Pat
         ApiError, Unreachable: the cluster could not be asked.
     """
     file = snapshots / f"{Path(name).name}{SUFFIX}"
-    _found(file, name)
+    _require(file, name)
     try:
         done = await restore(client, kubeconfig, file)
     except (ProviderError, Damaged) as error:
@@ -38,7 +38,7 @@ async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Pat
     return f"begins from the snapshot {name}: {done.written:,} objects put back, {done.removed:,} removed"
 
 
-def _found(file: Path, name: str) -> None:
+def _require(file: Path, name: str) -> None:
     """Make sure that a snapshot is there.
 
     Raises:

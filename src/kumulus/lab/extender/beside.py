@@ -118,7 +118,7 @@ class Beside:
                 del self._waiting[uid]
         elif node and waiting is not None:
             waiting.node = node
-        elif node and uid not in self._ledger.held:
+        elif node and uid not in self._ledger.reservations:
             self._elsewhere.append((uid, node, pod))
         self._wake.set()
 
@@ -159,9 +159,9 @@ class Beside:
         elsewhere, self._elsewhere = self._elsewhere, []
         for uid, node, pod in elsewhere:
             number = self._ledger.number(node)
-            if number is not None and uid not in self._ledger.held:
+            if number is not None and uid not in self._ledger.reservations:
                 wants = pod()
-                self._hold(uid, wants, self._ledger.anywhere_on(wants, number))
+                self._reserve(uid, wants, self._ledger.anywhere_on(wants, number))
         # A pod that is gone is kept until the policy has scored the nodes for it.
         gone, self._gone = self._gone, []
         for uid in gone:
@@ -183,7 +183,7 @@ class Beside:
         except PolicyFailed as error:
             self._keep(_with(about, failure=str(error)))
             if number is not None:
-                self._hold(uid, asked.pod, self._ledger.anywhere_on(asked.pod, number))
+                self._reserve(uid, asked.pod, self._ledger.anywhere_on(asked.pod, number))
             return
         if number is None:
             return
@@ -192,7 +192,7 @@ class Beside:
         if number in scored.nodes:
             with suppress(PolicyFailed):
                 where = await self._called(lambda: self._placer.on(asked.pod, number))
-        self._hold(uid, asked.pod, where)
+        self._reserve(uid, asked.pod, where)
 
     async def _called(self, work: Callable[[], Any]) -> Any:
         try:
@@ -202,8 +202,8 @@ class Beside:
             self._placer = Placer(self._policy, self._ledger.nodes, self._study, "name")
             raise
 
-    def _hold(self, uid: str, pod: Pod, where: Placement) -> None:
-        self._ledger.hold(uid, pod, where, True)
+    def _reserve(self, uid: str, pod: Pod, where: Placement) -> None:
+        self._ledger.reserve(uid, pod, where, True)
         self._placer.changed(where.node)
 
     def _begun(self, machines: Sequence[Machine], kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
@@ -217,8 +217,8 @@ class Beside:
         there = {machine.name for machine in old.machines}
         more = [machine for machine in await self._refresh() if machine.name not in there]
         self._begun([*old.machines, *more], self._kinds, self._study.random)
-        for uid, held in old.held.items():
-            self._ledger.hold(uid, held.pod, held.where, held.seen)
+        for uid, reserved in old.reservations.items():
+            self._ledger.reserve(uid, reserved.pod, reserved.where, reserved.seen)
 
 
 def _with(column: Column, **fields: Any) -> Column:

@@ -175,16 +175,16 @@ class Extender:
         if over:
             self._changed(self._ledger.release(uid))
             return
-        held, number = self._ledger.held.get(uid), self._ledger.number(node)
-        if number is None or (held is not None and held.seen):
+        reserved, number = self._ledger.reservations.get(uid), self._ledger.number(node)
+        if number is None or (reserved is not None and reserved.seen):
             return
-        if held is not None and held.where.node == number:
-            self._ledger.held[uid] = replace(held, seen=True)
-            self.done.places.setdefault(job, []).append((node, held.where.gpus))
+        if reserved is not None and reserved.where.node == number:
+            self._ledger.reservations[uid] = replace(reserved, seen=True)
+            self.done.places.setdefault(job, []).append((node, reserved.where.gpus))
             return
-        self.done.elsewhere += held is not None
+        self.done.elsewhere += reserved is not None
         wants = pod()
-        self._hold(uid, job, wants, self._ledger.anywhere_on(wants, number), seen=True)
+        self._reserve(uid, job, wants, self._ledger.anywhere_on(wants, number), seen=True)
 
     async def _best(self, uid: str, pod: Pod, names: Sequence[str], namespace: str) -> Sequence[int]:
         await self._settled()
@@ -202,7 +202,7 @@ class Extender:
             self._keep(self._column(f"{namespace}/{pod.name}", len(names), scored, found))
         if len(found) == 1:
             where = await self._called(lambda: self._placer.on(pod, found[0]))
-            self._hold(uid, "", pod, where, seen=False)
+            self._reserve(uid, "", pod, where, seen=False)
         elif found:
             self._choice = _Choice(uid, pod, asyncio.Event())
         return found
@@ -235,7 +235,7 @@ class Extender:
         except PolicyFailed as error:
             self._failed(str(error))
             where = self._ledger.anywhere_on(choice.pod, number)
-        self._hold(choice.uid, job, choice.pod, where, seen=True)
+        self._reserve(choice.uid, job, choice.pod, where, seen=True)
 
     async def settle(self) -> None:
         """Take the last choice into account, at the end of a repetition."""
@@ -267,9 +267,9 @@ class Extender:
         names = arguments.get("NodeNames") or ()
         return pod_of(metadata["name"], given["spec"], self._product_label), metadata["uid"], names
 
-    def _hold(self, uid: str, job: str, pod: Pod, where: Placement, *, seen: bool) -> None:
+    def _reserve(self, uid: str, job: str, pod: Pod, where: Placement, *, seen: bool) -> None:
         self._changed(self._ledger.release(uid))
-        self._ledger.hold(uid, pod, where, seen)
+        self._ledger.reserve(uid, pod, where, seen)
         self._changed(where.node)
         if seen:
             self.done.places.setdefault(job, []).append((self._ledger.name(where.node), where.gpus))
@@ -293,8 +293,8 @@ class Extender:
         there = {machine.name for machine in old.machines}
         more = [machine for machine in await self._refresh() if machine.name not in there]
         self._ledger = Ledger([*old.machines, *more])
-        for uid, held in old.held.items():
-            self._ledger.hold(uid, held.pod, held.where, held.seen)
+        for uid, reserved in old.reservations.items():
+            self._ledger.reserve(uid, reserved.pod, reserved.where, reserved.seen)
         self._reset(self._study.random)
 
 

@@ -13,8 +13,8 @@ from kumulus.lab.policies.nodes import Flags
 
 
 @dataclass(frozen=True)
-class Held:
-    """A pod that has a part of a node.
+class Reservation:
+    """The part of a node that a pod has or is to have.
 
     Args:
         pod: what it asks for.
@@ -38,7 +38,7 @@ class Ledger:
         self.machines = tuple(machines)
         self.nodes = empty(machines)
         self._places = {machine.name: number for number, machine in enumerate(machines)}
-        self.held: dict[str, Held] = {}
+        self.reservations: dict[str, Reservation] = {}
 
     def among(self, names: Iterable[str]) -> tuple[Flags, bool]:
         """A flag for each node, set if it is named, and whether all named nodes are known."""
@@ -60,19 +60,19 @@ class Ledger:
         """The place of a node by its name; None for one that is not known."""
         return self._places.get(name)
 
-    def hold(self, uid: str, pod: Pod, where: Placement, seen: bool = False) -> None:
-        """Give a pod its place, now or in future; what it had before is freed."""
+    def reserve(self, uid: str, pod: Pod, where: Placement, seen: bool = False) -> None:
+        """Reserve a place for a pod, which has it or will be bound to it; what it had before is freed."""
         self.release(uid)
         place(self.nodes, pod, where)
-        self.held[uid] = Held(pod, where, seen)
+        self.reservations[uid] = Reservation(pod, where, seen)
 
     def release(self, uid: str) -> int | None:
         """Free what a pod has; returns its node, or None if it had none."""
-        held = self.held.pop(uid, None)
-        if held is None:
+        reserved = self.reservations.pop(uid, None)
+        if reserved is None:
             return None
-        place(self.nodes, held.pod, held.where, -1)
-        return held.where.node
+        place(self.nodes, reserved.pod, reserved.where, -1)
+        return reserved.where.node
 
     def anywhere_on(self, pod: Pod, node: int) -> Placement:
         """A place on a node that another party chose: for a share its tightest GPU, otherwise the first free ones."""

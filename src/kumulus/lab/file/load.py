@@ -30,7 +30,7 @@ class Loaded:
         recordings: what each workload replays, likewise.
         setup: the objects to create before the workloads.
         inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
-            the lines that are played.
+            the lines that are replayed.
         kept: the names of these, by the place that names the file.
     """
 
@@ -172,16 +172,16 @@ def _read_trace(loaded: Loaded, where: Where, location: str, source: str) -> Non
         loaded.inputs[kept_as] = text
         loaded.traces[workload.name] = trace_jobs(partial(io.StringIO, text), trace, name)
         return
-    played = io.StringIO()
+    kept = io.StringIO()
     opened = partial(file.open, encoding="utf-8-sig", newline="")
     try:
-        loaded.traces[workload.name] = trace_jobs(opened, trace, location, played)
+        loaded.traces[workload.name] = trace_jobs(opened, trace, location, kept)
     except OSError as reason:
         raise SpecError([Problem(place, f"cannot be read: {reason.strerror}")], source) from None
     except UnicodeDecodeError:
         raise SpecError([Problem(place, "is not a text in UTF-8", "write the path of a CSV file")], source) from None
-    # Of a large trace, a report keeps only the jobs that were played.
-    loaded.inputs[kept_as] = played.getvalue()
+    # Of a large trace, a report keeps only the jobs that were replayed.
+    loaded.inputs[kept_as] = kept.getvalue()
 
 
 def _kept_as(loaded: Loaded, name: str) -> str:

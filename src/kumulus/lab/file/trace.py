@@ -75,9 +75,9 @@ def trace_jobs(opened: Callable[[], TextIO], trace: Trace, source: str, kept: Te
 
     Args:
         opened: opens the text, which has a heading.
-        trace: which columns count, and how fast it is played.
+        trace: which columns count, and how fast it is replayed.
         source: the file, for errors.
-        kept: takes the heading and the lines that are played.
+        kept: takes the heading and the lines that are replayed.
 
     Raises:
         SpecError: a column is missing, or lines have no number where one is needed; ten at most are named.
@@ -104,7 +104,7 @@ def _arrivals(text: TextIO, trace: Trace, source: str) -> array[float]:
             break
     if not problems and not found:
         problems.append(Problem("", "has no jobs", "write a line for each below the heading"))
-    # If all lines are played, problems of their arrivals are reported later, with all other problems.
+    # If all lines are replayed, problems of their arrivals are reported later, with all other problems.
     if problems and (not found or trace.window is not None or trace.limit is not None):
         raise SpecError(problems, source)
     return found

@@ -35,7 +35,7 @@ class User:
         slowdown: of the pods that completed, the time from creation to end over the time that they ran.
         had: resource-seconds of GPUs, or of CPUs.
         asked: likewise, if every pod had had its node at once.
-        held: the start, end and amount of each allocation.
+        allocations: the start, end and amount of each allocation.
     """
 
     pods: int = 0
@@ -44,7 +44,7 @@ class User:
     slowdown: list[float] = field(default_factory=list)
     had: float = 0.0
     asked: float = 0.0
-    held: list[tuple[float, float, float]] = field(default_factory=list)
+    allocations: list[tuple[float, float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Users:
         if not named or not self.until:
             return {}
         times = [self.until * number / _MOMENTS for number in range(_MOMENTS + 1)]
-        drawn = {name: _held_at(self.by_name[name].held, times) for name in named[:MOST_DRAWN]}
+        drawn = {name: _allocated_at(self.by_name[name].allocations, times) for name in named[:MOST_DRAWN]}
         if rest := named[MOST_DRAWN:]:
-            drawn[OTHERS] = _held_at((each for name in rest for each in self.by_name[name].held), times)
+            drawn[OTHERS] = _allocated_at((each for name in rest for each in self.by_name[name].allocations), times)
         totals = [math.fsum(column) for column in zip(*drawn.values(), strict=True)]
         share = {
             name: [round(value / total, 4) if total > 0 else 0.0 for value, total in zip(values, totals, strict=True)]
@@ -117,14 +117,14 @@ def _count(user: User, record: PodRecord, amount: float, until: float) -> None:
     user.waited.append(record.bound - record.created)
     user.had += amount * (end - record.bound)
     if amount:
-        user.held.append((record.bound, end, amount))
+        user.allocations.append((record.bound, end, amount))
     if record.phase == "Succeeded" and record.ended is not None:
         ran = max(_SHORTEST, record.ended - (record.bound if record.running is None else record.running))
         user.slowdown.append(max(1.0, (record.ended - record.created) / ran))
 
 
-def _held_at(held: Iterable[tuple[float, float, float]], times: Sequence[float]) -> list[float]:
-    changes = sorted(change for start, end, amount in held for change in ((start, amount), (end, -amount)))
+def _allocated_at(allocations: Iterable[tuple[float, float, float]], times: Sequence[float]) -> list[float]:
+    changes = sorted(change for start, end, amount in allocations for change in ((start, amount), (end, -amount)))
     now, next_change, found = 0.0, 0, []
     for time in times:
         while next_change < len(changes) and changes[next_change][0] <= time:

@@ -47,10 +47,10 @@ class Placement:
         self._clock = clock
         self._queues = queues
         self._begun = False
-        says: dict[str, Take] = {path: partial(self._says, reports.JOBS[path]) for path in _WAITING_ROOMS}
+        says: dict[str, Take] = {path: partial(self._take_report, reports.JOBS[path]) for path in _WAITING_ROOMS}
         self.collections = together(Queues(self._recorder, self._now).collections(), says)
         self._jobs: dict[str, tuple[JobKey, Facts]] = {}
-        self._said: dict[str, str] = {}
+        self._states: dict[str, str] = {}
 
     @property
     def history(self) -> History:
@@ -120,17 +120,17 @@ class Placement:
         self._note(job, key, facts._replace(priority=pod.priority), at)
         return key
 
-    def _says(self, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
+    def _take_report(self, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
         report = read(event.item) if event.kind != "DELETED" and event.item is not None else None
         # A deleted object has no news.
         if report is None or report.namespace != self.history.about.get("namespace"):
             return
-        self._said[report.name] = report.says
+        self._states[report.name] = report.says
         if known := self._jobs.get(report.name):
             self._note(report.name, *known, self._now())
 
     def _note(self, name: str, key: JobKey, facts: Facts, at: int) -> None:
-        facts = facts._replace(says=self._said.get(name, ""))
+        facts = facts._replace(says=self._states.get(name, ""))
         known = self._jobs.get(name)
         if known != (key, facts):
             self._jobs[name] = key, facts

@@ -34,7 +34,7 @@ class Plan:
         setup: objects to create before the first job.
         jobs: in the order of their arrival.
         digest: SHA-256 of the plan: two plans with the same digest create the same objects.
-        replays: the recordings that are played, by workload; their jobs are in `jobs`, too.
+        replays: the recordings that are replayed, by workload; their jobs are in `jobs`, too.
         drawn: the state of the seed's source of random numbers, after the order of the jobs was drawn.
     """
 
@@ -100,7 +100,7 @@ def _jobs(
     experiment = loaded.experiment
     times = arrivals(workload, experiment.seed, trace)
 
-    def placed(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
+    def for_its_scheduler(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
         if queue:
             return tuple(for_federation(queue, waiting, objects))
         return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects))
@@ -112,7 +112,7 @@ def _jobs(
             text = filled(loaded.manifests[workload.name], workload.replace, number)
             objects = objects_of(text, workload.manifest)
             workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
-            yield PlannedJob(name, workload.name, at, workers, placed(workload, name, objects))
+            yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(workload, name, objects))
             continue
         recorded = trace[number - 1] if trace else None
         workers = (recorded.size if recorded else None) or workload.workers
@@ -132,7 +132,7 @@ def _jobs(
         by_claim(template, workload, claims)
         objects = job_objects(workload.kind, name, workers, template)
         waiting = in_users_queue(workload, asked)
-        yield PlannedJob(name, workload.name, at, workers, placed(waiting, name, objects))
+        yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(waiting, name, objects))
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:

@@ -1,4 +1,4 @@
-"""A recording as jobs and steps: the part that is played, at its speed. Pure."""
+"""A recording as jobs and steps: the part that is replayed, at its speed. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What is played of a recording.
+    """What is replayed of a recording.
 
     Args:
         jobs: what is created, in the order of its times.
@@ -52,8 +52,8 @@ class Replayed:
         queues: the queue of each job.
         ends: how many seconds a pod that no controller ends runs, by its job.
         recording: what it is from.
-        speed: how many times faster it is played.
-        since, until: the part that is played, in seconds of the recording.
+        speed: how many times faster it is replayed.
+        since, until: the part that is replayed, in seconds of the recording.
         strange: how many steps were about nodes that the cluster does not have.
     """
 
@@ -137,7 +137,7 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
 
 
 def replaced(alive: _Alive, since: float) -> RecordedStep:
-    """The creation of a workload as it was at the beginning of the part that is played."""
+    """The creation of a workload as it was at the beginning of the part that is replayed."""
     step, ran = alive.step, alive.step.ran
     return RecordedStep(
         since, "create", step.job, step.queue, None if ran is None else step.at + ran - since, alive.object

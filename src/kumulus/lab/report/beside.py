@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kumulus.lab.report import junit
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 from kumulus.lab.report.model import Report
 from kumulus.surroundings import files
 
@@ -20,7 +20,7 @@ def write(report: Report, directory: Path) -> None:
     Raises:
         LabError: a file cannot be written.
     """
-    with telling(directory / junit.FILE):
+    with os_errors_explained(directory / junit.FILE):
         files.write(directory / junit.FILE, junit.junit(report))
     # Drawing needs a library that should not be loaded during a measurement.
     from kumulus.lab.report import plots

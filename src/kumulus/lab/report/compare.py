@@ -121,7 +121,7 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
             "seeds": str(metadata.seed),
             "cores": str(metadata.machine.cores),
             "limits of the control plane's requests": "; ".join(
-                f"{name} {' '.join(_said(settings))}"
+                f"{name} {' '.join(_without_file(settings))}"
                 for name, settings in sorted(limits.items())
                 if name != "kube-scheduler"
             ),
@@ -133,7 +133,7 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
         yield what, mine[what], theirs[what]
 
 
-def _said(settings: Mapping[str, str]) -> list[str]:
+def _without_file(settings: Mapping[str, str]) -> list[str]:
     """A component's settings without the configuration file, which is a different one in each cluster."""
     return [f"{name} {value}" for name, value in sorted(settings.items()) if name != "config"]
 

@@ -16,7 +16,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 
 COLOURS = ("#1b6ca8", "#d98324", "#7a9e3f", "#8d5a97", "#b5483a", "#5f6b73", "#c9a227", "#3aa6a0", "#7f7f7f")
 REST = "#bcbcbc"
@@ -104,7 +104,7 @@ def save(figure: Figure, *paths: Path) -> list[Path]:
         LabError: a file cannot be written.
     """
     for path in paths:
-        with telling(path):
+        with os_errors_explained(path):
             figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)
     return list(paths)
 

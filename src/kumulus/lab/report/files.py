@@ -49,7 +49,7 @@ class RunDirectory:
         Raises:
             LabError: it cannot be written.
         """
-        with telling(self.path):
+        with os_errors_explained(self.path):
             (self.path / "inputs").mkdir(parents=True)
             for name, text in inputs.items():
                 files.write(self.path / "inputs" / name, text)
@@ -62,7 +62,7 @@ class RunDirectory:
         """
         history.about["run"] = self.path.name
         file = self.path / HISTORY.format(number)
-        with telling(file):
+        with os_errors_explained(file):
             document.save(history, file)
 
     def write(self, report: Report) -> None:
@@ -71,14 +71,14 @@ class RunDirectory:
         Raises:
             LabError: it cannot be written; what was written earlier is still there.
         """
-        with telling(self.path / FILE):
+        with os_errors_explained(self.path / FILE):
             files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
-        with telling(self.results / MANIFEST):
+        with os_errors_explained(self.results / MANIFEST):
             _index(self.results, self.path.relative_to(self.results) / FILE, report)
 
 
 @contextmanager
-def telling(path: Path) -> Iterator[None]:
+def os_errors_explained(path: Path) -> Iterator[None]:
     """Say which file cannot be written, and why.
 
     Raises:

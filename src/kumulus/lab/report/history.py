@@ -16,7 +16,7 @@ from typing import Any
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.lab.report.compare import same_settings, table, unfair
-from kumulus.lab.report.files import manifest, telling
+from kumulus.lab.report.files import manifest, os_errors_explained
 from kumulus.lab.report.model import Metadata, Report
 from kumulus.lab.report.read import report_at
 from kumulus.surroundings import files
@@ -42,7 +42,7 @@ def write(results: Path) -> tuple[Path, list[str]]:
         except LabError as error:
             unread.append(str(error))
     path = results / FILE
-    with telling(path):
+    with os_errors_explained(path):
         files.write(path, page(reports))
     return path, unread
 
@@ -59,7 +59,7 @@ def write_comparison(path: Path, reports: Sequence[tuple[Path, Report]]) -> None
     """
     folder = path.resolve().parent
     near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
-    with telling(path):
+    with os_errors_explained(path):
         files.write(path, page(near, _comparison([report for _, report in reports])))
 
 

@@ -29,7 +29,7 @@ class _Sums:
     changes: list[tuple[float, ...]] = field(default_factory=list)
 
     def add(self, start: float | None, end: float | None, amounts: tuple[float, float, float]) -> None:
-        """Add amounts that were held from `start` to `end`."""
+        """Add amounts that were occupied from `start` to `end`."""
         if start is not None:
             self.scheduled += 1
             self.changes.append((start, *amounts))
@@ -72,12 +72,12 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
         workload: its name.
         outcome: of the replay.
     """
-    played, nodes = outcome.played[workload], outcome.records.allocation.every
+    result, nodes = outcome.replay_results[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
     now: dict[str, _Sums] = defaultdict(_Sums)
     costs = Costs(nodes), Costs(nodes)
     for pod in replay.recording.pods:
-        if _played(pod, replay):
+        if _is_replayed(pod, replay):
             _cost_then(costs[0], pod, replay)
             for queue in {pod.queue, ""}:
                 _then(then[queue], pod, replay)
@@ -98,16 +98,16 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
         until=replay.until,
         all=both(""),
         queues={queue: both(queue) for queue in sorted((then.keys() | now.keys()) - {""})},
-        sent=played.sent,
-        late={part: round(value, 4) for part, value in spread(played.late).items()},
-        requests=played.digest,
-        refused=played.refusals,
-        refusals=played.refused,
+        sent=result.sent,
+        late={part: round(value, 4) for part, value in spread(result.late).items()},
+        requests=result.digest,
+        refused=result.refusals,
+        refusals=result.refused,
         cannot=[*_cannot(replay, outcome, workload), *_cannot_cost(known, *costs)],
     )
 
 
-def _played(pod: PodThen, replay: Replayed) -> bool:
+def _is_replayed(pod: PodThen, replay: Replayed) -> bool:
     """Whether it is of the part that was replayed, whose beginning creates what was there then."""
     return pod.at <= replay.until and (pod.at >= replay.since or pod.ended is None or pod.ended > replay.since)
 
@@ -124,8 +124,8 @@ def _cost_now(costs: Costs, queue: str, record: PodRecord, replay: Replayed, las
     """Only within the part that was replayed, as for the recording: later time costs nothing here."""
     if record.bound is not None:
         ends = min(lasted, (replay.until - replay.since) / replay.speed)
-        held = (min(ends, ends if record.ended is None else record.ended) - record.bound) * replay.speed
-        costs.add(queue, record.node, record.wants, held)
+        occupied = (min(ends, ends if record.ended is None else record.ended) - record.bound) * replay.speed
+        costs.add(queue, record.node, record.wants, occupied)
 
 
 def _cannot_cost(known: bool, then: Costs, now: Costs) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _now(sums: _Sums, record: PodRecord, speed: float) -> None:
 
 def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
     """What cannot be compared, and why."""
-    played, recording = outcome.played[workload], replay.recording
+    result, recording = outcome.replay_results[workload], replay.recording
     if replay.speed != 1:
         yield (
             f"at speed {replay.speed:g} a wait for room is counted in the recording's time; the scheduler itself is no "
@@ -170,14 +170,14 @@ def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
         yield "when pods got a node then is not recorded: the log has no bindings"
     for what, number in sorted(recording.left_out.items()):
         yield f"{what} ({number:,})"
-    for kind, number in played.unserved.items():
+    for kind, number in result.unserved.items():
         yield f"{kind}: this cluster does not know it ({number:,})"
     if replay.strange:
         yield f"cordons and drains of nodes that this cluster does not have ({replay.strange:,})"
-    if played.nowhere:
-        yield f"evictions for which the replay had no pod ({played.nowhere:,})"
-    if played.refusals:
-        yield f"requests that this cluster refused ({played.refusals:,}), such as {played.refused[0]}"
+    if result.nowhere:
+        yield f"evictions for which the replay had no pod ({result.nowhere:,})"
+    if result.refusals:
+        yield f"requests that this cluster refused ({result.refusals:,}), such as {result.refused[0]}"
 
 
 def lines(found: ReplayBeside) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kumulus.lab.file.measures import MEANINGS, UNITS
 from kumulus.lab.report import drawing
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 from kumulus.lab.report.lines import Line, line_of, names
 from kumulus.lab.report.model import Report
 
@@ -38,13 +38,13 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
     Raises:
         LabError: a file cannot be written.
     """
-    with telling(directory):
+    with os_errors_explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for measure, values in by_measure(reports).items():
         if any(any(each) for each in values.values()):
             paths.append(directory / f"{measure}.svg")
-            with telling(paths[-1]):
+            with os_errors_explained(paths[-1]):
                 paths[-1].write_text(svg(measure, values, MEANINGS.get(measure, "")), encoding="utf-8")
     return paths
 

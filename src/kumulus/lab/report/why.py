@@ -100,13 +100,13 @@ def _decided(decision: Decision) -> str:
 
 
 def _of_policy(decision: Decision, column: Column) -> Iterator[str]:
-    yield f"policy          {column.policy}, which {'decides' if column.decides else 'looks on'}: {_standing(column)}"
+    yield f"policy          {column.policy}, which {'decides' if column.decides else 'looks on'}: {_ranking(column)}"
     if column.score is not None or column.other:
         heads = [column.node or decision.node, *([column.other] if column.other else [])]
         yield from _rows([("policy's score", heads), (column.policy, [column.score, column.other_score])])
 
 
-def _standing(column: Column) -> str:
+def _ranking(column: Column) -> str:
     if column.failure:
         return f"it failed: {column.failure.splitlines()[0]}"
     if column.score is None and not column.higher:

@@ -19,7 +19,7 @@ from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
 from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.arriving import Arriving
-from kumulus.lab.run.replaying import Played
+from kumulus.lab.run.replaying import ReplayResult
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.timeline import Happened
 from kumulus.model.identity import NOBODY, Owner
@@ -44,7 +44,7 @@ class Outcome:
         interruptions: how often the watch was interrupted.
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
-        played: the result of each recording's replay, by its workload.
+        replay_results: the result of each recording's replay, by its workload.
         policy: what the policy did, and how far the demand that arrived filled the cluster; None where that means
             nothing.
         dispatching: what became of each Job on its way to a worker; None outside of federations.
@@ -62,7 +62,7 @@ class Outcome:
     interruptions: int = 0
     nodes: int = 0
     gpus: dict[str, float] = field(default_factory=dict)
-    played: dict[str, Played] = field(default_factory=dict)
+    replay_results: dict[str, ReplayResult] = field(default_factory=dict)
     policy: PolicyUsed | None = None
     dispatching: Dispatching | None = None
     away: frozenset[str] = frozenset()

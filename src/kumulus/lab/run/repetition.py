@@ -71,8 +71,8 @@ class Repetition:
             Replayer(bench.client, replay, self._within, records, self._now, bench.stop, placement.job)
             for replay in plan.replays.values()
         ]
-        self.outcome.played = {
-            workload: replayer.played for workload, replayer in zip(plan.replays, self._replayers, strict=True)
+        self.outcome.replay_results = {
+            workload: replayer.result for workload, replayer in zip(plan.replays, self._replayers, strict=True)
         }
         self._own_jobs = [job for job in plan.jobs if not job.recorded]
         # The outcome depends on the order of the pods, which is the order of their creation.

@@ -31,8 +31,8 @@ _LOOK_EVERY = 0.5
 
 
 @dataclass
-class Played:
-    """The result of playing a recording.
+class ReplayResult:
+    """The result of the replay of a recording.
 
     Attributes:
         sent: requests that were made.
@@ -63,7 +63,7 @@ class Replayer:
 
     Args:
         client: of the cluster.
-        replay: what is played.
+        replay: what is replayed.
         within: the namespaces.
         records: what has become of pods so far.
         now: seconds since the start.
@@ -93,7 +93,7 @@ class Replayer:
         self._last: dict[str, asyncio.Task[None]] = {}
         self._count: Counter[str] = Counter()
         self.collections: dict[str, None] = {}
-        self.played = Played()
+        self.result = ReplayResult()
 
     async def prepare(self) -> None:
         """Ask where the cluster serves each kind; jobs of unknown kinds are left out, and counted.
@@ -112,7 +112,7 @@ class Replayer:
                     except LabError:
                         missing.add(kind)
                 if kind in missing:
-                    self.played.unserved[kind] += 1
+                    self.result.unserved[kind] += 1
                     self._jobs.pop(name, None)
 
     async def run(self) -> None:
@@ -138,7 +138,7 @@ class Replayer:
                     begun.discard(done)
                     done.result()
             await asyncio.gather(*begun)
-            # Pods are still being ended until the part that is played is over.
+            # Pods are still being ended until the part that is replayed is over.
             await self._until((self._replay.until - self._replay.since) / self._replay.speed)
         finally:
             for task in (*begun, *([ending] if ending else ())):
@@ -168,7 +168,7 @@ class Replayer:
 
     async def _create(self, job: str, found: Object, at: float) -> None:
         path = await self._kinds.path(found["apiVersion"], found["kind"], self._within.of(found))
-        await self._send(job, at, "POST", path, self._within.placed(found), JSON, stable=found)
+        await self._send(job, at, "POST", path, self._within.translated(found), JSON, stable=found)
 
     async def _change(self, step: PlannedStep, found: Object, at: float) -> None:
         spec = copy.deepcopy(dict(step.spec))
@@ -185,7 +185,7 @@ class Replayer:
         collection = f"/api/v1/namespaces/{self._within.of(found)}/pods"
         pods = await self._live(collection, {"labelSelector": f"{JOB_LABEL}={step.job}"})
         if not pods:
-            self.played.nowhere += 1
+            self.result.nowhere += 1
             return
         await self._eviction(pods[0], at)
 
@@ -219,17 +219,17 @@ class Replayer:
         if stable is not None:
             text = json.dumps([verb, job, stable], sort_keys=True)
             self._count[job] += 1
-            self.played.bodies[job, self._count[job]] = hashlib.sha256(text.encode()).hexdigest()
-        self.played.sent += 1
-        self.played.late.append(max(0.0, self._now() - at))
+            self.result.bodies[job, self._count[job]] = hashlib.sha256(text.encode()).hexdigest()
+        self.result.sent += 1
+        self.result.late.append(max(0.0, self._now() - at))
         try:
             await self._client.write(verb, path, json.dumps(body, separators=(",", ":")).encode(), content_type=media)
         except ApiError as error:
             if verb == "DELETE" and error.status == 404:
                 return
-            self.played.refusals += 1
-            if len(self.played.refused) < _MOST_REFUSED:
-                self.played.refused.append(f"{verb} {path.rpartition('/')[2] or path}: {error.message}")
+            self.result.refusals += 1
+            if len(self.result.refused) < _MOST_REFUSED:
+                self.result.refused.append(f"{verb} {path.rpartition('/')[2] or path}: {error.message}")
 
     async def _end_pods(self) -> None:
         """Delete pods that ended by themselves when recorded, and that no controller ends, after the same time."""

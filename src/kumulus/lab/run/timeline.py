@@ -20,7 +20,7 @@ from kumulus.lab.file.timeline import OUTAGES, Event, Resize
 from kumulus.lab.run.switch import SchedulerSwitch
 from kumulus.lab.run.workloads import Workloads
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_consequences import described, taken
+from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
@@ -160,7 +160,7 @@ class Timeline:
             self._offers[one.name] = one.offers
             self.priced(tuple(self._offers.values()))
         what = described(one.kind, one.node, one.pods, {}, one.nodes, {"lost": one.lost}, None, one.offers)
-        return what + taken(began.machines)
+        return what + reclaimed(began.machines)
 
     async def _begin(self, record: Record, known: records.Records) -> Record:
         run = self._journal.changes.run

@@ -36,7 +36,7 @@ class Within:
         """The namespace of an object."""
         return self._of.get(str(each["metadata"].get("namespace") or ""), self.own)
 
-    def placed(self, each: Object) -> Object:
+    def translated(self, each: Object) -> Object:
         """A recorded object as it is sent, with the run's namespaces in place of the recorded ones."""
         found = copy.deepcopy(each)
         found["metadata"].pop("namespace", None)

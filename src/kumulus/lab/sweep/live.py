@@ -25,7 +25,7 @@ from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_ku
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, with_prices
 from kumulus.lab.report import beside
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 from kumulus.lab.run.options import Options
 from kumulus.lab.run.run import Run
 from kumulus.lab.sweep.cells import Cell
@@ -153,7 +153,7 @@ def _make(project: Path, cell: Cell) -> None:
     Raises:
         LabError: it cannot be written.
     """
-    with telling(project):
+    with os_errors_explained(project):
         project.mkdir(parents=True, exist_ok=True)
         files.write(project / "Pulumi.yaml", _PROJECT)
         files.write(project / "__main__.py", _PROGRAM)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kumulus.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.lab.file.units import shown
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 from kumulus.lab.sweep.file import SEED, Sweep, group_of, label, words
 from kumulus.lab.sweep.significance import Difference, difference, interval, needed
 from kumulus.lab.sweep.store import Result
@@ -130,7 +130,7 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
         entries = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
         parts.append(f"<h2>Not complete</h2><ul>{entries}</ul>")
     head = f'<meta charset="utf-8"><title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>'
-    with telling(file):
+    with os_errors_explained(file):
         files.write(file, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')
 
 

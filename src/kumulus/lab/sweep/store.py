@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.lab.errors import LabError
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 from kumulus.surroundings import files
 
 _LOCK = ".sweep.lock"
@@ -72,7 +72,7 @@ class Store:
         Raises:
             LabError: it cannot be written.
         """
-        with telling(self.directory):
+        with os_errors_explained(self.directory):
             (self.directory / "cells").mkdir(parents=True, exist_ok=True)
 
     @contextmanager
@@ -123,7 +123,7 @@ class Store:
             LabError: it cannot be written.
         """
         path = self.directory / "cells" / f"{result.id}.json"
-        with telling(path):
+        with os_errors_explained(path):
             files.write(path, json.dumps(asdict(result), indent=1) + "\n")
 
     def all(self, cells: Iterable[str]) -> list[Result]:

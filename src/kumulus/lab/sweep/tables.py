@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.lab.file.measures import UNITS
-from kumulus.lab.report.files import telling
+from kumulus.lab.report.files import os_errors_explained
 from kumulus.lab.sweep.file import SEED, group_of
 from kumulus.lab.sweep.store import Result
 from kumulus.surroundings import files
@@ -58,7 +58,7 @@ def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Pa
         table = csv.DictWriter(text, columns, lineterminator="\n")
         table.writeheader()
         table.writerows(found)
-        with telling(path):
+        with os_errors_explained(path):
             files.write(path, text.getvalue())
         return path
     whole, number = pyarrow.int64(), pyarrow.float64()
@@ -67,6 +67,6 @@ def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Pa
     path = directory / f"{NAME}.parquet"
     content = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.Table.from_pylist(found, schema=schema), content)
-    with telling(path):
+    with os_errors_explained(path):
         files.write(path, content.getvalue().to_pybytes())
     return path

@@ -10,7 +10,7 @@ from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.faults import interruptions, leases, operations, pods, records, stages
 from kumulus.cluster.faults.records import Record, record_from
 from kumulus.kube import objects
-from kumulus.model.fault_consequences import described, taken
+from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
 from kumulus.provider.connections import UNASKED
@@ -135,7 +135,7 @@ class Fault(InCluster):
                 running = None
         op.report.info(
             described(record.kind, record.node, record.pods, before, record.nodes, inputs, running, record.offers)
-            + taken(drawn)
+            + reclaimed(drawn)
         )
         return inputs
 

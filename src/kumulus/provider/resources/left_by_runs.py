@@ -22,7 +22,7 @@ def left_by_runs(outputs: Properties) -> str:
         outputs: the cluster's, from the state.
     """
     identity: Any = outputs.get("identity")
-    left = book.left(identity) if isinstance(identity, str) and identity else []
+    left = book.unrestored(identity) if isinstance(identity, str) and identity else []
     return f"as experiment run {', '.join(each.changes.run for each in left)} has left it" if left else ""
 
 
@@ -36,7 +36,7 @@ async def put_back(seen: Observed, report: Reporter) -> None:
     Raises:
         ProviderError: not all changes could be undone.
     """
-    if not book.left(seen.identity):
+    if not book.unrestored(seen.identity):
         return
     # Imported here: a plugin that only compares properties needs no HTTP library.
     from kumulus.journal import recover
