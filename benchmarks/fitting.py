@@ -21,11 +21,11 @@ import yaml
 from benchmarks.capture import command, size, source
 from benchmarks.probes import Fleet, draw, manifest, never_preempting, what_happens
 from benchmarks.report import Row
-from kumulus.capture.dry import without_preemption
 from kumulus.capture.fit import fit
 from kumulus.capture.grammar import renamed
 from kumulus.capture.probe import Probe
 from kumulus.capture.reading import POD, captured_pod
+from kumulus.capture.verdict import without_preemption
 from kumulus.capture.words import Words
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.messages import MessageCodec

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.capture.dry import without_preemption
+from kumulus.capture.verdict import without_preemption
 from kumulus.capture.probe import Probe
 from kumulus.kube import ApiError, Client
 from kumulus.kube.bulk import for_each

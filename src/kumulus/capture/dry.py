@@ -8,16 +8,14 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kumulus.capture.probe import DRY_LABEL, Probe
+from kumulus.capture.verdict import Verdict, looked_at, unschedulable
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
 from kumulus.model.quantity import equal, parse
@@ -34,42 +32,12 @@ _NOW = {"gracePeriodSeconds": 0}
 _SECOND_THOUGHT = 5.0
 # The beginning of a refusal by the API server, with the name of a dry pod.
 _NAMED = re.compile(r'^pods "[^"]*" is forbidden: ')
-_NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
 # The highest value of a priority class; higher ones are reserved for the system.
 _FIRST = 1_000_000_000
-# The part of the scheduler's message about preemption, which dry pods never do.
-_PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
 
 class Undecided(Exception):
     """The scheduler did not decide about every pod in time."""
-
-
-@dataclass
-class Verdict:
-    """What happened to dry pods.
-
-    Attributes:
-        wanted: how many pods were wanted.
-        on: how many went to each node.
-        reason: the message of the scheduler, or of the quota, about the first pod that did not fit.
-        refused: how many the API server rejected.
-    """
-
-    wanted: int
-    on: Counter[str] = field(default_factory=Counter)
-    reason: str = ""
-    refused: int = 0
-
-    @property
-    def fitted(self) -> int:
-        """How many pods have a node."""
-        return self.on.total()
-
-    @property
-    def all_fit(self) -> bool:
-        """Whether all pods have a node."""
-        return self.fitted == self.wanted
 
 
 class Dry:
@@ -278,10 +246,10 @@ class Dry:
                 for pod in page:
                     if node := pod["spec"].get("nodeName"):
                         verdict.on[node] += 1
-                    elif (message := _unschedulable(pod)) is None:
+                    elif (message := unschedulable(pod)) is None:
                         continue
                     # A refusal from before the scheduler saw the newest nodes is retried by the scheduler itself.
-                    elif _looked_at(message) >= among or time.monotonic() > began + _SECOND_THOUGHT:
+                    elif looked_at(message) >= among or time.monotonic() > began + _SECOND_THOUGHT:
                         reasons.append(message)
             if verdict.fitted + len(reasons) >= made:
                 verdict.reason = verdict.reason or (reasons[0] if reasons else "")
@@ -300,26 +268,6 @@ class Dry:
         )
         if outcome.failed:
             raise outcome.failed[0][1]
-
-
-def _unschedulable(pod: Mapping[str, Any]) -> str | None:
-    """The scheduler's message about a pod without a node; None if there is none yet."""
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            message = str(condition.get("message") or condition.get("reason") or "")
-            return without_preemption(message)
-    return None
-
-
-def without_preemption(message: str) -> str:
-    """The scheduler's message about a pod, without the part about preemption."""
-    return _PREEMPTION.sub("", message)
-
-
-def _looked_at(message: str) -> int:
-    """How many nodes a message of the scheduler is about; any other message is taken to be about all nodes."""
-    found = _NODES_LOOKED_AT.match(message)
-    return int(found[1]) if found else sys.maxsize
 
 
 def _is_ours(key: str) -> bool:

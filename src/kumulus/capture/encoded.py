@@ -9,7 +9,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.capture.messages import ALWAYS, INLINE, STORED
+from kumulus.capture.json_form import ALWAYS, INLINE
+from kumulus.capture.messages import STORED
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, opened
 

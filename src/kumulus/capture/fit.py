@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kumulus.capture.dry import Dry, Verdict
+from kumulus.capture.dry import Dry
 from kumulus.capture.probe import Probe
 from kumulus.capture.raising import raised_quotas
+from kumulus.capture.verdict import Verdict
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
 
 if TYPE_CHECKING:

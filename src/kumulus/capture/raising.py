@@ -9,7 +9,8 @@ from kumulus.capture.quotas import Exceeded, exceeded, lender
 from kumulus.model.quantity import parse
 
 if TYPE_CHECKING:
-    from kumulus.capture.dry import Dry, Verdict
+    from kumulus.capture.dry import Dry
+    from kumulus.capture.verdict import Verdict
     from kumulus.capture.probe import Probe
     from kumulus.kube import Client
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from kumulus.capture import probe
-from kumulus.capture.dry import Verdict, _looked_at, _unschedulable
 from kumulus.capture.dumps import Refused
 from kumulus.capture.fit import Answer, Change
+from kumulus.capture.verdict import Verdict, looked_at, unschedulable
 from kumulus.cli.fit import lines
 
 SPEC: dict[str, Any] = {
@@ -97,9 +97,9 @@ def test_what_the_scheduler_says_is_told_without_what_is_so_of_dry_pods_alone() 
         "0/7 nodes are available: 7 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to x."
     )
     condition = {"type": "PodScheduled", "status": "False", "message": said}
-    assert _unschedulable({"status": {"conditions": [condition]}}) == "0/7 nodes are available: 7 Insufficient cpu."
-    assert _unschedulable({"status": {}}) is None
-    assert (_looked_at(said), _looked_at("gated") > 10**6) == (7, True)
+    assert unschedulable({"status": {"conditions": [condition]}}) == "0/7 nodes are available: 7 Insufficient cpu."
+    assert unschedulable({"status": {}}) is None
+    assert (looked_at(said), looked_at("gated") > 10**6) == (7, True)
 
 
 def test_the_answer_says_how_many_where_what_ends_it_and_what_helps(tmp_path: Path) -> None:

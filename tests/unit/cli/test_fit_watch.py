@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kumulus.capture.dry import Verdict
+from kumulus.capture.verdict import Verdict
 from kumulus.capture.fit import Answer
 from kumulus.capture.probe import Probe
 from kumulus.cli.fit_watch import Said
