@@ -80,7 +80,12 @@ class Dry:
         return self._run
 
     async def namespace(self, name: str) -> None:
-        """Make sure that a namespace exists; if it is created here, it is removed again."""
+        """Make sure that a namespace exists; if it is created here, it is removed again.
+
+        Raises:
+            Undecided: it gets no service account in time.
+            ApiError, Unreachable: the cluster refused, or gave no answer.
+        """
         try:
             await self._client.write("POST", _NAMESPACES, {"metadata": {"name": name}})
             self._exits.push_async_callback(objects.remove, self._client, f"{_NAMESPACES}/{name}")

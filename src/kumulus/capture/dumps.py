@@ -112,7 +112,11 @@ class _Builder:
         self._values = 0
 
     def take(self, event: Any) -> Iterator[Any]:
-        """The values that one more event completes."""
+        """The values that one more event completes.
+
+        Raises:
+            Refused: the text is nested too deeply, has an alias, or an object of too many values.
+        """
         if isinstance(event, yaml.AliasEvent):
             raise Refused(f"{self._name}: line {_line(event)} has an alias, which no such file needs")
         if isinstance(event, yaml.ScalarEvent):

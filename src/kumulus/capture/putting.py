@@ -103,7 +103,11 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
 
 
 def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
-    """The pods of a shape, reduced again: a foreign file must put no more into a cluster than a capture would."""
+    """The pods of a shape, reduced again: a foreign file must put no more into a cluster than a capture would.
+
+    Raises:
+        Refused: the shape is malformed.
+    """
     try:
         for pod in pods(shape):
             kept = reduced(POD, pod)

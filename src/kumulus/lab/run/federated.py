@@ -121,7 +121,11 @@ class HubSwitch:
         self.settings: Mapping[str, str] = _limits(kubeconfig.parent / KUEUE / "config.yaml")
 
     async def turn(self, how: Literal["stop", "start", "restart"]) -> str:
-        """Refused: a federation's timeline has no scheduler."""
+        """Refuse it: a federation's timeline has no scheduler.
+
+        Raises:
+            LabError: always.
+        """
         raise LabError(f"the timeline can {how} no scheduler of a federation; leave scheduler: out of it")
 
     async def restore(self) -> None:

@@ -37,7 +37,11 @@ class SecondSwitch:
         return self._running.programs[0].name
 
     async def turn(self, how: Turn) -> str:
-        """Stop it, start it, or both."""
+        """Stop it, start it, or both.
+
+        Raises:
+            LabError: it does not stop or start.
+        """
         try:
             if how == "stop":
                 self._stopped = True

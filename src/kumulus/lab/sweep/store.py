@@ -106,7 +106,11 @@ class Store:
             os.close(handle)
 
     def get(self, cell: str) -> Result | None:
-        """A cell's result; None where it has none."""
+        """A cell's result; None where it has none.
+
+        Raises:
+            LabError: its file is damaged or cannot be read.
+        """
         try:
             raw = json.loads((self.directory / "cells" / f"{cell}.json").read_text(encoding="utf-8"))
             return Result(**raw)

@@ -87,7 +87,11 @@ class Row:
         return value
 
     def whole(self, heading: str, least: int = 0, most: int = 10**9, missing: int | None = None) -> int:
-        """A cell's whole number; see :meth:`number`."""
+        """A cell's whole number; arguments as of :meth:`number`.
+
+        Raises:
+            BadRow: it is not a whole number, or out of bounds.
+        """
         value = self.number(heading, least, most, missing)
         if value != int(value):
             raise BadRow(f"{heading} is {value:g}, not a whole number")
