@@ -96,16 +96,7 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
     replay = workload.replay
     assert replay is not None
     since, until = replay.from_, min(replay.until or recording.lasted, recording.lasted)
-    alive: dict[str, _Alive] = {}
-    closed: dict[str, None] = {}
-    later: list[RecordedStep] = []
-    for step in recording.steps:
-        if step.at > until:
-            break
-        if step.at < since:
-            _before(alive, closed, step)
-        else:
-            later.append(step)
+    alive, closed, later = _split(recording, since, until)
     first = [replaced(each, since) for each in alive.values() if not _over(each, since)]
     created = [*first, *(step for step in later if step.do == "create")]
     names = {step.job: f"{workload.name}-{number}" for number, step in enumerate(created, start=1)}
@@ -115,7 +106,7 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
         if step.do == "create":
             continue
         if step.job in last:
-            _play(last[step.job], step)
+            _apply(last[step.job], step)
         if step.job in names or step.do in ("drain", "cordon", "uncordon"):
             job = names.get(step.job, step.job)
             spec = {key: _labelled(key, value, workload, job) for key, value in step.what.items()}
@@ -134,6 +125,23 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
         jobs.append(PlannedJob(name, workload.name, (step.at - since) / replay.speed, workers, tuple(objects), True))
     queues = {names[step.job]: step.queue for step in created}
     return Replayed(tuple(jobs), tuple(steps), queues, ends, recording, replay.speed, since, until)
+
+
+def _split(
+    recording: Recording, since: float, until: float
+) -> tuple[dict[str, _Alive], dict[str, None], list[RecordedStep]]:
+    """What there is at the beginning of a part of a recording, the nodes that are cordoned then, and its steps."""
+    alive: dict[str, _Alive] = {}
+    closed: dict[str, None] = {}
+    steps: list[RecordedStep] = []
+    for step in recording.steps:
+        if step.at > until:
+            break
+        if step.at < since:
+            _before(alive, closed, step)
+        else:
+            steps.append(step)
+    return alive, closed, steps
 
 
 def replaced(alive: _Alive, since: float) -> RecordedStep:
@@ -162,7 +170,7 @@ def _over(alive: _Alive, since: float) -> bool:
     return alive.step.ran is not None and alive.step.at + alive.step.ran <= since
 
 
-def _play(alive: _Alive, step: RecordedStep) -> None:
+def _apply(alive: _Alive, step: RecordedStep) -> None:
     if step.do == "delete":
         alive.gone = True
     elif step.do == "change":

@@ -89,12 +89,7 @@ def import_trace(
     """
     wanted = wanted or Wanted()
     tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)
-    inputs = {each.resolve() for each in files}
-    for each in (stack, experiment, tasks_path, bad_path):
-        if each.resolve() in inputs:
-            raise LabError(
-                f"{each} would be overwritten, and is read\n  Write another --experiment, or another --stack"
-            )
+    _refuse_overwriting(files, (stack, experiment, tasks_path, bad_path))
     with ExitStack() as opened:
         bad = _BadRows(bad_path, opened)
         notes, sums = Notes(bad), Sums()
@@ -124,6 +119,16 @@ def import_trace(
         # Unknown durations do not matter then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
     return Written(tasks_path, bad.path if notes.bad else None, list(summary(everything, sums, notes)), bad.first)
+
+
+def _refuse_overwriting(files: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Refuse to write a file that is read."""
+    inputs = {each.resolve() for each in files}
+    for each in outputs:
+        if each.resolve() in inputs:
+            raise LabError(
+                f"{each} would be overwritten, and is read\n  Write another --experiment, or another --stack"
+            )
 
 
 def first_lines(stack: Path, experiment: Path) -> dict[Path, str]:
