@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Remove them."""
+    """Remove them.
+
+    Raises:
+        UserError: clusters are up.
+    """
     checkout = installation.checkout()
     assert checkout is not None
     home = os.environ.get("KUMULUS_HOME") or ".kumulus"

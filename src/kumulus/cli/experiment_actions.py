@@ -34,7 +34,13 @@ _PATIENCE = 10.0
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment; see the command's help."""
+    """Run an experiment; see the command's help.
+
+    Raises:
+        UserError: an option is for runs without a cluster, no cluster is up, or it does not answer.
+        SpecError: the file has mistakes.
+        LabError: the experiment cannot be run.
+    """
     for name in ("seeds", "jobs", "json"):
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")

@@ -106,7 +106,11 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action."""
+    """Run the action.
+
+    Raises:
+        UserError: the action cannot be done, no cluster is up, or it does not answer.
+    """
     from kumulus.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 

@@ -41,7 +41,12 @@ _FOR_EVER = 10 * 365 * 86_400.0
 
 
 async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """Inject a fault; see the command's help."""
+    """Inject a fault; see the command's help.
+
+    Raises:
+        UserError: its name or its effects clash with an active fault, or the cluster takes no such fault.
+        ApiError, KubeconfigError, Unreachable: the cluster could not be asked.
+    """
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
         known, mine = await records.read(client), beside(kubeconfig)
@@ -76,7 +81,12 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 
 async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """End a fault, or all that no stack file declares."""
+    """End a fault, or all that no stack file declares.
+
+    Raises:
+        UserError: there is no such fault, or it is declared in a stack file, or another stack's.
+        ApiError, KubeconfigError, Unreachable: the cluster could not be asked.
+    """
     if bool(args.name) == args.all:
         raise UserError("name the fault to clear, or write --all")
     async with _client(kubeconfig) as client:

@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the archive, atomically."""
+    """Write the archive, atomically.
+
+    Raises:
+        UserError: the program is not built, or the archive cannot be written.
+    """
     try:
         executable = find(args.program)
     except ToolMissing as error:

@@ -1,4 +1,4 @@
-"""What is recorded and reported of a node pool after an operation on it: its number of nodes, drift, partial failures."""
+"""What is recorded and reported of a node pool after an operation: its number of nodes, drift, partial failures."""
 
 from __future__ import annotations
 

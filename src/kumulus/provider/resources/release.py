@@ -29,7 +29,7 @@ class OfRelease(InCluster):
         return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`; what is recorded stands, as the release may be looked at in :meth:`compare` instead."""
+        """See :meth:`InCluster.look`; what is recorded stands, as :meth:`compare` may look at the release instead."""
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
