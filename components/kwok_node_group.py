@@ -10,7 +10,7 @@ from typing import Annotated, Any, Required, TypedDict, Unpack, cast
 import pulumi
 
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.inputs import Checked, refused, problems_explained
+from kumulus.components.inputs import Checked, problems_explained, refused
 from kumulus.components.resources import ClusterLike, NodePool, depended_on
 from kumulus.model.errors import path_text
 from kumulus.model.pool_form import pool_to_properties

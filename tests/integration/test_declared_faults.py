@@ -198,7 +198,9 @@ async def test_reclaimed_nodes_go_with_their_pods_and_are_not_made_again_while_t
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         labels = {"test": name}
         assert await count_affected(client, {}, PodEffects("stuck", labels=labels), {}) == 3
-        assert await count_affected(client, {}, PodEffects("stuck", labels=labels, owner_kinds=("JobSet", "Job")), {}) == 2
+        assert (
+            await count_affected(client, {}, PodEffects("stuck", labels=labels, owner_kinds=("JobSet", "Job")), {}) == 2
+        )
     said = Said()
     fault = faults.inputs("reclaim", {name: "0,2"}, "spot-reclaim")
     await faults.begin(fault, said, preview=True)

@@ -10,8 +10,8 @@ from kumulus.model.quantity import parse
 
 if TYPE_CHECKING:
     from kumulus.capture.dry import Dry
-    from kumulus.capture.verdict import Verdict
     from kumulus.capture.probe import Probe
+    from kumulus.capture.verdict import Verdict
     from kumulus.kube import Client
 
 _AMPLE = 4

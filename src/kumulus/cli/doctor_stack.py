@@ -111,7 +111,9 @@ def _memory(clusters: list[Loaded]) -> Finding:
     problems = scale.limits(found, machine)
     needed = f"of {machine.memory_mb / 1000:.1f} GB, for {nodes:,} nodes"
     version = f"{found.total_memory_mb / 1000:.1f} GB"
-    return Finding("memory", "low" if problems else "ok", version, needed, "by the model of `plan`", "; ".join(problems))
+    return Finding(
+        "memory", "low" if problems else "ok", version, needed, "by the model of `plan`", "; ".join(problems)
+    )
 
 
 def _docker() -> Finding:

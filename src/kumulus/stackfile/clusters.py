@@ -171,7 +171,9 @@ class _Reading:
                     continue
                 yield _Entry(index, name, own)
         if len(first) > MOST:
-            self._report(problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks"))
+            self._report(
+                problem(("clusters",), f"are {len(first)}", f"write {MOST} or fewer; more take several stacks")
+            )
 
     def _loaded(self, entry: _Entry) -> Loaded | None:
         name = f"{default_cluster_name(self.stack_name)}-{entry.name}"

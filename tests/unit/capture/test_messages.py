@@ -7,8 +7,8 @@ import pytest
 from kumulus.capture.fields import OBJECTS, POD_SPEC
 from kumulus.capture.grammar import Each, Form, Leaf, Selecting
 from kumulus.capture.groups import NODE
-from kumulus.capture.kinds import BY_NAME
 from kumulus.capture.json_form import ALWAYS, INLINE
+from kumulus.capture.kinds import BY_NAME
 from kumulus.capture.messages import STORED
 
 BUILT_IN = [kind for kind in OBJECTS if BY_NAME[kind].group.partition(".")[2] in ("", "k8s.io")]

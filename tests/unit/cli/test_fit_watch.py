@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from kumulus.capture.verdict import Verdict
 from kumulus.capture.fit import Answer
 from kumulus.capture.probe import Probe
+from kumulus.capture.verdict import Verdict
 from kumulus.cli.fit_watch import Said
 
 WANTED = Probe("training", "default", {}, {}, 3)

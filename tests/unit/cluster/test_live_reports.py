@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.live import reports
-from kumulus.cluster.live.reports import Member, Quota, JobReport
+from kumulus.cluster.live.reports import JobReport, Member, Quota
 
 JOB = {"kind": "Job", "name": "train"}
 

@@ -15,7 +15,7 @@ from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.records import Records
 from kumulus.lab.plan.plan import make
-from kumulus.lab.run.replaying import ReplayResult, Replayer
+from kumulus.lab.run.replaying import Replayer, ReplayResult
 from kumulus.lab.run.within import Within
 from tests.support.apiserver import listening
 from tests.unit.lab.test_replay import change, create, write
@@ -46,7 +46,9 @@ class Cluster:
         return web.json_response({"kind": "Status", "status": "Success"})
 
 
-async def played(cluster: Cluster, directory: Path, *steps: Any, namespace: str = "run-1", **replay: Any) -> ReplayResult:
+async def played(
+    cluster: Cluster, directory: Path, *steps: Any, namespace: str = "run-1", **replay: Any
+) -> ReplayResult:
     (replayed,) = make(load(write(directory, *steps, **{"speed": 100, **replay})), {}).replays.values()
     async with listening(cluster.handle) as address, Client(Connection(address, "test", {}), patience=1.0) as client:
         within = Within(namespace, replayed.namespaces)

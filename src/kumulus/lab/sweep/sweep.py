@@ -109,7 +109,7 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
     for number, result in enumerate(results(tasks, options.engine, jobs), start=1):
         if elsewhere:
             store.put(result)
-        ending = f": {result.error.splitlines()[0]}" if result.error else ""
+        error = f": {result.error.splitlines()[0]}" if result.error else ""
         options.say(
-            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{ending}"
+            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{error}"
         )

@@ -87,7 +87,7 @@ async def _meanings(
             bound = len(await bound_to(client, set(pool.node_names()), running=True))
             path = f"kumulus:index:KwokNodeGroup$kumulus:index:NodePool::{name}"
             found[path] = consequences(pool, None, bound, hourly).describe() + _renamed(
-                pool.group, known.pools, pools, come
+                pool.group, known.pools, pools, added
             )
     return found
 
