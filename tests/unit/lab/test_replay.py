@@ -112,7 +112,7 @@ def test_a_pod_s_terms_mean_the_namespaces_of_the_run() -> None:
     within = Within("experiment-day-abc123-1", ["shop", "x" * 60])
     term = {"topologyKey": "zone", "namespaces": ["shop", "other"]}
     pod = {"metadata": {"name": "a", "namespace": "shop"}, "spec": {"affinity": {"podAffinity": {"a": [term]}}}}
-    placed = within.placed(pod)
+    placed = within.translated(pod)
     assert placed["metadata"] == {"name": "a"}
     assert placed["spec"]["affinity"]["podAffinity"]["a"][0]["namespaces"] == ["experiment-day-abc123-1-shop", "other"]
     assert term["namespaces"] == ["shop", "other"], "the plan stays as it is"
