@@ -17,9 +17,9 @@ _API_SERVER = "kube-apiserver"
 # Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
 # it grow threefold instead costs memory and saves a fifth of the CPU time (docs/performance.md).
 _GARBAGE_COLLECTION = {"GOGC": "200"}
-# The API server's heap may grow fivefold, as long as it takes less than a quarter of the machine's memory: this creates
+# The API server's heap may grow fivefold, as long as it takes less than a fifth of the machine's memory: this creates
 # a fleet faster, and a large one does not use up the memory.
-_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 4)}
+_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 5)}
 # With tens of thousands of nodes, that is more than the machine can spare, and little is allocated once they exist. So
 # the controllers that keep every node collect before they exceed this share of the memory; they always get what they
 # need: kwok-controller keeps 25 KB of a node.

@@ -43,7 +43,7 @@ def variables(nodes: int | None) -> dict[str, dict[str, str]]:
 )
 def test_a_small_fleet_collects_garbage_sooner(nodes: int | None, most: str, others: str) -> None:
     found = variables(nodes)
-    assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(memory.total() // 4)}
+    assert found.pop("kube-apiserver") == {"GOGC": most, "GOMEMLIMIT": str(memory.total() // 5)}
     assert len(found) == 4
     assert {each["GOGC"] for each in found.values()} == {others}
 
