@@ -78,7 +78,7 @@ def test_every_component_collects_garbage_less_often(plane: Plane) -> None:
         variables = psutil.Process(pids[0]).environ()
         if name == "kube-apiserver":
             assert variables.get("GOGC") == "400"
-            assert int(variables["GOMEMLIMIT"]) == memory.total() // 4
+            assert int(variables["GOMEMLIMIT"]) == memory.total() // 5
         else:
             assert (variables.get("GOGC"), variables.get("GOMEMLIMIT")) == ("200", None), name
 
