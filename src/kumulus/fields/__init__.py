@@ -13,7 +13,7 @@ from kumulus.model import checks
 from kumulus.model.checks import problem
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import LABEL_LENGTH, Fault, dns_label_fault, dns_subdomain_fault, label_value_fault
+from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_fault, dns_subdomain_fault, label_value_fault
 from kumulus.model.pool_form import canonical_resources, taints_from
 from kumulus.model.pools import Taint
 
@@ -77,7 +77,7 @@ def checked(check: Check, convert: Callable[[Any], object] = lambda value: value
     return Checked(validate, form=form)
 
 
-def text(fault: Callable[[str], Fault | None], *, form: Form) -> Checked:
+def text(fault: Callable[[str], Mistake | None], *, form: Form) -> Checked:
     """A validator for a string, from a function that returns what is wrong with it; the form is as in `Checked`."""
 
     def check(where: Where, value: object) -> list[Problem]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from kumulus.model.errors import Problem, Where, path_text, shown
-from kumulus.model.names import Fault, annotation_key_fault, is_own, label_key_fault, label_value_fault, suggest
+from kumulus.model.names import Mistake, annotation_key_fault, is_own, label_key_fault, label_value_fault, suggest
 from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
 
 MOST_REPLICAS = 100_000
@@ -21,7 +21,7 @@ _ANNOTATION_BYTES = 256 * 1024
 _NODE_INFO_KEYS = ("architecture", "operatingSystem", "kubeletVersion")
 _TAINT_KEYS = ("key", "value", "effect")
 
-_FaultOf = Callable[[str], Fault | None]
+_FaultOf = Callable[[str], Mistake | None]
 
 
 def problem(where: Where, message: str, remedy: str = "") -> Problem:
@@ -237,7 +237,7 @@ def _text_map_problems(where: Where, raw: object, key_fault: _FaultOf, value_fau
     return found
 
 
-def _any_text(value: str) -> Fault | None:
+def _any_text(value: str) -> Mistake | None:
     return None
 
 

@@ -91,16 +91,16 @@ def objects_of(raw: object) -> frozenset[str] | None:
     return frozenset(str(raw[OBJECTS]).split(",")) - {""}
 
 
-def renamed(zones: Iterable[str], come: Sequence[str]) -> str | None:
+def renamed(zones: Iterable[str], added: Sequence[str]) -> str | None:
     """What a removed node group may have been renamed to: the added group in the same zones.
 
     Args:
         zones: those of the removed group.
-        come: names of all added pools; the result is None when they belong to more than one group.
+        added: names of all added pools; the result is None when they belong to more than one group.
     """
     places = list(zones)
     for zone in places[:1]:
-        for group in (name.removesuffix(f"-{zone}") for name in come if name.endswith(f"-{zone}")):
-            if sorted(pool_name(group, each) for each in places) == sorted(come):
+        for group in (name.removesuffix(f"-{zone}") for name in added if name.endswith(f"-{zone}")):
+            if sorted(pool_name(group, each) for each in places) == sorted(added):
                 return group
     return None

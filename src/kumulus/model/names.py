@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mistake:
     """What is wrong with one value, and what to write instead; without the place, which only the caller knows."""
 
     message: str
@@ -43,14 +43,14 @@ def is_dns_subdomain(text: str, longest: int = SUBDOMAIN_LENGTH) -> bool:
     return len(text) <= longest and all(_LABEL.fullmatch(part) for part in text.split("."))
 
 
-def dns_label_fault(text: str, longest: int = LABEL_LENGTH) -> Fault | None:
+def dns_label_fault(text: str, longest: int = LABEL_LENGTH) -> Mistake | None:
     """What keeps a text from being a DNS-1123 label of at most `longest` characters; None when nothing does."""
     if is_dns_label(text, longest):
         return None
     return _dns_fault(text, longest, "lower-case letters, digits and inner dashes", dots=False)
 
 
-def dns_subdomain_fault(text: str, longest: int = SUBDOMAIN_LENGTH) -> Fault | None:
+def dns_subdomain_fault(text: str, longest: int = SUBDOMAIN_LENGTH) -> Mistake | None:
     """What keeps a text from being a DNS-1123 subdomain of at most `longest` characters; None when nothing does."""
     if is_dns_subdomain(text, longest):
         return None
@@ -75,31 +75,31 @@ def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
     return f"{safe[: longest - 6].rstrip('-.')}-{digest}"
 
 
-def label_key_fault(key: str) -> Fault | None:
+def label_key_fault(key: str) -> Mistake | None:
     """What keeps a text from being the key of a label, taint or resource: a qualified name `[prefix/]name`."""
     remedy = "write a name such as example.com/team: a DNS name, a slash, then letters, digits, '-', '_' and '.'"
     prefix, slash, name = key.rpartition("/")
     if slash and not is_dns_subdomain(prefix):
-        return Fault("has a prefix that is not a DNS-1123 name", remedy)
+        return Mistake("has a prefix that is not a DNS-1123 name", remedy)
     if len(name) > LABEL_LENGTH:
-        return Fault(f"is {len(name)} characters long after its prefix, at most {LABEL_LENGTH} are allowed", remedy)
+        return Mistake(f"is {len(name)} characters long after its prefix, at most {LABEL_LENGTH} are allowed", remedy)
     if not _NAME.fullmatch(name):
-        return Fault("is not a qualified name", remedy)
+        return Mistake("is not a qualified name", remedy)
     return None
 
 
-def annotation_key_fault(key: str) -> Fault | None:
+def annotation_key_fault(key: str) -> Mistake | None:
     """As `label_key_fault`, for annotations, whose prefix may have capitals (apimachinery lowers it first)."""
     return label_key_fault(key.lower())
 
 
-def label_value_fault(value: str) -> Fault | None:
+def label_value_fault(value: str) -> Mistake | None:
     """What keeps a text from being a label's value; None when nothing does, as with the empty text."""
     remedy = f"write at most {LABEL_LENGTH} letters, digits, '-', '_' and '.', the first and last a letter or digit"
     if len(value) > LABEL_LENGTH:
-        return Fault(f"is {len(value)} characters long, a label's value has at most {LABEL_LENGTH}", remedy)
+        return Mistake(f"is {len(value)} characters long, a label's value has at most {LABEL_LENGTH}", remedy)
     if value and not _NAME.fullmatch(value):
-        return Fault("is not a label value", remedy)
+        return Mistake("is not a label value", remedy)
     return None
 
 
@@ -184,10 +184,10 @@ def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tu
     return ()
 
 
-def _dns_fault(text: str, longest: int, allowed: str, dots: bool) -> Fault:
+def _dns_fault(text: str, longest: int, allowed: str, dots: bool) -> Mistake:
     if not text:
-        return Fault("is empty", f"write a name of {allowed}")
+        return Mistake("is empty", f"write a name of {allowed}")
     if len(text) > longest:
-        return Fault(f"is {len(text)} characters long, at most {longest} are allowed", "write a shorter name")
+        return Mistake(f"is {len(text)} characters long, at most {longest} are allowed", "write a shorter name")
     safe = dns_safe(text, longest, dots)
-    return Fault("is not a DNS-1123 name", f"write {safe}" if safe else f"write a name of {allowed}")
+    return Mistake("is not a DNS-1123 name", f"write {safe}" if safe else f"write a name of {allowed}")

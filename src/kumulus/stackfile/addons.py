@@ -14,7 +14,7 @@ from pydantic import Field
 from kumulus.fields import Section, checked, short_label, text, whole
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, Where, shown, shown_path
-from kumulus.model.names import Fault
+from kumulus.model.names import Mistake
 from kumulus.stackfile.yamltext import json_problem, read_yaml
 
 ChartKind = Literal["repository", "oci", "path"]
@@ -77,18 +77,18 @@ def _as_mapping(raw: object) -> dict[str, Any]:
     return dict(value)
 
 
-def repository_fault(url: str) -> Fault | None:
+def repository_fault(url: str) -> Mistake | None:
     """What is wrong with the URL of a chart repository; None for nothing."""
     if url.startswith(("https://", "http://", "oci://")):
         return None
-    return Fault("is not the URL of a chart repository", "write a URL that starts with https://")
+    return Mistake("is not the URL of a chart repository", "write a URL that starts with https://")
 
 
-def not_empty_fault(value: str) -> Fault | None:
+def not_empty_fault(value: str) -> Mistake | None:
     """What is wrong with a name; None for nothing."""
     if value and value == value.strip() and value.isprintable():
         return None
-    return Fault("is not a name", "write it without blanks around it")
+    return Mistake("is not a name", "write it without blanks around it")
 
 
 MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, _as_mapping, form="mappingOrYaml")]

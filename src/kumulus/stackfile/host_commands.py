@@ -13,7 +13,7 @@ from pydantic import Field
 from kumulus.fields import Section, checked, short_label, text
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown, shown_path
-from kumulus.model.names import Fault
+from kumulus.model.names import Mistake
 
 When = Literal["beforeAddons", "beforeNodes", "last"]
 IMAGE = re.compile(
@@ -23,8 +23,8 @@ IMAGE = re.compile(
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _command_fault(value: str) -> Fault | None:
-    return None if value.strip() else Fault("is empty", "write a command, or leave the key out")
+def _command_fault(value: str) -> Mistake | None:
+    return None if value.strip() else Mistake("is empty", "write a command, or leave the key out")
 
 
 def _environment_problems(where: Where, raw: object) -> list[Problem]:
@@ -45,12 +45,12 @@ def is_archive(image: str) -> bool:
     return image.startswith(("./", "../", "/")) or image.endswith((".tar", ".tar.gz", ".tgz"))
 
 
-def _image_fault(value: str) -> Fault | None:
+def _image_fault(value: str) -> Mistake | None:
     if is_archive(value) or IMAGE.fullmatch(value):
         return None
     lower = value.lower()
     remedy = f"write {lower}" if IMAGE.fullmatch(lower) else "write a name with a tag, my-app:dev, or ./my-app.tar"
-    return Fault("is neither an image's name nor the path of an archive", remedy)
+    return Mistake("is neither an image's name nor the path of an archive", remedy)
 
 
 Command = Annotated[str, text(_command_fault, form="notBlank")]

@@ -14,7 +14,7 @@ from kumulus.fields import Section, checked, text, whole
 from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import Fault
+from kumulus.model.names import Mistake
 from kumulus.model.shards import MOST_SHARDS
 from kumulus.stackfile.addons import chart_kind
 
@@ -39,10 +39,10 @@ def _network_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def _repository_fault(url: str) -> Fault | None:
+def _repository_fault(url: str) -> Mistake | None:
     if url.startswith(("https://", "http://", "oci://")):
         return None
-    return Fault("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
+    return Mistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
 
 
 class KwokCharts(Section):

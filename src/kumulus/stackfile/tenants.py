@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from kumulus.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
-from kumulus.model.names import Fault
+from kumulus.model.names import Mistake
 from kumulus.model.pool_form import canonical_resources
 from kumulus.model.quotas import quota_problems
 
@@ -24,9 +24,9 @@ Role = Literal["view", "edit", "admin"]
 PodSecurity = Literal["privileged", "baseline", "restricted"]
 
 
-def _namespace_fault(name: str) -> Fault | None:
+def _namespace_fault(name: str) -> Mistake | None:
     if name in _KUBERNETES_OWN or name.startswith("kube-"):
-        return Fault("is a namespace of Kubernetes' own", "write another name")
+        return Mistake("is a namespace of Kubernetes' own", "write another name")
     return None
 
 

@@ -9,7 +9,7 @@ from kumulus.fields import checked, short_label, text
 from kumulus.model import durations
 from kumulus.model.checks import problem, resource_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import Fault, label_key_fault
+from kumulus.model.names import Mistake, label_key_fault
 from kumulus.model.pool_form import canonical_resources
 
 NAME_LENGTH = 40
@@ -26,12 +26,12 @@ def _rate_problems(where: Where, raw: object) -> list[Problem]:
     return [problem(where, f"is {shown(raw)}, more than {_HIGHEST_RATE:,.0f}", remedy)] if raw > _HIGHEST_RATE else []
 
 
-def _label_key(value: str) -> Fault | None:
+def _label_key(value: str) -> Mistake | None:
     return label_key_fault(value) if value else None
 
 
-def _needed(value: str) -> Fault | None:
-    return None if value.strip() else Fault("is empty", "write a text")
+def _needed(value: str) -> Mistake | None:
+    return None if value.strip() else Mistake("is empty", "write a text")
 
 
 Name = Annotated[str, short_label(NAME_LENGTH)]
