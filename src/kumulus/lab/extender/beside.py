@@ -70,7 +70,7 @@ class Beside:
         self._wake = asyncio.Event()
         self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._begun((), [], random.Random())
+        self._begun(Ledger(()), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
         """Begin a repetition, with no pods and no requests so far.
@@ -83,7 +83,7 @@ class Beside:
         self._waiting.clear()
         self._gone.clear()
         self._elsewhere.clear()
-        self._begun(machines, typical_kinds(typical), source)
+        self._begun(Ledger(machines), typical_kinds(typical), source)
         if self._task is None:
             self._task = asyncio.create_task(self._work())
 
@@ -206,19 +206,14 @@ class Beside:
         self._ledger.reserve(uid, pod, where, True)
         self._placer.changed(where.node)
 
-    def _begun(self, machines: Sequence[Machine], kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
-        self._kinds, self._ledger = kinds, Ledger(machines)
-        nodes = self._ledger.nodes
+    def _begun(self, ledger: Ledger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
+        self._kinds, self._ledger = kinds, ledger
+        nodes = ledger.nodes
         self._study = Study(Fragmentation.of(kinds, nodes.models), source)
         self._placer = Placer(self._policy, nodes, self._study, "name")
 
     async def _grown(self) -> None:
-        old = self._ledger
-        there = {machine.name for machine in old.machines}
-        more = [machine for machine in await self._refresh() if machine.name not in there]
-        self._begun([*old.machines, *more], self._kinds, self._study.random)
-        for uid, reserved in old.reservations.items():
-            self._ledger.reserve(uid, reserved.pod, reserved.where, reserved.seen)
+        self._begun(self._ledger.grown(await self._refresh()), self._kinds, self._study.random)
 
 
 def _with(column: Column, **fields: Any) -> Column:

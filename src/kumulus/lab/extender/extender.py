@@ -289,12 +289,7 @@ class Extender:
 
     async def _grown(self) -> None:
         """Add new nodes, behind the known ones, so that these keep their order."""
-        old = self._ledger
-        there = {machine.name for machine in old.machines}
-        more = [machine for machine in await self._refresh() if machine.name not in there]
-        self._ledger = Ledger([*old.machines, *more])
-        for uid, reserved in old.reservations.items():
-            self._ledger.reserve(uid, reserved.pod, reserved.where, reserved.seen)
+        self._ledger = self._ledger.grown(await self._refresh())
         self._reset(self._study.random)
 
 

@@ -40,6 +40,13 @@ class Ledger:
         self._places = {machine.name: number for number, machine in enumerate(machines)}
         self.reservations: dict[str, Reservation] = {}
 
+    def grown(self, machines: Iterable[Machine]) -> Ledger:
+        """A ledger with the new ones among some machines behind the known ones, and with all that is reserved."""
+        larger = Ledger([*self.machines, *(each for each in machines if each.name not in self._places)])
+        for uid, reserved in self.reservations.items():
+            larger.reserve(uid, reserved.pod, reserved.where, reserved.seen)
+        return larger
+
     def among(self, names: Iterable[str]) -> tuple[Flags, bool]:
         """A flag for each node, set if it is named, and whether all named nodes are known."""
         flags = np.zeros(len(self.machines), dtype=np.bool_)
