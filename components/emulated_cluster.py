@@ -349,11 +349,6 @@ def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
     return loaded
 
 
-if TYPE_CHECKING:
-    # The type checker verifies that whatever can be put into a cluster can be put into this one, too.
-    _CLUSTER: type[ClusterLike] = EmulatedCluster
-
-
 def _require(loaded: Loaded, base: Path) -> None:
     """Check that what the stack needs beside the cluster is there: a plugin for host commands, and charts."""
     if loaded.spec.hostCommands or loaded.spec.loadImages:
@@ -363,3 +358,8 @@ def _require(loaded: Loaded, base: Path) -> None:
         from kumulus.components.charts_in_reach import require_charts
 
         require_charts(loaded, base)
+
+
+if TYPE_CHECKING:
+    # The type checker verifies that whatever can be put into a cluster can be put into this one, too.
+    _CLUSTER: type[ClusterLike] = EmulatedCluster

@@ -11,6 +11,7 @@ from kumulus.autoscalers import registry
 from kumulus.autoscalers.descriptor import Autoscaler, Manifest
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.faults import offerings
+from kumulus.cluster.ownership import already_there
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.offer_effects import ANNOTATION
@@ -45,15 +46,12 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
     if not found:
         return
     autoscaler, asked = found
-    wanted = list(autoscaler.objects(asked))
+    wanted = autoscaler.objects(asked)
     for manifest in wanted:
         there = await objects.find(client, path_of(manifest))
-        if there is not None and (there["metadata"].get("labels") or {}).get(LABEL) != autoscaler.name:
+        if there is not None and not is_its(there, autoscaler):
             named = f"{manifest['kind']} {manifest['metadata']['name']}"
-            raise ProviderError(
-                f"the cluster has a {autoscaler.name} already: {named} was made by somebody else; remove that one, or "
-                "take autoscaler out of the stack file"
-            )
+            raise already_there(autoscaler.name, named, "take autoscaler out of the stack file")
     await put(client, autoscaler, wanted)
 
 
@@ -81,6 +79,11 @@ async def put(
         for name in await objects.names(client, collection, {"labelSelector": f"{LABEL}={autoscaler.name}"}):
             if f"{collection}/{name}" not in kept:
                 await objects.remove(client, f"{collection}/{name}")
+
+
+def is_its(there: Mapping[str, Any], autoscaler: Autoscaler) -> bool:
+    """Whether an object in a cluster was made here for an autoscaler, whatever stack has it."""
+    return (there["metadata"].get("labels") or {}).get(LABEL) == autoscaler.name
 
 
 def labelled(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:

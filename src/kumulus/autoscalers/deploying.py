@@ -74,8 +74,7 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
         if there is None:
             missing.append(named)
             continue
-        labels = there["metadata"].get("labels") or {}
-        if not (is_ours(there["metadata"], owner) and labels.get(applying.LABEL) == autoscaler.name):
+        if not (is_ours(there["metadata"], owner) and applying.is_its(there, autoscaler)):
             raise NotOurs(f"{named} {await whose(client, there['metadata'])}")
         if not _holds(manifest, there):
             altered.append(named)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.identity import STACK_ID, Owner
@@ -26,6 +27,19 @@ _NAMED = ("/api/v1/namespaces/kube-system/configmaps", "/api/v1/namespaces")
 
 class NotOurs(Exception):
     """An object exists and belongs to another stack, or to an unknown owner."""
+
+
+def already_there(what: str, named: str, instead: str) -> ProviderError:
+    """The error where somebody else has made an object that a component of a cluster of the stack's needs.
+
+    Args:
+        what: the component, such as ``metrics API``.
+        named: the object, by its kind and name.
+        instead: what to do if that object stays.
+    """
+    return ProviderError(
+        f"the cluster has a {what} already: {named} was made by somebody else; remove that one, or {instead}"
+    )
 
 
 def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:

@@ -47,14 +47,15 @@ MEMORY_MB = {
 These lines are for the first minutes, when it is greatest; later, 50,000 nodes take a quarter less.
 """
 
-MEMORY_OF_SMALL_MB = {
-    "kube-apiserver": Line(243.0, 0.11),
-    "etcd": Line(47.0, 0.009),
-    "kwok-controller": Line(55.0, 0.03),
-    "kube-controller-manager": Line(107.0, 0.025),
-    "kube-scheduler": Line(64.0, 0.0105),
+_BASE_OF_SMALL_MB = {
+    "kube-apiserver": 243.0,
+    "etcd": 47.0,
+    "kwok-controller": 55.0,
+    "kube-controller-manager": 107.0,
+    "kube-scheduler": 64.0,
 }
-"""The same of a fleet of up to :data:`SMALL_FLEET` nodes."""
+MEMORY_OF_SMALL_MB = {name: Line(_BASE_OF_SMALL_MB[name], line.per_node) for name, line in MEMORY_MB.items()}
+"""The same of a fleet of up to :data:`SMALL_FLEET` nodes: each of them adds as much, to less."""
 
 ETCD_MB = Line(12.0, 0.0049)
 """etcd's database file."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
 from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.ownership import already_there
 from kumulus.host import processes
 from kumulus.host.ports import Claims
 from kumulus.kube import ApiError, Unreachable, objects
@@ -203,10 +204,7 @@ async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
         await objects.create_or_merge(client, declared.collection(manifest), body)
         return
     if not _MARK.items() <= (there["metadata"].get("labels") or {}).items():
-        raise ProviderError(
-            f"the cluster has a Kueue already: {manifest['kind']} {name} was made by somebody else; remove that one, "
-            "or leave the cluster out of kumulus:federation"
-        )
+        raise already_there("Kueue", f"{manifest['kind']} {name}", "leave the cluster out of kumulus:federation")
     # The contents of these two are Kueue's.
     if manifest["kind"] not in ("Secret", "Namespace"):
         await objects.replace(client, declared.collection(manifest), body)

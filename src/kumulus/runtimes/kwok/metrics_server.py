@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.ownership import already_there
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
@@ -113,10 +113,7 @@ async def register(client: Client, listen: int) -> None:
     }
     for path, what in ((_SERVICE, f"Service kube-system/{NAME}"), (_REGISTRATION, f"APIService {_API}")):
         if (there := await objects.find(client, path)) and not _is_ours(there):
-            raise ProviderError(
-                f"the cluster has a metrics API already: {what} was made by somebody else; remove that one, or take "
-                "podUsage and observability out of the stack file"
-            )
+            raise already_there("metrics API", what, "take podUsage and observability out of the stack file")
     for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
         await objects.create_or_merge(client, collection, body)
     give_up = time.monotonic() + _PATIENCE
