@@ -13,7 +13,7 @@ from kumulus.model import checks
 from kumulus.model.checks import problem
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_fault, dns_subdomain_fault, label_value_fault
+from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_mistake, dns_subdomain_mistake, label_value_mistake
 from kumulus.model.pool_form import canonical_resources, taints_from
 from kumulus.model.pools import Taint
 
@@ -130,11 +130,11 @@ def _node_info(raw: Mapping[str, str | None]) -> dict[str, str]:
 
 def short_label(longest: int) -> Checked:
     """A validator for a DNS-1123 label of at most `longest` characters."""
-    return text(lambda value: dns_label_fault(value, longest), form={FORM: "label", "maxLength": longest})
+    return text(lambda value: dns_label_mistake(value, longest), form={FORM: "label", "maxLength": longest})
 
 
-GroupName = Annotated[str, text(lambda value: dns_subdomain_fault(value, LABEL_LENGTH), form="groupName")]
-LabelValue = Annotated[str, text(label_value_fault, form="labelValue")]
+GroupName = Annotated[str, text(lambda value: dns_subdomain_mistake(value, LABEL_LENGTH), form="groupName")]
+LabelValue = Annotated[str, text(label_value_mistake, form="labelValue")]
 Labels = Annotated[dict[str, str], checked(_labels, dict, form="labels")]
 Annotations = Annotated[dict[str, str], checked(_annotations, dict, form="annotations")]
 Taints = Annotated[tuple[Taint, ...], checked(checks.taint_problems, taints_from, form="taints")]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from kumulus.model.errors import Problem, Where, path_text, shown
-from kumulus.model.names import Mistake, annotation_key_fault, is_own, label_key_fault, label_value_fault, suggest
+from kumulus.model.names import Mistake, annotation_key_mistake, is_own, label_key_mistake, label_value_mistake, suggest
 from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
 
 MOST_REPLICAS = 100_000
@@ -21,7 +21,7 @@ _ANNOTATION_BYTES = 256 * 1024
 _NODE_INFO_KEYS = ("architecture", "operatingSystem", "kubeletVersion")
 _TAINT_KEYS = ("key", "value", "effect")
 
-_FaultOf = Callable[[str], Mistake | None]
+_MistakeOf = Callable[[str], Mistake | None]
 
 
 def problem(where: Where, message: str, remedy: str = "") -> Problem:
@@ -87,13 +87,13 @@ def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Pr
         raw: the value found there.
         ours_too: whether keys under kumulus.io/, which Kumulus sets itself, are allowed.
     """
-    found = _text_map_problems(where, raw, label_key_fault, label_value_fault)
+    found = _text_map_problems(where, raw, label_key_mistake, label_value_mistake)
     return found + ([] if ours_too else _own_key_problems(where, raw, "label"))
 
 
 def annotation_problems(where: Where, raw: object, ours_too: bool = False) -> list[Problem]:
     """Problems of a mapping of annotations; the arguments are those of `label_problems`."""
-    found = _text_map_problems(where, raw, annotation_key_fault, _any_text)
+    found = _text_map_problems(where, raw, annotation_key_mistake, _any_text)
     if not found and isinstance(raw, Mapping):
         size = sum(len(text.encode("utf-8", "replace")) for item in raw.items() for text in item)
         if size > _ANNOTATION_BYTES:
@@ -135,8 +135,8 @@ def node_info_problems(where: Where, raw: object) -> list[Problem]:
         if not isinstance(value, str):
             found.append(problem(here, f"is {shown(value)}", f'write it in quotes: "{shown(value)}"'))
         # The first two are also the values of the labels kubernetes.io/arch and kubernetes.io/os.
-        elif fault := label_value_fault(value):
-            found.append(problem(here, f"{shown(value)} {fault.message}", fault.remedy))
+        elif mistake := label_value_mistake(value):
+            found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
     return found
 
 
@@ -152,8 +152,8 @@ def resource_problems(where: Where, raw: object) -> list[Problem]:
     found: list[Problem] = []
     for name, written in raw.items():
         here = (*where, name)
-        if fault := label_key_fault(name):
-            found.append(problem(here, f"the resource's name {fault.message}", fault.remedy))
+        if mistake := label_key_mistake(name):
+            found.append(problem(here, f"the resource's name {mistake.message}", mistake.remedy))
         found += quantity_problems(here, written, whole=is_counted_whole(name), example=_EXAMPLES.get(name, '"8"'))
     return found
 
@@ -220,20 +220,20 @@ def meant_resource(name: str) -> str | None:
 _EXAMPLES = {"cpu": '"96"', "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": '"110"'}
 
 
-def _text_map_problems(where: Where, raw: object, key_fault: _FaultOf, value_fault: _FaultOf) -> list[Problem]:
+def _text_map_problems(where: Where, raw: object, key_mistake: _MistakeOf, value_mistake: _MistakeOf) -> list[Problem]:
     if wrong := mapping_problems(where, raw):
         return wrong
     assert isinstance(raw, Mapping)
     found: list[Problem] = []
     for key, value in raw.items():
         here = (*where, key)
-        if fault := key_fault(key):
-            found.append(problem(here, f"the key {fault.message}", fault.remedy))
+        if mistake := key_mistake(key):
+            found.append(problem(here, f"the key {mistake.message}", mistake.remedy))
         if not isinstance(value, str):
             quoted = f'"{shown(value)}"' if isinstance(value, bool | int | float) else '""'
             found.append(problem(here, f"is {shown(value)}, not a text", f"write it in quotes: {quoted}"))
-        elif fault := value_fault(value):
-            found.append(problem(here, f"{shown(value)} {fault.message}", fault.remedy))
+        elif mistake := value_mistake(value):
+            found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
     return found
 
 
@@ -253,12 +253,12 @@ def _one_taint_problems(where: Where, taint: Mapping[str, object]) -> list[Probl
     key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
     if not isinstance(key, str):
         found.append(problem((*where, "key"), f"is {shown(key)}", "write a key such as example.com/dedicated"))
-    elif fault := label_key_fault(key):
-        found.append(problem((*where, "key"), f"{shown(key)} {fault.message}", fault.remedy))
+    elif mistake := label_key_mistake(key):
+        found.append(problem((*where, "key"), f"{shown(key)} {mistake.message}", mistake.remedy))
     if value is not None and not isinstance(value, str):
         found.append(problem((*where, "value"), f"is {shown(value)}, not a text", f'write "{shown(value)}" in quotes'))
-    elif value is not None and (fault := label_value_fault(value)):
-        found.append(problem((*where, "value"), f"{shown(value)} {fault.message}", fault.remedy))
+    elif value is not None and (mistake := label_value_mistake(value)):
+        found.append(problem((*where, "value"), f"{shown(value)} {mistake.message}", mistake.remedy))
     if effect not in EFFECTS:
         near = suggest(effect, EFFECTS) if isinstance(effect, str) else None
         remedy = f"write {near}" if near else f"write one of {', '.join(EFFECTS)}"

@@ -12,7 +12,7 @@ from kumulus.model.checks import mapping_problems, problem, quantity_problems, u
 from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.mig import PROFILES
-from kumulus.model.names import dns_subdomain_fault, is_dns_subdomain, suggest
+from kumulus.model.names import dns_subdomain_mistake, is_dns_subdomain, suggest
 
 MOST_DEVICES = 128
 """The most devices in one ResourceSlice; no machine has as many whole GPUs, so undivided devices fit in one slice."""
@@ -72,8 +72,8 @@ def driver_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a value is the name of a DRA driver: a DNS-1123 subdomain of at most 63 characters."""
     if not isinstance(raw, str):
         return [problem(where, f"is {shown(raw)}", "write a driver's name such as gpu.nvidia.com")]
-    fault = dns_subdomain_fault(raw, DRIVER_LENGTH)
-    return [problem(where, f"{shown(raw)} {fault.message}", fault.remedy)] if fault else []
+    mistake = dns_subdomain_mistake(raw, DRIVER_LENGTH)
+    return [problem(where, f"{shown(raw)} {mistake.message}", mistake.remedy)] if mistake else []
 
 
 def count_problems(where: Where, raw: object) -> list[Problem]:

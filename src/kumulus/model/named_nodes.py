@@ -11,7 +11,7 @@ from typing import cast
 
 from kumulus.model.checks import label_problems, mapping_problems, problem, replicas_problems, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
+from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake
 
 TOPOLOGY_PREFIX = "topology.kumulus.io/"
 """Prefix of topology labels, which a node of a captured fleet keeps."""
@@ -98,8 +98,8 @@ def _one_problems(where: Where, node: Mapping[str, object], ours_too: bool) -> l
     name = node.get("name")
     if not isinstance(name, str):
         found.append(problem((*where, "name"), f"is {shown(name)}", "write the node's name"))
-    elif fault := dns_subdomain_fault(name, NODE_NAME_LENGTH):
-        found.append(problem((*where, "name"), f"{shown(name)} {fault.message}", fault.remedy))
+    elif mistake := dns_subdomain_mistake(name, NODE_NAME_LENGTH):
+        found.append(problem((*where, "name"), f"{shown(name)} {mistake.message}", mistake.remedy))
     if node.get("labels") is not None:
         found += _label_problems((*where, "labels"), node["labels"], ours_too)
     cordoned = node.get("unschedulable")

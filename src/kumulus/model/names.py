@@ -43,18 +43,18 @@ def is_dns_subdomain(text: str, longest: int = SUBDOMAIN_LENGTH) -> bool:
     return len(text) <= longest and all(_LABEL.fullmatch(part) for part in text.split("."))
 
 
-def dns_label_fault(text: str, longest: int = LABEL_LENGTH) -> Mistake | None:
+def dns_label_mistake(text: str, longest: int = LABEL_LENGTH) -> Mistake | None:
     """What keeps a text from being a DNS-1123 label of at most `longest` characters; None when nothing does."""
     if is_dns_label(text, longest):
         return None
-    return _dns_fault(text, longest, "lower-case letters, digits and inner dashes", dots=False)
+    return _dns_mistake(text, longest, "lower-case letters, digits and inner dashes", dots=False)
 
 
-def dns_subdomain_fault(text: str, longest: int = SUBDOMAIN_LENGTH) -> Mistake | None:
+def dns_subdomain_mistake(text: str, longest: int = SUBDOMAIN_LENGTH) -> Mistake | None:
     """What keeps a text from being a DNS-1123 subdomain of at most `longest` characters; None when nothing does."""
     if is_dns_subdomain(text, longest):
         return None
-    return _dns_fault(text, longest, "lower-case letters, digits, inner dashes and dots", dots=True)
+    return _dns_mistake(text, longest, "lower-case letters, digits, inner dashes and dots", dots=True)
 
 
 def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
@@ -75,7 +75,7 @@ def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
     return f"{safe[: longest - 6].rstrip('-.')}-{digest}"
 
 
-def label_key_fault(key: str) -> Mistake | None:
+def label_key_mistake(key: str) -> Mistake | None:
     """What keeps a text from being the key of a label, taint or resource: a qualified name `[prefix/]name`."""
     remedy = "write a name such as example.com/team: a DNS name, a slash, then letters, digits, '-', '_' and '.'"
     prefix, slash, name = key.rpartition("/")
@@ -88,12 +88,12 @@ def label_key_fault(key: str) -> Mistake | None:
     return None
 
 
-def annotation_key_fault(key: str) -> Mistake | None:
-    """As `label_key_fault`, for annotations, whose prefix may have capitals (apimachinery lowers it first)."""
-    return label_key_fault(key.lower())
+def annotation_key_mistake(key: str) -> Mistake | None:
+    """As `label_key_mistake`, for annotations, whose prefix may have capitals (apimachinery lowers it first)."""
+    return label_key_mistake(key.lower())
 
 
-def label_value_fault(value: str) -> Mistake | None:
+def label_value_mistake(value: str) -> Mistake | None:
     """What keeps a text from being a label's value; None when nothing does, as with the empty text."""
     remedy = f"write at most {LABEL_LENGTH} letters, digits, '-', '_' and '.', the first and last a letter or digit"
     if len(value) > LABEL_LENGTH:
@@ -184,7 +184,7 @@ def _nearest(key: str, known: tuple[str, ...], most: int, likeness: float) -> tu
     return ()
 
 
-def _dns_fault(text: str, longest: int, allowed: str, dots: bool) -> Mistake:
+def _dns_mistake(text: str, longest: int, allowed: str, dots: bool) -> Mistake:
     if not text:
         return Mistake("is empty", f"write a name of {allowed}")
     if len(text) > longest:

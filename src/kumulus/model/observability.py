@@ -14,7 +14,7 @@ from typing import Any
 from kumulus.model.checks import mapping_problems, problem, quantity_problems, unknown_key_problems, whole_problems
 from kumulus.model.durations import duration_problems, seconds
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault
+from kumulus.model.names import label_key_mistake
 from kumulus.model.quantity import NANO, human, parse
 
 LOWEST_PORT, HIGHEST_PORT = 1024, 65_535
@@ -136,11 +136,11 @@ def _labels(where: Where, raw: object) -> list[Problem]:
         return [problem(where, f"is {shown(raw)}", "write a list of label keys such as [example.com/team]")]
     found = []
     for index, key in enumerate(raw):
-        fault = label_key_fault(key) if isinstance(key, str) else None
+        mistake = label_key_mistake(key) if isinstance(key, str) else None
         if not isinstance(key, str):
             found.append(problem((*where, index), f"is {shown(key)}", "write a label key such as example.com/team"))
-        elif fault:
-            found.append(problem((*where, index), f"{shown(key)} {fault.message}", fault.remedy))
+        elif mistake:
+            found.append(problem((*where, index), f"{shown(key)} {mistake.message}", mistake.remedy))
     return found
 
 

@@ -22,7 +22,7 @@ from kumulus.model.devices import devices_from
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.gfd import compacted, expanded, gpu_problems
 from kumulus.model.named_nodes import named_nodes_from, named_nodes_problems
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault, longest_node_name
+from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, longest_node_name
 from kumulus.model.pools import (
     ARCH_LABEL,
     GROUP_LABEL,
@@ -204,8 +204,8 @@ def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
 def _name_problems(name: object, replicas: object) -> list[Problem]:
     if not isinstance(name, str):
         return [problem(("name",), f"is {shown(name)}", "write the pool's name")]
-    if fault := dns_subdomain_fault(name, NODE_NAME_LENGTH):
-        return [problem(("name",), f"{shown(name)} {fault.message}", fault.remedy)]
+    if mistake := dns_subdomain_mistake(name, NODE_NAME_LENGTH):
+        return [problem(("name",), f"{shown(name)} {mistake.message}", mistake.remedy)]
     if replicas_problems((), replicas):
         return []
     longest = longest_node_name(name, int(cast(float, replicas)))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from kumulus.model.checks import mapping_problems, problem, quantity_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault, suggest
+from kumulus.model.names import label_key_mistake, suggest
 
 OBJECTS = (
     "pods",
@@ -83,14 +83,14 @@ def _remedy(name: str) -> str:
     bare = name.removeprefix("requests.")
     if name in STANDARD or any(form.fullmatch(name) for form in (HUGE_PAGES, COUNT, OF_CLASS)):
         return ""
-    if name.startswith("requests.") and "/" in bare and not label_key_fault(bare):
+    if name.startswith("requests.") and "/" in bare and not label_key_mistake(bare):
         return ""
     if name.lower() in ("gpu", "gpus"):
         return f"write {_GPUS}"
     if name.lower() in _COUNTED_OTHERWISE:
         return f"write {_COUNTED_OTHERWISE[name.lower()]}"
     extended = name.removeprefix("limits.").removeprefix("requests.")
-    if "/" in extended and not extended.startswith("count/") and not label_key_fault(extended):
+    if "/" in extended and not extended.startswith("count/") and not label_key_mistake(extended):
         return f"write requests.{extended}: quotas of extended resources are quotas of requests"
     near = suggest(name, STANDARD)
     return f"write {near}" if near else f"write such as pods, requests.cpu, {_GPUS} or count/jobs.batch"

@@ -14,7 +14,7 @@ from typing import cast
 
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems, whole_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault
+from kumulus.model.names import label_key_mistake
 
 LEVELS = ("nvlinkDomain", "rack", "leaf", "block", "spine")
 """The levels that a topology can have, from the usually smallest to the largest."""
@@ -122,8 +122,8 @@ def topology_problems(where: Where, raw: object) -> list[Problem]:
         label = level.get("label")
         if not isinstance(label, str):
             found.append(problem((*here, "label"), f"is {shown(label)}", "write the key of a label"))
-        elif fault := label_key_fault(label):
-            found.append(problem((*here, "label"), f"{shown(label)} {fault.message}", fault.remedy))
+        elif mistake := label_key_mistake(label):
+            found.append(problem((*here, "label"), f"{shown(label)} {mistake.message}", mistake.remedy))
     return found
 
 

@@ -77,14 +77,14 @@ def _as_mapping(raw: object) -> dict[str, Any]:
     return dict(value)
 
 
-def repository_fault(url: str) -> Mistake | None:
+def repository_mistake(url: str) -> Mistake | None:
     """What is wrong with the URL of a chart repository; None for nothing."""
     if url.startswith(("https://", "http://", "oci://")):
         return None
     return Mistake("is not the URL of a chart repository", "write a URL that starts with https://")
 
 
-def not_empty_fault(value: str) -> Mistake | None:
+def not_empty_mistake(value: str) -> Mistake | None:
     """What is wrong with a name; None for nothing."""
     if value and value == value.strip() and value.isprintable():
         return None
@@ -168,7 +168,7 @@ class Addon(ReleaseOptions):
         description="The repository's name, which may precede the chart's; it has no other meaning.",
         examples=["prometheus-community"],
     )
-    repoURL: Annotated[str, text(repository_fault, form="repository")] | None = Field(
+    repoURL: Annotated[str, text(repository_mistake, form="repository")] | None = Field(
         default=None,
         description="The chart repository; needed unless the chart is an OCI reference or a path.",
         examples=["https://prometheus-community.github.io/helm-charts"],
@@ -178,7 +178,7 @@ class Addon(ReleaseOptions):
         description="The release's namespace, created when missing unless `createNamespace` is off.",
         examples=["monitoring"],
     )
-    chart: Annotated[str, text(not_empty_fault, form="name")] = Field(
+    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
         description=(
             "`repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`."
         ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kumulus.catalog.faults import kinds
 from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import is_dns_subdomain, label_key_fault, nearest
+from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
@@ -104,8 +104,8 @@ def condition_problems(where: Where, raw: object) -> list[Problem]:
     found: list[Problem] = []
     for kind, each in raw.items():
         here = (*where, kind)
-        if fault := label_key_fault(kind):
-            found.append(problem(here, f"the type {fault.message}", fault.remedy))
+        if mistake := label_key_mistake(kind):
+            found.append(problem(here, f"the type {mistake.message}", mistake.remedy))
         if wrong := mapping_problems(here, each):
             found += wrong
             continue

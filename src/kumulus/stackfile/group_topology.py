@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 from kumulus.fields import FORM, Section, checked, found, whole
 from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import LABEL_LENGTH, is_own, label_key_fault
+from kumulus.model.names import LABEL_LENGTH, is_own, label_key_mistake
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL
 from kumulus.model.topology import LEVELS, MOST_NODES, Level, Topology, place_name
@@ -83,8 +83,8 @@ def _label_keys_problems(where: Where, raw: object) -> list[Problem]:
         here = (*where, level)
         if not isinstance(key, str):
             wrong.append(problem(here, f"is {shown(key)}, not a text", "write a label's key such as example.com/rack"))
-        elif fault := label_key_fault(key):
-            wrong.append(problem(here, f"{shown(key)} {fault.message}", fault.remedy))
+        elif mistake := label_key_mistake(key):
+            wrong.append(problem(here, f"{shown(key)} {mistake.message}", mistake.remedy))
         elif key in _TAKEN or (is_own(key) and key != _OWN.get(level)):
             message = f"{shown(key)} is a label that Kumulus sets itself"
             wrong.append(problem(here, message, "write a key of your own domain, such as example.com/rack"))

@@ -23,7 +23,7 @@ IMAGE = re.compile(
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _command_fault(value: str) -> Mistake | None:
+def _command_mistake(value: str) -> Mistake | None:
     return None if value.strip() else Mistake("is empty", "write a command, or leave the key out")
 
 
@@ -45,7 +45,7 @@ def is_archive(image: str) -> bool:
     return image.startswith(("./", "../", "/")) or image.endswith((".tar", ".tar.gz", ".tgz"))
 
 
-def _image_fault(value: str) -> Mistake | None:
+def _image_mistake(value: str) -> Mistake | None:
     if is_archive(value) or IMAGE.fullmatch(value):
         return None
     lower = value.lower()
@@ -53,8 +53,8 @@ def _image_fault(value: str) -> Mistake | None:
     return Mistake("is neither an image's name nor the path of an archive", remedy)
 
 
-Command = Annotated[str, text(_command_fault, form="notBlank")]
-Image = Annotated[str, text(_image_fault, form="loadedImage")]
+Command = Annotated[str, text(_command_mistake, form="notBlank")]
+Image = Annotated[str, text(_image_mistake, form="loadedImage")]
 
 
 class HostCommand(Section):
@@ -117,7 +117,7 @@ def load_name_problems(images: object, commands: Mapping[str, Where]) -> Iterato
     first: dict[str, int] = {}
     listed = images if isinstance(images, list | tuple) else ()
     for index, image in enumerate(listed):
-        if not isinstance(image, str) or _image_fault(image):
+        if not isinstance(image, str) or _image_mistake(image):
             continue
         name = load_name(image)
         if name in first:

@@ -39,7 +39,7 @@ def _network_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def _repository_fault(url: str) -> Mistake | None:
+def _repository_mistake(url: str) -> Mistake | None:
     if url.startswith(("https://", "http://", "oci://")):
         return None
     return Mistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
@@ -56,7 +56,7 @@ class KwokCharts(Section):
         ),
         examples=["false"],
     )
-    repoURL: Annotated[str, text(_repository_fault, form="repository")] = Field(
+    repoURL: Annotated[str, text(_repository_mistake, form="repository")] = Field(
         default="https://kwok.sigs.k8s.io/charts/",
         description="The chart repository.",
         examples=["https://charts.example.com"],

@@ -13,7 +13,7 @@ from kumulus.fields import Labels, Section, checked
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.lifecycles import PodSelection
-from kumulus.model.names import dns_label_fault
+from kumulus.model.names import dns_label_mistake
 from kumulus.model.owner_kinds import OWNER_KINDS
 
 
@@ -33,8 +33,8 @@ def _namespace_problems(where: Where, raw: object) -> list[Problem]:
         return found
     assert isinstance(raw, list | tuple)
     for index, name in enumerate(raw):
-        if fault := dns_label_fault(name):
-            found.append(problem((*where, index), f"{shown(name)} {fault.message}", fault.remedy))
+        if mistake := dns_label_mistake(name):
+            found.append(problem((*where, index), f"{shown(name)} {mistake.message}", mistake.remedy))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kumulus.fields import Section, short_label, text, whole
-from kumulus.stackfile.addons import DAY, MappingOrYaml, RepositoryOpts, not_empty_fault, repository_fault
+from kumulus.stackfile.addons import DAY, MappingOrYaml, RepositoryOpts, not_empty_mistake, repository_mistake
 
 NAME = "kube-prometheus-stack"
 """The release's name, with which the names of its parts begin."""
@@ -18,12 +18,12 @@ NAME = "kube-prometheus-stack"
 class PrometheusStack(Section):
     """How kube-prometheus-stack is installed in a cluster whose nodes run containers."""
 
-    repoURL: Annotated[str, text(repository_fault, form="repository")] = Field(
+    repoURL: Annotated[str, text(repository_mistake, form="repository")] = Field(
         default="https://prometheus-community.github.io/helm-charts",
         description="The chart repository.",
         examples=["https://charts.example.com"],
     )
-    chart: Annotated[str, text(not_empty_fault, form="name")] = Field(
+    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
         default="kube-prometheus-stack",
         description=(
             "The chart's name in the repository, an `oci://` reference, or a path, if no repository can be reached."

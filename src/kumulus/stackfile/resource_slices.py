@@ -15,7 +15,7 @@ from kumulus.model import device_checks as checks
 from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.mig import MIG_CLASS
-from kumulus.model.names import Mistake, dns_subdomain_fault
+from kumulus.model.names import Mistake, dns_subdomain_mistake
 from kumulus.model.pool_form import canonical_resources
 from kumulus.model.quantity import NANO, parse
 
@@ -24,8 +24,8 @@ def _attributes(raw: Mapping[str, object]) -> dict[str, Attribute]:
     return {name: attribute(value) for name, value in raw.items()}
 
 
-def _class_fault(name: str) -> Mistake | None:
-    return dns_subdomain_fault(name) if name else None
+def _class_mistake(name: str) -> Mistake | None:
+    return dns_subdomain_mistake(name) if name else None
 
 
 DriverName = Annotated[str, checked(checks.driver_problems, str, form="driver")]
@@ -36,7 +36,7 @@ DeviceAttributes = Annotated[
 DeviceCapacity = Annotated[
     dict[str, str], checked(checks.device_capacity_problems, canonical_resources, form="deviceCapacity")
 ]
-ClassName = Annotated[str, text(_class_fault, form="subdomainOrEmpty")]
+ClassName = Annotated[str, text(_class_mistake, form="subdomainOrEmpty")]
 
 
 class ResourceSlices(Section):

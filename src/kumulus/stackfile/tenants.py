@@ -24,7 +24,7 @@ Role = Literal["view", "edit", "admin"]
 PodSecurity = Literal["privileged", "baseline", "restricted"]
 
 
-def _namespace_fault(name: str) -> Mistake | None:
+def _namespace_mistake(name: str) -> Mistake | None:
     if name in _KUBERNETES_OWN or name.startswith("kube-"):
         return Mistake("is a namespace of Kubernetes' own", "write another name")
     return None
@@ -68,7 +68,7 @@ class Tenant(Section):
     name: Annotated[str, short_label(TENANT_NAME_LENGTH)] = Field(
         description="The tenant's name, unique in the stack.", examples=["research"]
     )
-    namespace: Annotated[str, short_label(63), text(_namespace_fault, form="ownNamespace")] = Field(
+    namespace: Annotated[str, short_label(63), text(_namespace_mistake, form="ownNamespace")] = Field(
         default="",
         description="The namespace created for the tenant; by default it has the tenant's name.",
         examples=["research"],
@@ -133,9 +133,9 @@ def tenant_problems(tenants: Iterable[tuple[int, Mapping[str, object]]]) -> list
         name, where = tenant.get(key), ("tenants", index, key)
         if not isinstance(name, str) or not name:
             continue
-        if key == "name" and (fault := _namespace_fault(name)):
+        if key == "name" and (mistake := _namespace_mistake(name)):
             remedy = "write another name, or a namespace: beside it"
-            wrong.append(problem(where, f"{shown(name)} {fault.message}", remedy))
+            wrong.append(problem(where, f"{shown(name)} {mistake.message}", remedy))
         elif name in first and not key == first[name][-1] == "name":
             message = f"is the namespace {shown(name)}, which {path_text(first[name])} is already"
             wrong.append(problem(where, message, "write another namespace: a quota is for one tenant"))

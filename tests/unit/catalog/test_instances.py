@@ -9,7 +9,7 @@ import pytest
 from kumulus.catalog.instances import CLOUDS, InstanceType, gpu_products, instance_types
 from kumulus.model.checks import label_problems, resource_name_problems, resource_problems
 from kumulus.model.gfd import compacted, expanded, family, gfd_labels, gpu_problems
-from kumulus.model.names import label_value_fault
+from kumulus.model.names import label_value_mistake
 from kumulus.model.quantity import parse
 
 GIB = 2**30 * 10**9
@@ -49,7 +49,7 @@ def test_each_cloud_has_gpu_shapes_and_plain_ones() -> None:
 @pytest.mark.parametrize("product", gpu_products().values(), ids=lambda product: product.name)
 def test_every_product_is_whole(product: object) -> None:
     known = gpu_products()[getattr(product, "name", "")]
-    assert label_value_fault(known.name) is None
+    assert label_value_mistake(known.name) is None
     assert known.source.startswith("https://")
     assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", known.driver)
     assert re.fullmatch(r"[0-9]+\.[0-9]+", known.cuda)

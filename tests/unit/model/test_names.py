@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kumulus.model.names import (
-    annotation_key_fault,
+    annotation_key_mistake,
     collisions,
-    dns_label_fault,
+    dns_label_mistake,
     dns_safe,
     is_dns_label,
     is_dns_subdomain,
     is_own,
-    label_key_fault,
-    label_value_fault,
+    label_key_mistake,
+    label_value_mistake,
     longest_node_name,
     node_name,
     pool_name,
@@ -29,13 +29,13 @@ from kumulus.model.names import (
 @pytest.mark.parametrize("text", ["a", "a2-ultragpu-8g", "0", "a" * 63])
 def test_dns_labels(text: str) -> None:
     assert is_dns_label(text)
-    assert dns_label_fault(text) is None
+    assert dns_label_mistake(text) is None
 
 
 @pytest.mark.parametrize("text", ["", "-a", "a-", "A", "a_b", "a.b", "a b", "a\n", "é", "٣", "a" * 64])
 def test_what_is_no_dns_label_has_a_fault(text: str) -> None:
     assert not is_dns_label(text)
-    fault = dns_label_fault(text)
+    fault = dns_label_mistake(text)
     assert fault is not None
     assert fault.remedy
 
@@ -48,7 +48,7 @@ def test_subdomains_are_labels_with_dots_between(text: str, subdomain: bool) -> 
 
 
 def test_the_remedy_for_a_bad_name_is_a_good_one() -> None:
-    fault = dns_label_fault("Team_A")
+    fault = dns_label_mistake("Team_A")
     assert fault is not None
     assert fault.remedy == "write team-a"
 
@@ -65,27 +65,27 @@ def test_long_names_stay_apart_when_cut() -> None:
 
 @pytest.mark.parametrize("key", ["team", "example.com/team", "nvidia.com/gpu", "A_b.c-d", "a" * 63])
 def test_label_keys(key: str) -> None:
-    assert label_key_fault(key) is None
+    assert label_key_mistake(key) is None
 
 
 @pytest.mark.parametrize("key", ["", "/", "a/", "/a", "a b", "-a", "a.", "Example.com/a", "a/b/c", "a" * 64, "team\n"])
 def test_what_is_no_label_key(key: str) -> None:
-    assert label_key_fault(key) is not None
+    assert label_key_mistake(key) is not None
 
 
 def test_annotation_keys_may_have_capitals_in_their_prefix() -> None:
-    assert annotation_key_fault("Example.com/a") is None
-    assert annotation_key_fault("a b") is not None
+    assert annotation_key_mistake("Example.com/a") is None
+    assert annotation_key_mistake("a b") is not None
 
 
 @pytest.mark.parametrize("value", ["", "a", "A_b.c-1", "a" * 63])
 def test_label_values(value: str) -> None:
-    assert label_value_fault(value) is None
+    assert label_value_mistake(value) is None
 
 
 @pytest.mark.parametrize("value", ["-a", "a-", "a b", "a/b", "a" * 64, "a\n"])
 def test_what_is_no_label_value(value: str) -> None:
-    assert label_value_fault(value) is not None
+    assert label_value_mistake(value) is not None
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,8 @@ TEXTS = """
     [
         (patterns.LABEL, names.is_dns_label),
         (patterns.SUBDOMAIN, names.is_dns_subdomain),
-        (patterns.LABEL_VALUE, lambda text: names.label_value_fault(text) is None),
-        (patterns.LABEL_KEY, lambda text: names.label_key_fault(text) is None),
+        (patterns.LABEL_VALUE, lambda text: names.label_value_mistake(text) is None),
+        (patterns.LABEL_KEY, lambda text: names.label_key_mistake(text) is None),
         (patterns.FREE_LABEL_KEY, lambda text: not checks.label_problems((), {text: "x"})),
         (patterns.FREE_ANNOTATION_KEY, lambda text: not checks.annotation_problems((), {text: "x"})),
         (patterns.DURATION, lambda text: not duration_problems((), text)),

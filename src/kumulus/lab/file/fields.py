@@ -9,7 +9,7 @@ from kumulus.fields import checked, short_label, text
 from kumulus.model import durations
 from kumulus.model.checks import problem, resource_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import Mistake, label_key_fault
+from kumulus.model.names import Mistake, label_key_mistake
 from kumulus.model.pool_form import canonical_resources
 
 NAME_LENGTH = 40
@@ -27,7 +27,7 @@ def _rate_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def _label_key(value: str) -> Mistake | None:
-    return label_key_fault(value) if value else None
+    return label_key_mistake(value) if value else None
 
 
 def _needed(value: str) -> Mistake | None:

@@ -24,7 +24,7 @@ from kumulus.lab.file.fields import MOST_JOBS, Name, Requests
 from kumulus.lab.file.replay import Replay
 from kumulus.model.checks import problem, whole_problems
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import label_key_fault, suggest
+from kumulus.model.names import label_key_mistake, suggest
 from kumulus.model.topology import LEVELS
 
 Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
@@ -41,7 +41,7 @@ DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
 
 
 def _place_problems(where: Where, raw: object) -> list[Problem]:
-    if isinstance(raw, str) and (raw in PLACES or ("/" in raw and label_key_fault(raw) is None)):
+    if isinstance(raw, str) and (raw in PLACES or ("/" in raw and label_key_mistake(raw) is None)):
         return []
     near = suggest(raw, PLACES) if isinstance(raw, str) else None
     remedy = f"write {near}" if near else f"write one of {', '.join(PLACES)}, or the key of a label"

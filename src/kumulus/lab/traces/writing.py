@@ -23,7 +23,7 @@ from kumulus.model.claims import GATES, Parts
 from kumulus.model.durations import written
 from kumulus.model.errors import shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_fault
+from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake
 
 STACK_BEGINS = "# The machines of a trace, a node group for each kind:"
 EXPERIMENT_BEGINS = "# A recorded trace, as `kumulus trace import` made it."
@@ -134,9 +134,9 @@ def _names(machines: Sequence[Machine]) -> dict[tuple[int, int, int, str], list[
     taken: set[str] = set()
     for machine in machines:
         name = machine.name.lower()
-        fault = dns_subdomain_fault(name, NODE_NAME_LENGTH)
-        if fault or name in taken:
-            why = fault.message if fault else "is there twice"
+        mistake = dns_subdomain_mistake(name, NODE_NAME_LENGTH)
+        if mistake or name in taken:
+            why = mistake.message if mistake else "is there twice"
             raise LabError(f"the machine {shown(machine.name)}: its name {why}\n  Leave out --keep-names")
         taken.add(name)
         found.setdefault(_kind(machine), []).append(name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kumulus.model.contents import is_contents
 from kumulus.model.errors import under
-from kumulus.model.names import dns_label_fault
+from kumulus.model.names import dns_label_mistake
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.object_types import CONTENTS
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
@@ -112,8 +112,8 @@ def _name_failures(name: Any) -> list[Failure]:
         return []
     if not isinstance(name, str):
         return [Failure("name", "a cluster needs a name")]
-    fault = dns_label_fault(name)
-    return [Failure("name", f"{name!r} {fault.message}; {fault.remedy}")] if fault else []
+    mistake = dns_label_mistake(name)
+    return [Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}")] if mistake else []
 
 
 def _option_failures(runtime: Runtime, options: Any) -> list[Failure]:

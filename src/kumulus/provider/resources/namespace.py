@@ -9,7 +9,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.ownership import NotOurs
 from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.identity import Owner
-from kumulus.model.names import dns_label_fault
+from kumulus.model.names import dns_label_mistake
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
@@ -42,8 +42,8 @@ class Namespace(InCluster):
         """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         failures, name = checked.failures, inputs.get("name")
-        if isinstance(name, str) and (fault := dns_label_fault(name)):
-            failures.append(Failure("name", f"{name!r} {fault.message}; {fault.remedy}"))
+        if isinstance(name, str) and (mistake := dns_label_mistake(name)):
+            failures.append(Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
         for key, problems in (("labels", label_problems), ("annotations", annotation_problems)):
             value = inputs.get(key)
             if value is not None and not contains_unknown(value):
