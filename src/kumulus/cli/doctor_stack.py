@@ -37,7 +37,7 @@ def examine(which: str | Path) -> list[Finding]:
     wanted = needs.of_all(clusters) if clusters else needs.everything()
     findings = tools(wanted)
     if local := [each for each in clusters if each.spec.runtime_descriptor.local]:
-        findings += [*(found for each in local for found in _ports(each)), _memory(local)]
+        findings += [*(found for each in local for found in _ports(each)), _memory(local), *_inotify(local)]
     if any(each.spec.runtime_descriptor.container_engine for each in clusters):
         findings.append(_docker())
     return findings
@@ -114,6 +114,30 @@ def _memory(clusters: list[Loaded]) -> Finding:
     return Finding(
         "memory", "low" if problems else "ok", version, needed, "by the model of `plan`", "; ".join(problems)
     )
+
+
+def _inotify(clusters: list[Loaded]) -> list[Finding]:
+    """Whether the user's programs may watch as many files as the clusters that are not there yet will.
+
+    Without an instance, Kubernetes' components look at their files now and then instead; Kueue ends.
+    """
+    from kumulus.host import inotify
+    from kumulus.model import scale
+
+    most = inotify.limit()
+    if most is None:
+        return []
+    new = [each for each in clusters if not (project.clusters_directory() / each.cluster_name).is_dir()]
+    queued = [each for each in new if each.kueue is not None]
+    needed = sum(scale.inotify_instances(kueue=each in queued) for each in new)
+    used = inotify.used()
+    place, purpose = f"of {most} for this user, {used} in use", "instances that watch files"
+    if used + needed <= most:
+        return [Finding("inotify", "ok", str(needed), place, purpose)]
+    remedy = inotify.remedy(used + needed)
+    if queued:
+        return [Finding("inotify", "missing", str(needed), place, purpose, "Kueue ends if there is none left", remedy)]
+    return [Finding("inotify", "low", str(needed), place, purpose, f"more than are left; {remedy}")]
 
 
 def _docker() -> Finding:

@@ -19,6 +19,10 @@ HEARTBEAT_FACTORS = ((1_000, 5), (5_000, 20), (math.inf, 40))
 SMALL_FLEET = 500
 """Clusters made for up to so many nodes collect garbage more often."""
 
+_INOTIFY = {"kube-apiserver": 4, "kube-controller-manager": 2, "kube-scheduler": 1}
+# Counted in /proc/*/fd on 2026-11-26, Kubernetes v1.35.4 and Kueue 0.19.2.
+_INOTIFY_OF_KUEUE = 2
+
 QUOTA_MB = 8 * 1024**3 / 1e6
 """etcd's storage quota as set by kwokctl."""
 
@@ -106,6 +110,7 @@ class Cost:
         leases_per_s: renewals per second.
         standing_cores: cores used while nothing changes.
         controllers: kwok-controllers needed, each with its share of the nodes by label.
+        resting_cores: the part of `standing_cores` that the control plane would take without nodes.
     """
 
     nodes: int
@@ -116,6 +121,7 @@ class Cost:
     leases_per_s: float
     standing_cores: float
     controllers: int
+    resting_cores: float = RESTING_CORES
 
     @property
     def total_memory_mb(self) -> float:
@@ -130,6 +136,15 @@ def default_heartbeat_factor(nodes: int) -> int:
         nodes: the number of nodes the cluster is sized for.
     """
     return next(factor for most, factor in HEARTBEAT_FACTORS if nodes <= most)
+
+
+def inotify_instances(*, kueue: bool = False) -> int:
+    """How many inotify instances a cluster of local processes takes, however many nodes it has.
+
+    Args:
+        kueue: whether Kueue runs beside it.
+    """
+    return sum(_INOTIFY.values()) + (_INOTIFY_OF_KUEUE if kueue else 0)
 
 
 def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
@@ -170,6 +185,7 @@ def together(costs: Sequence[Cost]) -> Cost:
         leases_per_s=sum(each.leases_per_s for each in costs),
         standing_cores=sum(each.standing_cores for each in costs),
         controllers=max(each.controllers for each in costs),
+        resting_cores=sum(each.resting_cores for each in costs),
     )
 
 
@@ -182,12 +198,7 @@ def limits(found: Cost, machine: Machine) -> list[str]:
             "a larger machine, or a cluster of its own with runtime existing"
         )
     if found.standing_cores > machine.cores * _STANDING_SHARE:
-        allowed = machine.cores * _STANDING_SHARE - RESTING_CORES
-        slower = math.ceil(found.heartbeat_factor * (found.standing_cores - RESTING_CORES) / allowed)
-        lines.append(
-            f"CPU: renewing leases alone takes {found.standing_cores:.1f} of {machine.cores} cores; "
-            f"kwok.heartbeatFactor: {slower} makes them rarer"
-        )
+        lines.append(_too_busy(found, machine))
     if found.etcd_mb > QUOTA_MB / 2:
         lines.append(
             f"etcd: {found.etcd_mb:,.0f} MB of a quota of {QUOTA_MB:,.0f} MB, history not counted; raise kwok.etcdQuota"
@@ -195,6 +206,21 @@ def limits(found: Cost, machine: Machine) -> list[str]:
     if found.controllers > 1:
         lines.append(f"kwok-controller: {found.controllers} of them, each with its share of the nodes by label")
     return lines
+
+
+def _too_busy(found: Cost, machine: Machine) -> str:
+    allowed = machine.cores * _STANDING_SHARE - found.resting_cores
+    if allowed <= 0:
+        clusters = round(found.resting_cores / RESTING_CORES)
+        return (
+            f"CPU: {clusters} control planes alone take {found.resting_cores:.1f} of {machine.cores} cores, without any "
+            "nodes; fewer clusters, or a larger machine"
+        )
+    slower = math.ceil(found.heartbeat_factor * (found.standing_cores - found.resting_cores) / allowed)
+    return (
+        f"CPU: renewing leases alone takes {found.standing_cores:.1f} of {machine.cores} cores; "
+        f"kwok.heartbeatFactor: {slower} makes them rarer"
+    )
 
 
 def most_nodes(machine: Machine, heartbeat_factor: int | None = None) -> int:

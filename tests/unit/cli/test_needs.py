@@ -182,3 +182,26 @@ def test_the_doctor_asks_for_docker_where_a_stack_is_of_kind(stack: Path, tmp_pa
             patched.setenv("PATH", str(tmp_path))
             docker = found("x")["docker"]
         assert (docker.state, docker.version, docker.note) == expected
+
+
+def test_the_doctor_says_whether_all_clusters_may_watch_their_files(
+    stack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kumulus.host import inotify
+
+    monkeypatch.setattr(inotify, "limit", lambda: 128)
+    monkeypatch.setattr(inotify, "used", lambda: 10)
+    clusters = [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": 20, "nodeGroups": []}]
+    write(stack, **{"kumulus:hub": "hub", "kumulus:clusters": clusters})
+    low = found("x")["inotify"]
+    assert (low.state, low.version, low.place) == ("low", "147", "of 128 for this user, 10 in use")
+    assert "fs.inotify.max_user_instances=1024" in low.note
+    # Kueue watches certificates of its own.
+    write(stack, **{"kumulus:hub": "hub", "kumulus:clusters": clusters, "kumulus:federation": {"kind": "multikueue"}})
+    missing = found("x")["inotify"]
+    assert (missing.state, missing.version, missing.note) == ("missing", "189", "Kueue ends if there is none left")
+    assert "fs.inotify.max_user_instances=1024" in missing.remedy
+    write(stack, **{"kumulus:cluster": {"nodeGroups": []}})
+    assert (found("x")["inotify"].state, found("x")["inotify"].version) == ("ok", "7")
+    monkeypatch.setattr(inotify, "limit", lambda: None)
+    assert "inotify" not in found("x")

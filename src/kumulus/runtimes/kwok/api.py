@@ -11,6 +11,7 @@ from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.runtimes import apiserver, directories
+from kumulus.runtimes.kwok import last_words
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -71,9 +72,9 @@ def explain(layout: Layout, message: str) -> str:
         return message
     alive = processes.running(layout.directory)
     for name in layout.components():
-        if name not in alive and (tail := layout.log_tail(name)):
+        if name not in alive and layout.log_tail(name, lines=1):
             lost = _etcd_lost(layout) if name == "etcd" else _etcd_stuck(layout)
-            return f"{message}{lost}\n  last lines of the log of {name}:\n{tail}"
+            return last_words.with_log(f"{message}{lost}", layout, name)
     return message
 
 

@@ -15,7 +15,7 @@ from kumulus.host import processes
 from kumulus.host.ports import Claims
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kueue import certificates, component, declared
-from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok import components, last_words
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.surroundings import files
 
@@ -131,10 +131,7 @@ async def working(client: Client, layout: Layout) -> None:
             gone = NAME not in processes.running(layout.directory)
             if not task.done() and (gone or time.monotonic() > give_up):
                 what = "ended" if gone else f"does not answer after {_PATIENCE:.0f} s"
-                tail = layout.log_tail(NAME)
-                raise ProviderError(
-                    f"{NAME} of cluster {layout.name} {what}\n  last lines of the log of {NAME}:\n{tail}"
-                )
+                raise ProviderError(last_words.with_log(f"{NAME} of cluster {layout.name} {what}", layout, NAME))
         await task
     finally:
         task.cancel()

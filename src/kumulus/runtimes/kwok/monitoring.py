@@ -18,7 +18,7 @@ from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability, as_bytes, observability_from
 from kumulus.model.quantity import human, parse
 from kumulus.runtimes import directories
-from kumulus.runtimes.kwok import access, components, pidfiles
+from kumulus.runtimes.kwok import access, components, last_words, pidfiles
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.scraping import configuration
 from kumulus.surroundings import files
@@ -181,10 +181,7 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
         while time.monotonic() < give_up:
             gone = pidfiles.ended(layout.directory)
             if gone in NAMES:
-                tail = layout.log_tail(gone)
-                raise ProviderError(
-                    f"{gone} of cluster {layout.name} ended\n  last lines of the log of {gone}:\n{tail}"
-                )
+                raise ProviderError(last_words.with_log(f"{gone} of cluster {layout.name} ended", layout, gone))
             try:
                 await client.get("/-/ready", patience=0.5)
                 return

@@ -1,0 +1,71 @@
+"""inotify instances: a user's programs share a limit of them, 128 unless the machine's administrator raises it.
+
+Kubernetes' components take one for each certificate, token or configuration file that they watch; a control plane
+takes seven. If there is none left, they look at their files now and then instead, but Kueue ends (inotify(7), "/proc
+interfaces").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
+SETTING = "fs.inotify.max_user_instances"
+_PROCESSES = Path("/proc")
+_INSTANCE = "anon_inode:inotify"
+# As Go's runtime and github.com/fsnotify/fsnotify name EMFILE of inotify_init1(2).
+_REFUSED = re.compile(r"(?:inotify|fsnotify).*too many open files", re.IGNORECASE)
+
+
+def limit(file: Path = LIMIT) -> int | None:
+    """How many instances each user may have; None on a system without inotify.
+
+    Args:
+        file: where the kernel shows it.
+    """
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def used(processes: Path = _PROCESSES) -> int:
+    """How many instances this user's processes have; those shared by several processes count for each.
+
+    Args:
+        processes: where the kernel shows processes.
+    """
+    count = 0
+    for process in processes.iterdir():
+        # It may end meanwhile, and other users' are not to be looked into.
+        with suppress(OSError):
+            if process.name.isdigit() and process.stat().st_uid == os.getuid():
+                count += sum(map(_is_instance, (process / "fd").iterdir()))
+    return count
+
+
+def refused(log: str) -> bool:
+    """Whether a program says in its log that it got no instance.
+
+    Args:
+        log: lines of it.
+    """
+    return _REFUSED.search(log) is not None
+
+
+def remedy(enough: int) -> str:
+    """What an administrator may do about it, in one line.
+
+    Args:
+        enough: the limit to set at least; the one proposed is 1,024 or more.
+    """
+    return f"`sudo sysctl {SETTING}={max(1024, enough)}`; a line in /etc/sysctl.d keeps it"
+
+
+def _is_instance(descriptor: Path) -> bool:
+    with suppress(OSError):
+        return os.readlink(descriptor) == _INSTANCE
+    return False
