@@ -213,7 +213,7 @@ def _too_busy(found: Cost, machine: Machine) -> str:
     if allowed <= 0:
         clusters = round(found.resting_cores / RESTING_CORES)
         return (
-            f"CPU: {clusters} control planes alone take {found.resting_cores:.1f} of {machine.cores} cores, without any "
+            f"CPU: {clusters} control planes alone take {found.resting_cores:.1f} of {machine.cores} cores, without "
             "nodes; fewer clusters, or a larger machine"
         )
     slower = math.ceil(found.heartbeat_factor * (found.standing_cores - found.resting_cores) / allowed)
