@@ -178,6 +178,7 @@ def _job(name: str, runs: str) -> dict[str, Any]:
 def _jobs(project: Project, size: _Size, name: str, runs: str, *, lose: bool = False) -> tuple[float, float]:
     """Jobs dispatched per second, from the first one's creation, and seconds until all have finished."""
     begin, dispatched_s = time.monotonic(), 0.0
+    seen: set[str] = set()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         parts = [range(each, size.jobs, _AT_ONCE) for each in range(_AT_ONCE)]
         created = [pool.submit(_create, project, name, runs, part) for part in parts]
@@ -185,7 +186,10 @@ def _jobs(project: Project, size: _Size, name: str, runs: str, *, lose: bool = F
         while True:
             took = time.monotonic() - begin
             found = [each for each in hub.list(_API) if each["metadata"]["name"].startswith(f"job-{name}-")]
-            placed = sum(bool(each.get("status", {}).get("clusterName")) for each in found)
+            # Of one that has finished, its worker may have been named between two looks only.
+            on_a_worker = [each for each in found if each.get("status", {}).get("clusterName") or _finished(each)]
+            seen |= {each["metadata"]["name"] for each in on_a_worker}
+            placed = len(seen)
             done = sum(map(_finished, found))
             if placed == size.jobs and not dispatched_s:
                 dispatched_s = took

@@ -219,9 +219,9 @@ class Project:
         assert result.code == 0, result.text
         return result
 
-    def destroy(self, *arguments: str, stack: str | None = None) -> Result:
+    def destroy(self, *arguments: str, stack: str | None = None, timeout: float = 300) -> Result:
         """Run ``pulumi destroy``, which has to succeed."""
-        result = self.pulumi("destroy", "--yes", "--skip-preview", *arguments, stack=stack)
+        result = self.pulumi("destroy", "--yes", "--skip-preview", *arguments, stack=stack, timeout=timeout)
         assert result.code == 0, result.text
         return result
 
