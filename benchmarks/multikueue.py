@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import psutil
 
 from benchmarks.many import memory
 from benchmarks.report import Row
+from benchmarks.started_pods import watched
 from kumulus.toolchain import ToolMissing, find
 from tests.support import processes
 from tests.support.api import Api
@@ -64,14 +64,13 @@ def _measure_five() -> list[Row]:
     bound = f"{_LEAST_A_SECOND:.0f} a second are on a worker; at most {_MOST_MB / 1000:.0f} GB"
     if not _has_kueue():
         return []
-    with _federation(_FIVE) as (project, up):
+    with _federation(_FIVE) as (project, up), watched(_workers(project, _FIVE), _PODS) as started:
         try:
             rate, finished = _jobs(project, _FIVE, "quick", "1s")
             used = _memory(project, _FIVE)
             _, lost = _jobs(project, _FIVE, "long", "20s", lose=True)
         except TimeoutError as late:
             return [Row(str(_FIVE), bound, str(late), False, {})]
-        again = _twice(project, _FIVE)
     return [
         Row(
             str(_FIVE),
@@ -83,9 +82,9 @@ def _measure_five() -> list[Row]:
         Row(
             f"{_FIVE.jobs:,} more, a worker killed amid them and brought back by `up --refresh`",
             "none lost, none run twice",
-            f"all {_FIVE.jobs:,} finished after {lost:.0f} s; {again} have two pods",
-            not again,
-            {"finished_s": lost, "twice": float(again)},
+            f"all {_FIVE.jobs:,} finished after {lost:.0f} s; of {started.jobs:,} Jobs, {started.twice} had two pods",
+            started.jobs == 2 * _FIVE.jobs and not started.twice,
+            {"finished_s": lost, "started": float(started.jobs), "twice": float(started.twice)},
         ),
     ]
 
@@ -97,19 +96,28 @@ def _measure_twenty() -> list[Row]:
     with _federation(_TWENTY) as (project, up):
         used = _memory(project, _TWENTY)
         try:
-            rate, finished = _jobs(project, _TWENTY, "quick", "1s")
+            with watched(_workers(project, _TWENTY), _PODS) as started:
+                rate, finished = _jobs(project, _TWENTY, "quick", "1s")
         except TimeoutError as late:
             return [Row(str(_TWENTY), bound, f"{late}; `pulumi up` {up:.0f} s, {used / 1000:.2f} GB", False, {})]
-        again, on = _twice(project, _TWENTY), sum(bool(_ran(project, name)) for name in _TWENTY.names)
         destroyed = project.destroy(timeout=600).seconds
     return [
         Row(
             str(_TWENTY),
             bound,
-            f"`pulumi up` {up:.0f} s, {used / 1000:.2f} GB; {rate:.1f} a second on {on} workers, all finished after "
-            f"{finished:.0f} s, {again} with two pods; `destroy` {destroyed:.1f} s",
-            not again,
-            {"up_s": up, "memory_mb": used, "jobs_per_s": rate, "finished_s": finished, "destroy_s": destroyed},
+            f"`pulumi up` {up:.0f} s, {used / 1000:.2f} GB; {rate:.2f} a second on {started.clusters} workers, all "
+            f"finished after {finished:.0f} s, pods of {started.jobs} started, {started.twice} with two; "
+            f"`destroy` {destroyed:.1f} s",
+            started.jobs == _TWENTY.jobs and not started.twice,
+            {
+                "up_s": up,
+                "memory_mb": used,
+                "jobs_per_s": rate,
+                "finished_s": finished,
+                "started": float(started.jobs),
+                "twice": float(started.twice),
+                "destroy_s": destroyed,
+            },
         )
     ]
 
@@ -140,10 +148,8 @@ def _memory(project: Project, size: _Size) -> float:
     return memory([project.cluster(name) for name in ("mk-hub", *size.names)])[1]
 
 
-def _twice(project: Project, size: _Size) -> int:
-    """How many Jobs have two pods, on one worker or on two."""
-    where = [Counter(_ran(project, name)) for name in size.names]
-    return sum(number > 1 for number in sum(where, Counter()).values())
+def _workers(project: Project, size: _Size) -> dict[str, Path]:
+    return {name: project.kubeconfig(name) for name in size.names}
 
 
 def _config(size: _Size) -> dict[str, Any]:
@@ -232,13 +238,3 @@ def _lose(project: Project) -> None:
     processes.kill(lost)
     assert not any(map(psutil.pid_exists, lost))
     project.up("--refresh", timeout=600)
-
-
-def _ran(project: Project, name: str) -> list[str]:
-    """The Jobs with pods that have started."""
-    pods = project.api(name).list(_PODS)
-    return [
-        each["metadata"]["labels"]["batch.kubernetes.io/job-name"]
-        for each in pods
-        if each["status"].get("phase") in ("Running", "Succeeded")
-    ]
