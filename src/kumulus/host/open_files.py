@@ -6,7 +6,7 @@ import resource
 from contextlib import suppress
 
 ENOUGH = 65_536
-"""More than hundred clusters' connections, in a table that costs nothing until it is used."""
+"""More than a hundred clusters' connections, in a table that costs nothing until it is used."""
 
 
 def allow(enough: int = ENOUGH) -> int:

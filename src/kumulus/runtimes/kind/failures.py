@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kumulus.host import inotify
 from kumulus.runtimes.kind.commands import Ended
 
 _LONGEST = 300
+# What kind waits for in the log of a node's systemd; kind's own documentation proposes this many instances
+# (kind.sigs.k8s.io/docs/user/known-issues, "Pod errors due to too many open files").
+_NOT_BOOTED = "could not find a log line that matches"
+_ENOUGH_INSTANCES = 512
 _PULL = re.compile(r'failed to pull image "([^"]+)"')
 _LINE = re.compile(r"line (\d+): (.*)")
 _PORT = re.compile(r"(?:Bind for )?([0-9.:\[\]a-f]+:\d+)[^\n]*(?:port is already allocated|address already in use)")
@@ -39,6 +44,10 @@ def explained(ended: Ended, config: str) -> str:
         )
     if "invalid" in error or "must have at least" in error:
         return f"kindConfig: {_short(_core(error))}; correct it in the stack file"
+    if _NOT_BOOTED in error:
+        return (
+            f"kind could not make the cluster: a node's container runs, but its system did not start; {_not_booted()}"
+        )
     reason = _core(error) or f"it ended with exit code {ended.code}"
     last = _short(output.splitlines()[-1]) if output else ""
     return f"kind could not make the cluster: {_short(reason)}" + (f": {last}" if last and last not in reason else "")
@@ -69,6 +78,19 @@ def brief(ended: Ended) -> str:
     error, output = _parts(ended.stderr)
     lines = (output or _core(error) or ended.stderr).strip().splitlines()
     return _short(lines[-1]) if lines else f"exit code {ended.code}"
+
+
+def _not_booted() -> str:
+    most = inotify.limit()
+    if most is not None and most < _ENOUGH_INSTANCES:
+        return (
+            f"the usual cause is that other clusters and programs have all of the {most} inotify instances that a user "
+            f"may have here: {inotify.remedy(_ENOUGH_INSTANCES)}"
+        )
+    return (
+        "`kind create cluster --retain` keeps such a container, and `docker logs kind-control-plane` then says why; "
+        "`kind delete cluster` removes it"
+    )
 
 
 def _parts(stderr: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ import yaml
 from aiohttp import web
 
 from kumulus.cluster.errors import ProviderError
-from kumulus.host import processes
+from kumulus.host import inotify, processes
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
@@ -256,6 +256,32 @@ async def test_what_kind_says_becomes_a_line_with_a_remedy_and_nothing_is_left(
     said = await bench.refused(kindConfig=CONFIG)
     assert said.startswith(told)
     assert len(said) < 700
+    assert bench.left() == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (
+            128,
+            "all of the 128 inotify instances that a user may have here: `sudo sysctl fs.inotify.max_user_instances=",
+        ),
+        (8192, "`docker logs kind-control-plane` then says why"),
+        (None, "`docker logs kind-control-plane` then says why"),
+    ],
+)
+async def test_where_a_node_did_not_boot_the_usual_cause_is_named_if_it_can_be(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, limit: int | None, told: str
+) -> None:
+    monkeypatch.setattr(inotify, "limit", lambda: limit)
+    # kubernetes-sigs/kind#2972
+    line = '"Reached target .*Multi-User System.*|detected cgroup v1"'
+    bench.tools.answers(
+        "kind create", f"ERROR: failed to create cluster: could not find a log line that matches {line}"
+    )
+    said = await bench.refused(kindConfig=CONFIG)
+    assert said.startswith("kind could not make the cluster: a node's container runs, but its system did not start; ")
+    assert told in said
     assert bench.left() == []
 
 
