@@ -79,6 +79,10 @@ RESTING_CORES = 0.06
 # KWOK processes objects in one goroutine per kind (reference: kwok-controller's preprocess loop): beyond half a core of
 # renewals, one controller would be late with pods.
 _CONTROLLER_CORES = 0.5
+# kwok-controller is sent all leases again whenever a hundred change while it is sent them, so leases times renewals a
+# second is what counts (docs/decisions/kwok-watches.md). 6.2 million (50,000 nodes) stood; with 15 million (100,000),
+# both cores were busy with it, and renewals did not keep up.
+_LEASE_TRAFFIC = 10_000_000
 # An idle fleet should leave half of the machine to the actual work.
 _STANDING_SHARE = 0.5
 _MEMORY_SHARE = 0.8
@@ -111,6 +115,7 @@ class Cost:
         standing_cores: cores used while nothing changes.
         controllers: kwok-controllers needed, each with its share of the nodes by label.
         resting_cores: the part of `standing_cores` that the control plane would take without nodes.
+        lease_traffic: leases times renewals per second, of one cluster.
     """
 
     nodes: int
@@ -122,6 +127,7 @@ class Cost:
     standing_cores: float
     controllers: int
     resting_cores: float = RESTING_CORES
+    lease_traffic: float = 0.0
 
     @property
     def total_memory_mb(self) -> float:
@@ -167,6 +173,7 @@ def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
         leases_per_s=renewals,
         standing_cores=RESTING_CORES + renewals * CPU_S_PER_RENEWAL,
         controllers=max(1, math.ceil(renewals * CONTROLLER_CPU_S_PER_RENEWAL / _CONTROLLER_CORES)),
+        lease_traffic=nodes * renewals,
     )
 
 
@@ -186,6 +193,7 @@ def together(costs: Sequence[Cost]) -> Cost:
         standing_cores=sum(each.standing_cores for each in costs),
         controllers=max(each.controllers for each in costs),
         resting_cores=sum(each.resting_cores for each in costs),
+        lease_traffic=max(each.lease_traffic for each in costs),
     )
 
 
@@ -199,6 +207,12 @@ def limits(found: Cost, machine: Machine) -> list[str]:
         )
     if found.standing_cores > machine.cores * _STANDING_SHARE:
         lines.append(_too_busy(found, machine))
+    if found.lease_traffic > _LEASE_TRAFFIC:
+        slower = math.ceil(found.heartbeat_factor * found.lease_traffic / _LEASE_TRAFFIC)
+        lines.append(
+            "leases: kwok-controller does not keep up with the renewals of so many; "
+            f"kwok.heartbeatFactor: {slower} makes them rarer, or several clusters"
+        )
     if found.etcd_mb > QUOTA_MB / 2:
         lines.append(
             f"etcd: {found.etcd_mb:,.0f} MB of a quota of {QUOTA_MB:,.0f} MB, history not counted; raise kwok.etcdQuota"

@@ -50,7 +50,7 @@ def test_the_largest_fleet_fits_and_the_next_does_not() -> None:
 
 def test_each_limit_names_its_remedy() -> None:
     said = scale.limits(scale.cost(900_000, LAPTOP.cores), LAPTOP)
-    assert [line.partition(":")[0] for line in said] == ["memory", "CPU", "etcd", "kwok-controller"]
+    assert [line.partition(":")[0] for line in said] == ["memory", "CPU", "leases", "etcd", "kwok-controller"]
     assert [word for word in ("existing", "heartbeatFactor", "etcdQuota", "label") if word in " ".join(said)] == [
         "existing",
         "heartbeatFactor",
@@ -86,6 +86,20 @@ def test_the_heartbeat_factor_that_is_advised_is_enough() -> None:
     (said,) = [line for line in scale.limits(scale.cost(nodes, 2), machine) if line.startswith("CPU")]
     factor = int(said.partition("heartbeatFactor: ")[2].split()[0])
     assert not [line for line in scale.limits(scale.cost(nodes, 2, factor), machine) if line.startswith("CPU")]
+
+
+def test_so_many_leases_that_kwok_does_not_keep_up_are_a_limit_of_each_cluster() -> None:
+    machine = scale.Machine(cores=64, memory_mb=1e6)
+
+    def leases(*costs: scale.Cost) -> list[str]:
+        return [line for line in scale.limits(scale.together(costs), machine) if line.startswith("leases")]
+
+    # 50,000 nodes stood for a quarter of an hour; the leases of 100,000 were not renewed in time.
+    assert not leases(scale.cost(50_000, 64), scale.cost(50_000, 64))
+    (said,) = leases(scale.cost(100_000, 64))
+    factor = int(said.partition("heartbeatFactor: ")[2].split()[0])
+    assert not leases(scale.cost(100_000, 64, factor))
+    assert leases(scale.cost(100_000, 64, factor - 1))
 
 
 def test_of_many_small_clusters_the_control_planes_are_the_cause() -> None:
