@@ -91,11 +91,15 @@ def _ports(loaded: Loaded) -> list[Finding]:
     if wanted is None:
         return []
     name, purpose = f"port {wanted}", "kwok.apiServerPort"
-    own = (project.clusters_directory() / loaded.cluster_name).is_dir()
+    own = _is_there(loaded)
     if own or not ports.in_use(wanted):
         return [Finding(name, "ok", "-", "this stack's own" if own else "free", purpose)]
     remedy = "end what listens there, or choose another kwok.apiServerPort"
     return [Finding(name, "missing", "-", "something else listens there", purpose, "", remedy)]
+
+
+def _is_there(loaded: Loaded) -> bool:
+    return (project.clusters_directory() / loaded.cluster_name).is_dir()
 
 
 def _memory(clusters: list[Loaded]) -> Finding:
@@ -127,15 +131,13 @@ def _inotify(clusters: list[Loaded]) -> list[Finding]:
     most = inotify.limit()
     if most is None:
         return []
-    new = [each for each in clusters if not (project.clusters_directory() / each.cluster_name).is_dir()]
-    queued = [each for each in new if each.kueue is not None]
-    needed = sum(scale.inotify_instances(kueue=each in queued) for each in new)
-    used = inotify.used()
+    queued = [each.kueue is not None for each in clusters if not _is_there(each)]
+    needed, used = sum(scale.inotify_instances(kueue=kueue) for kueue in queued), inotify.used()
     place, purpose = f"of {most} for this user, {used} in use", "instances that watch files"
     if used + needed <= most:
         return [Finding("inotify", "ok", str(needed), place, purpose)]
     remedy = inotify.remedy(used + needed)
-    if queued:
+    if any(queued):
         return [Finding("inotify", "missing", str(needed), place, purpose, "Kueue ends if there is none left", remedy)]
     return [Finding("inotify", "low", str(needed), place, purpose, f"more than are left; {remedy}")]
 

@@ -56,6 +56,22 @@ def refused(log: str) -> bool:
     return _REFUSED.search(log) is not None
 
 
+def shortage(log: str) -> str:
+    """A sentence on what to do if a program says in its log that it got no instance; empty if it does not.
+
+    Args:
+        log: lines of it.
+    """
+    if not refused(log):
+        return ""
+    most = limit()
+    bound = f"the limit of {most} " if most is not None else "a limit "
+    return (
+        f"There are no inotify instances left: {bound}is for all of a user's programs together, and each cluster takes "
+        f"seven to nine. Raise it and try again: {remedy(2 * (most or 0))}"
+    )
+
+
 def remedy(enough: int) -> str:
     """What an administrator may do about it, in one line.
 

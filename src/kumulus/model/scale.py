@@ -114,8 +114,8 @@ class Cost:
         leases_per_s: renewals per second.
         standing_cores: cores used while nothing changes.
         controllers: kwok-controllers needed, each with its share of the nodes by label.
-        resting_cores: the part of `standing_cores` that the control plane would take without nodes.
         lease_traffic: leases times renewals per second, of one cluster.
+        clusters: how many clusters.
     """
 
     nodes: int
@@ -126,8 +126,13 @@ class Cost:
     leases_per_s: float
     standing_cores: float
     controllers: int
-    resting_cores: float = RESTING_CORES
-    lease_traffic: float = 0.0
+    lease_traffic: float
+    clusters: int = 1
+
+    @property
+    def resting_cores(self) -> float:
+        """The part of `standing_cores` that the control planes would take without nodes."""
+        return self.clusters * RESTING_CORES
 
     @property
     def total_memory_mb(self) -> float:
@@ -192,8 +197,8 @@ def together(costs: Sequence[Cost]) -> Cost:
         leases_per_s=sum(each.leases_per_s for each in costs),
         standing_cores=sum(each.standing_cores for each in costs),
         controllers=max(each.controllers for each in costs),
-        resting_cores=sum(each.resting_cores for each in costs),
         lease_traffic=max(each.lease_traffic for each in costs),
+        clusters=sum(each.clusters for each in costs),
     )
 
 
@@ -225,10 +230,9 @@ def limits(found: Cost, machine: Machine) -> list[str]:
 def _too_busy(found: Cost, machine: Machine) -> str:
     allowed = machine.cores * _STANDING_SHARE - found.resting_cores
     if allowed <= 0:
-        clusters = round(found.resting_cores / RESTING_CORES)
         return (
-            f"CPU: {clusters} control planes alone take {found.resting_cores:.1f} of {machine.cores} cores, without "
-            "nodes; fewer clusters, or a larger machine"
+            f"CPU: {found.clusters} control planes alone take {found.resting_cores:.1f} of {machine.cores} cores, "
+            "without nodes; fewer clusters, or a larger machine"
         )
     slower = math.ceil(found.heartbeat_factor * (found.standing_cores - found.resting_cores) / allowed)
     return (

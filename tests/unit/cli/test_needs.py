@@ -13,6 +13,7 @@ from kumulus import EmulatedCluster
 from kumulus.cli import doctor_stack, needs, stack_file
 from kumulus.cli.doctor import Finding
 from kumulus.cli.errors import UserError
+from kumulus.host import inotify
 from kumulus.stackfile.load import load
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
@@ -187,8 +188,6 @@ def test_the_doctor_asks_for_docker_where_a_stack_is_of_kind(stack: Path, tmp_pa
 def test_the_doctor_says_whether_all_clusters_may_watch_their_files(
     stack: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kumulus.host import inotify
-
     monkeypatch.setattr(inotify, "limit", lambda: 128)
     monkeypatch.setattr(inotify, "used", lambda: 10)
     clusters = [{"name": "hub", "nodeGroups": []}, {"name": "worker", "count": 20, "nodeGroups": []}]

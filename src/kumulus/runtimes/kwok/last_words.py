@@ -20,15 +20,6 @@ def with_log(message: str, layout: Layout, component: str) -> str:
     tail = layout.log_tail(component)
     if not tail:
         return message
-    if inotify.refused(tail):
-        message += f"\n  {_no_instance()}"
+    if remedy := inotify.shortage(tail):
+        message += f"\n  {remedy}"
     return f"{message}\n  last lines of the log of {component}:\n{tail}"
-
-
-def _no_instance() -> str:
-    most = inotify.limit()
-    bound = f"the limit of {most} " if most is not None else "a limit "
-    return (
-        f"There are no inotify instances left: {bound}is for all of a user's programs together, and each cluster takes "
-        f"seven to nine. Raise it and run `pulumi up` again: {inotify.remedy(2 * (most or 0))}"
-    )
