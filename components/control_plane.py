@@ -157,7 +157,7 @@ class ControlPlane(pulumi.ComponentResource):
 
 
 class ControlPlaneArgs(TypedDict, total=False):
-    """What every cluster is given."""
+    """Arguments of every cluster."""
 
     cluster_name: str
-    """The cluster's name, a DNS-1123 label of at most 40 characters; the resource's name when left out."""
+    """The cluster's name, a DNS-1123 label of at most 40 characters. Default: the resource's name."""

@@ -15,14 +15,14 @@ from kumulus.stackfile.resource_slices import ResourceSlices
 
 
 class DeviceClassArgs(TypedDict, total=False):
-    """What a DeviceClass is given."""
+    """Arguments of a DeviceClass."""
 
     cluster: Required[ClusterLike]
     """The cluster it is declared in."""
     driver: pulumi.Input[str]
-    """The DRA driver whose devices belong to it; ``gpu.nvidia.com`` when left out."""
+    """The DRA driver whose devices belong to the class. Default: ``gpu.nvidia.com``."""
     class_name: str
-    """The class's name; the resource's name when left out."""
+    """The class's name. Default: the resource's name."""
 
 
 class DeviceClass(pulumi.ComponentResource):

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 
 class EmulatedClusterArgs(TypedDict, total=False):
-    """What an EmulatedCluster is given."""
+    """Arguments of an EmulatedCluster."""
 
     spec: Required[Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.model:ClusterSpec")]]
-    """What a stack file has as ``kumulus:cluster``: runtime, nodeGroups, clusterAddons, faults, tenants …; plain, as
-    everything follows from it. The cluster's name is the resource's where it has none."""
+    """The contents of a stack file's ``kumulus:cluster``: runtime, nodeGroups, clusterAddons, faults, tenants and so
+    on. A plain value, because it decides which resources there are. A cluster without a ``name`` has the resource's."""
     base: str
-    """The directory that relative paths in it refer to; the program's when left out."""
+    """The directory that relative paths in it refer to. Default: the program's."""
 
 
 class EmulatedCluster(pulumi.ComponentResource):

@@ -21,16 +21,16 @@ from kumulus.stackfile.model import ClusterSpec
 
 
 class ExistingClusterArgs(ControlPlaneArgs, total=False):
-    """What an ExistingCluster is given."""
+    """Arguments of an ExistingCluster."""
 
     kubeconfig: pulumi.Input[str]
-    """A path, from the program's directory or with ``~``, or a kubeconfig's whole text, which is kept as a secret;
-    ``$KUBECONFIG``, or else ``~/.kube/config``, when left out."""
+    """A path (relative to the program's directory, or with ``~``), or the whole text of a kubeconfig, which is kept as
+    a secret. Default: ``$KUBECONFIG``, or else ``~/.kube/config``."""
     context: pulumi.Input[str]
-    """A context of that kubeconfig; its current one when left out."""
+    """A context of that kubeconfig. Default: its current one."""
     needs: Sequence[str]
     """What the program does there: nodes, faults, stages, usage, devices, hypernodes, kwok, addons, tenants. The
-    permissions for it are asked before anything is done; nothing is asked when left out."""
+    permissions for it are checked before anything is changed. Default: nothing is checked."""
 
 
 class ExistingCluster(ControlPlane):

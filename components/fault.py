@@ -20,57 +20,58 @@ from kumulus.stackfile.fault_targets import ResolvedFault, resolve
 
 
 class FaultArgs(TypedDict, total=False):
-    """What a Fault is given. All of it is plain: which nodes it holds on is shown by a preview."""
+    """Arguments of a Fault. All of them are plain values, so that a preview can show the nodes."""
 
     cluster: Required[ClusterLike]
     """The cluster it happens in."""
     kind: str
-    """An entry of the catalog (docs/faults.md), such as ``gpu-fell-off-bus``; what is given beside it comes on top."""
+    """An entry of the catalog (docs/faults.md), such as ``gpu-fell-off-bus``; the other arguments are added to it."""
     target: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:Target")]
-    """The nodes, such as ``{"nodeGroup": "a100", "count": 2}``; all of them when left out. Of a fault of pods,
-    those that they run on."""
+    """The nodes, such as ``{"nodeGroup": "a100", "count": 2}``. For a fault of pods: the nodes whose pods are affected.
+    Default: all nodes."""
     node_groups: Sequence[KwokNodeGroup]
-    """The groups whose nodes ``target`` chooses from; those declared in the cluster before the fault when left out."""
+    """The groups whose nodes ``target`` chooses from. Default: those declared in the cluster before the fault."""
     conditions: Mapping[str, Mapping[str, str]]
-    """Of each node, by type: status, reason and message; the status is True where it is left out."""
+    """Conditions of each node, by type: status, reason and message. The default status is True."""
     taints: Sequence[Mapping[str, str]]
-    """Set on each node."""
+    """Taints of each node."""
     labels: Mapping[str, str]
-    """Set on each node."""
+    """Labels of each node."""
     annotations: Mapping[str, str]
-    """Set on each node."""
+    """Annotations of each node."""
     capacity: Mapping[str, Any]
     """What is left of a resource, ``{"nvidia.com/gpu": "7"}``, or what is lost of it, ``{"nvidia.com/gpu": "-1"}``."""
     kubelet: str
-    """What has become of each node's kubelet: silent, notReady, reboot or gone."""
+    """State of each node's kubelet: silent, notReady, reboot or gone."""
     down_for: str
     """How long a reboot takes, a duration such as ``2m``."""
     pods: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.pod_selection:PodSelector")]
-    """Which pods are hit, of a fault of pods, such as ``{"labels": {"app": "training"}}``."""
+    """For a fault of pods: which pods, such as ``{"labels": {"app": "training"}}``."""
     container: str
-    """The container that fails; the first when left out."""
+    """For a fault of pods: the container that fails. Default: the first."""
     exit_code: int
-    """How it fails, 0 to 255."""
+    """For a fault of pods: the container's exit code, 0 to 255."""
     reason: str
-    """Likewise."""
+    """For a fault of pods: the reason in the container's status."""
     message: str
-    """Likewise."""
+    """For a fault of pods: the message in the container's status."""
     delay: str
-    """From the pod's start to its fault, a duration."""
+    """For a fault of pods: the time from the pod's start to the failure, a duration."""
     jitter: str
-    """Up to this much later, evenly spread, a duration."""
+    """For a fault of pods: a random part, evenly distributed from 0 to this, that is added to ``delay``, a duration."""
     repeat: bool
-    """False hits the pods that are there when the fault begins, each once."""
+    """For a fault of pods: False affects only pods that exist when the fault begins, each once."""
     share: float
-    """How many of the pods are hit, in per cent."""
+    """For a fault of pods: the share of the pods that are affected, in per cent."""
     offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.offers:Offers")]
-    """Of an autoscaler's offerings, which; all of them when left out."""
+    """For a fault of an autoscaler's offerings: which of them. Default: all."""
     price_factor: float
-    """What their price is multiplied by, of the kind ``price-change``."""
+    """For the kind ``price-change``: what their prices are multiplied by."""
     limits: Mapping[str, Any]
-    """How much there may be of them together, of the kind ``quota``, such as ``{"cpu": "64", "nodes": "10"}``."""
+    """For the kind ``quota``: how much there may be of all of them together, such as ``{"cpu": "64", "nodes": "10"}``.
+    """
     notice: str
-    """From the notice to the machines' end, of the kind ``spot-interruption``, a duration."""
+    """For the kind ``spot-interruption``: the time from the notice to the machines' end, a duration."""
 
 
 _FIELDS = fields(FaultArgs, but=("cluster", "node_groups"))

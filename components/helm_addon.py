@@ -20,59 +20,60 @@ from kumulus.stackfile.secrets import Secrets
 
 
 class HelmAddonArgs(TypedDict, total=False):
-    """What a HelmAddon is given."""
+    """Arguments of a HelmAddon."""
 
     cluster: Required[ClusterLike]
     """The cluster it is installed in."""
     chart: Required[str]
-    """A chart of ``repo_url``, an ``oci://`` reference, or a path, ``./chart``, from ``base``."""
+    """The name of a chart in ``repo_url``, an ``oci://`` reference, or a path such as ``./chart``, relative to
+    ``base``."""
     repo_url: pulumi.Input[str]
-    """The chart's repository, ``https://…``; needed unless the chart is an ``oci://`` reference or a path."""
+    """The chart's repository, ``https://…``; required unless the chart is an ``oci://`` reference or a path."""
     version: pulumi.Input[str]
-    """The chart's version; the newest when left out."""
+    """The chart's version. Default: the newest."""
     namespace: pulumi.Input[str]
-    """Where it is installed; ``default`` when left out."""
+    """The namespace it is installed in. Default: ``default``."""
     values: pulumi.Input[Mapping[str, Any]]
     """The chart's values."""
     release_name: str
-    """The Helm release's name; the resource's name when left out."""
+    """The Helm release's name. Default: the resource's name."""
     create_namespace: pulumi.Input[bool]
-    """Whether the namespace is made where it is missing, and removed with the last add-on in it. True when left out."""
+    """Whether a missing namespace is created, and removed with the last add-on in it. Default: True."""
     timeout: pulumi.Input[int]
-    """Seconds to wait until all of it is ready; 300 when left out."""
+    """Seconds to wait until everything is ready. Default: 300."""
     atomic: pulumi.Input[bool]
-    """Take the release back when it fails. False when left out."""
+    """Whether a release that fails is rolled back. Default: False."""
     skip_await: pulumi.Input[bool]
-    """Do not wait until all of it is ready. False when left out."""
+    """Whether not to wait until everything is ready. Default: False."""
     crds: Literal["CreateReplace", "Create", "Skip"]
-    """What becomes of the CRDs in the chart's ``crds`` directories: ``CreateReplace``, made and kept up to date, when
-    left out."""
+    """What is done with the CRDs in the chart's ``crds`` directories. Default: ``CreateReplace``, which creates them
+    and keeps them up to date."""
     repository_opts: Annotated[pulumi.Input[Mapping[str, Any]], SectionOf("kumulus.stackfile.addons:RepositoryOpts")]
-    """How to be let into a private repository: username, password, caFile, certFile, keyFile."""
+    """Credentials of a private repository: username, password, caFile, certFile, keyFile."""
     base: str
-    """The directory that a chart's relative path refers to; the program's when left out."""
+    """The directory that a chart's relative path refers to. Default: the program's."""
     cleanup_on_fail: pulumi.Input[bool]
-    """Delete what a failed upgrade has made."""
+    """Whether objects that a failed upgrade created are deleted."""
     dependency_update: pulumi.Input[bool]
-    """Fetch the chart's dependencies first, for a chart from a path."""
+    """For a chart from a path: whether its dependencies are fetched first."""
     devel: pulumi.Input[bool]
-    """Without a version, take one of development too."""
+    """Whether prereleases count as versions too, if ``version`` is left out."""
     disable_openapi_validation: pulumi.Input[bool]
-    """Do not check the objects against the cluster's OpenAPI schema."""
+    """Whether objects are not checked against the cluster's OpenAPI schema."""
     disable_webhooks: pulumi.Input[bool]
-    """Run no hooks."""
+    """Whether no hooks are run."""
     force_update: pulumi.Input[bool]
-    """Delete and make again what cannot be updated."""
+    """Whether objects that cannot be updated are deleted and recreated."""
     keyring: pulumi.Input[str]
     """Path of the public keys for ``verify``."""
     lint: pulumi.Input[bool]
-    """Lint the chart before an upgrade."""
+    """Whether the chart is linted before an upgrade."""
     max_history: pulumi.Input[int]
-    """How many revisions are kept; 0 means all of them."""
+    """How many revisions are kept; 0 keeps all of them."""
     verify: pulumi.Input[bool]
-    """The chart has to be signed."""
+    """Whether the chart must be signed."""
     wait_for_jobs: pulumi.Input[bool]
-    """Wait for Jobs to complete, too."""
+    """Whether to wait for Jobs to complete, too."""
 
 
 _APART = {"release_name": "name", "repo_url": "repoURL", "values": "valuesObject"}

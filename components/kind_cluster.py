@@ -23,20 +23,22 @@ _NAMES = {
 
 
 class KindClusterArgs(ControlPlaneArgs, total=False):
-    """What a KindCluster is given."""
+    """Arguments of a KindCluster."""
 
     kubernetes_version: pulumi.Input[str]
-    """A whole version such as ``1.35.4``; that of kind's own node image when left out. Another replaces the cluster."""
+    """A whole version such as ``1.35.4``. Default: that of kind's own node image. Another version replaces the cluster.
+    """
     node_image: str
     """The image of every node, instead of the one that ``kind_config`` and ``kubernetes_version`` name."""
     provider: Literal["docker", "podman", "nerdctl"]
-    """Whose containers the nodes are; what kind itself finds when left out."""
+    """The container engine that runs the nodes. Default: the one that kind detects."""
     wait: str
     """How long to wait for the control plane, a Go duration such as ``3m``."""
     adopt: bool
-    """Take over a kind cluster of this name that is there already; ``destroy`` deletes it then. False when left out."""
+    """Whether to take over a kind cluster of this name that already exists; ``destroy`` then deletes it. Default:
+    False."""
     kind_config: Mapping[str, Any]
-    """kind's own configuration, as its file has it."""
+    """kind's own configuration, as in its file."""
 
 
 class KindCluster(ControlPlane):

@@ -25,42 +25,43 @@ from kumulus.stackfile.kwok_charts import KwokCharts as Charts
 
 
 class KwokChartsArgs(TypedDict, total=False):
-    """What KwokCharts are given. All of it is plain: how many controllers there are follows from it."""
+    """Arguments of KwokCharts. All of them are plain values, because the number of controllers follows from them."""
 
     cluster: Required[ClusterLike]
-    """The cluster that KWOK is installed in, whose nodes run containers."""
+    """The cluster that KWOK is installed in; its nodes run containers."""
     nodes: Required[int]
-    """How many emulated nodes it has to play, all groups together."""
+    """How many nodes it emulates, in all groups together."""
     shards: int
-    """How many kwok-controllers share the nodes; one for each 10,000 nodes begun when left out."""
+    """How many kwok-controllers share the nodes. Default: one for every 10,000 nodes, rounded up."""
     install: bool
-    """False where KWOK is there already, and only the stages of faults and Jobs are added. True when left out."""
+    """False if KWOK is already installed: then only the stages of faults and Jobs are added. Default: True."""
     repo_url: str
-    """The chart repository; KWOK's own when left out."""
+    """The chart repository. Default: KWOK's own."""
     chart: str
-    """The chart kwok: its name there, an ``oci://`` reference, or a path."""
+    """The chart kwok: its name in the repository, an ``oci://`` reference, or a path."""
     stage_fast_chart: str
-    """Likewise, the chart stage-fast."""
+    """The chart stage-fast: its name in the repository, an ``oci://`` reference, or a path."""
     version: str
-    """Of both charts in a repository."""
+    """The version of both charts in the repository."""
     image: str
-    """kwok-controller's, with its tag."""
+    """kwok-controller's image, with its tag."""
     image_pull_secrets: Sequence[str]
     """Names of secrets in the namespace kube-system."""
     parallelism: int
-    """How many stages of nodes, of pods, and leases a controller plays at once, each; 32 when left out."""
+    """How many stages of nodes, how many of pods, and how many leases a controller handles at once. Default: 32."""
     lease_duration_seconds: int
-    """How long a node's lease holds, renewed at each quarter of it; 40, or 100 from 2,500 nodes on, when left out."""
+    """The duration of a node's lease, which is renewed after a quarter of it, in seconds. Default: 40, or 100 from
+    2,500 nodes on."""
     pod_cidr: str
-    """Where emulated pods have their addresses; ``198.18.0.0/15`` when left out."""
+    """The range of emulated pods' addresses. Default: ``198.18.0.0/15``."""
     cpu: str
-    """What each controller requests; ``100m`` when left out."""
+    """The CPU that each controller requests. Default: ``100m``."""
     memory: str
-    """Likewise; ``128Mi`` when left out."""
+    """The memory that each controller requests. Default: ``128Mi``."""
     measured: bool
-    """Whether the controllers have the series of their nodes' kubelets, for a Prometheus. False when left out."""
+    """Whether the controllers serve the metrics of their nodes' kubelets, for a Prometheus. Default: False."""
     base: str
-    """The directory that a chart's relative path refers to; the program's when left out."""
+    """The directory that a chart's relative path refers to. Default: the program's."""
 
 
 _FIELDS = fields(

@@ -29,28 +29,28 @@ _NAMES = {
 
 
 class KwokClusterArgs(ControlPlaneArgs, total=False):
-    """What a KwokCluster is given."""
+    """Arguments of a KwokCluster."""
 
     kubernetes_version: pulumi.Input[str]
-    """A whole version such as ``1.35.4``; the pinned one when left out. The next minor version is taken in place."""
+    """A whole version such as ``1.35.4``. Default: the pinned one. The next minor version is applied in place."""
     api_server_port: int
-    """Where the API server listens on 127.0.0.1; a free port when left out."""
+    """The port of 127.0.0.1 that the API server listens on. Default: a free one."""
     feature_gates: Mapping[str, bool]
     """Kubernetes feature gates of all components."""
     runtime_config: Mapping[str, Any]
-    """API groups and versions that are switched on or off, such as ``{"api/all": True}``."""
+    """API groups and versions to enable or disable, such as ``{"api/all": True}``."""
     etcd_fsync: bool
-    """Whether etcd waits for the disk with every write; without, an end of the machine can lose the cluster."""
+    """Whether etcd waits for the disk at every write; without it, a crash of the machine can lose the cluster."""
     etcd_quota: str
-    """How large etcd's data may grow, a quantity such as ``8Gi``."""
+    """The most that etcd's data may take, a quantity such as ``8Gi``."""
     heartbeat_factor: int
     """Multiplies the intervals of the nodes' heartbeats, 1 to 1000."""
     create_through: str
-    """``api`` to have every node posted; ``storage`` when left out, wherever that gives the same nodes."""
+    """``api`` to post every node. Default: ``storage``, wherever that gives the same nodes."""
     stage_objects: bool
-    """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it; False when left out."""
+    """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it. Default: False."""
     observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
-    """What is measured, such as ``{"retention": "3h"}``, as the stack file's section; nothing when left out."""
+    """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``. Default: nothing."""
 
 
 class KwokCluster(ControlPlane):

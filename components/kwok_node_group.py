@@ -38,47 +38,46 @@ _NAMES = {
 
 
 class KwokNodeGroupArgs(TypedDict, total=False):
-    """What a KwokNodeGroup is given."""
+    """Arguments of a KwokNodeGroup."""
 
     cluster: Required[ClusterLike]
     """The cluster that the nodes belong to."""
     zones: Required[Mapping[str, int]]
-    """How many nodes in which availability zone, such as ``{"us-east1-b": 5}``; each is a resource, a node pool."""
+    """How many nodes are in which availability zone, such as ``{"us-east1-b": 5}``. Each zone is a resource of its own,
+    a node pool."""
     regions: Mapping[str, str]
-    """The region of a zone whose name does not tell it, such as ``{"rack-a": "site-1"}``."""
+    """The region of a zone whose name does not imply it, such as ``{"rack-a": "site-1"}``."""
     named_nodes: Mapping[str, Sequence[Mapping[str, Any]]]
-    """A zone's nodes by name, as many as it has, where they are not to be called by group, zone and number, such as
-    ``{"us-east1-b": [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}]}``."""
+    """The names of a zone's nodes, as many as it has, instead of group, zone and number, such as ``{"us-east1-b":
+    [{"name": "ip-10-0-3-17", "labels": {"example.com/rack": "r3"}}]}``."""
     capacity: Mapping[str, Any]
-    """Quantities by resource, such as ``{"cpu": 96, "memory": "1360Gi", "pods": 110}``; beside an instance type only
-    what differs from it."""
+    """Quantities by resource, such as ``{"cpu": 96, "memory": "1360Gi", "pods": 110}``; with an instance type, only
+    those that differ from it."""
     allocatable: Mapping[str, Any]
-    """Quantities by resource that pods can have; the capacity where it names none."""
+    """Quantities by resource that pods can use. Default for each: the capacity."""
     labels: pulumi.Input[Mapping[str, pulumi.Input[str]]]
-    """Labels of every node; those that Kumulus sets itself can be set otherwise by plain texts only."""
+    """Labels of every node. To override one that Kumulus sets itself, give it as plain text."""
     default_labels: bool
-    """Whether nodes have labels beside those that are given, such as architecture, zone and instance type; True when
-    left out."""
+    """Whether nodes also have the usual labels, such as architecture, zone and instance type. Default: True."""
     annotations: pulumi.Input[Mapping[str, pulumi.Input[str]]]
     """Annotations of every node."""
     taints: Sequence[Mapping[str, str]]
-    """Such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; KWOK's own taint when left out, none for
-    ``[]``."""
+    """Such as ``[{"key": "k", "value": "v", "effect": "NoSchedule"}]``; ``[]`` for none. Default: KWOK's own taint."""
     node_info: Mapping[str, str]
-    """architecture, operatingSystem and kubeletVersion, where they are not to follow the labels."""
+    """architecture, operatingSystem and kubeletVersion, where they should differ from what the labels imply."""
     instance_type: str
     """A machine of the catalog, such as ``a3-highgpu-8g``, which completes the capacity and the labels."""
     gpu_product: str
-    """The GPUs' product, such as ``NVIDIA-L40S``, where it is not the instance type's."""
+    """The GPUs' product, such as ``NVIDIA-L40S``, if it is not the instance type's."""
     gpu_operator: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.groups:GpuOperator")]
-    """Given when the fake GPU operator is to know the nodes: ``{}``, or ``{"simulatedPool": "a100"}``."""
+    """Makes the fake GPU operator recognise the nodes: ``{}``, or ``{"simulatedPool": "a100"}``."""
     topology: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.group_topology:GroupTopology")]
-    """Where the nodes stand in the network, such as ``{"nodesPerRack": 16, "racksPerBlock": 8}``."""
+    """The position of the nodes in the network, such as ``{"nodesPerRack": 16, "racksPerBlock": 8}``."""
     resource_slices: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.resource_slices:ResourceSlices")]
     """The devices that each node publishes for Dynamic Resource Allocation, such as ``{"count": 8}``; a
-    :class:`kumulus.DeviceClass` is declared apart."""
+    :class:`kumulus.DeviceClass` is declared separately."""
     shards: int
-    """How many kwok-controllers of the cluster share the nodes; 1 when left out."""
+    """How many kwok-controllers of the cluster share the nodes. Default: 1."""
 
 
 class KwokNodeGroup(pulumi.ComponentResource):

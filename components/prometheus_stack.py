@@ -33,31 +33,31 @@ _KUBELET_PORTS = (("https-metrics", 10250), ("http-metrics", 10255), ("cadvisor"
 
 
 class PrometheusStackArgs(TypedDict, total=False):
-    """What a PrometheusStack is given."""
+    """Arguments of a PrometheusStack."""
 
     cluster: Required[ClusterLike]
     """The cluster it is installed in."""
     observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
-    """What is measured, such as ``{"retention": "3h"}``, as the stack file's section; a port of this machine has no
+    """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``; a port of this machine has no
     meaning here."""
     chart: str
-    """The chart's name in ``repo_url``, an ``oci://`` reference, or a path; ``kube-prometheus-stack`` when left out."""
+    """The name of the chart in ``repo_url``, an ``oci://`` reference, or a path. Default: ``kube-prometheus-stack``."""
     repo_url: pulumi.Input[str]
-    """The chart's repository; that of the project when left out."""
+    """The chart's repository. Default: that of the project."""
     version: pulumi.Input[str]
-    """The chart's version in a repository or registry; the one it was tried with when left out."""
+    """The chart's version in a repository or registry. Default: the one that was tested."""
     namespace: pulumi.Input[str]
-    """Where it runs; ``monitoring`` when left out."""
+    """The namespace it is installed in. Default: ``monitoring``."""
     values: pulumi.Input[Mapping[str, Any]]
-    """The chart's values, which win over those that ``observability`` makes."""
+    """The chart's values, which override those that ``observability`` sets."""
     timeout: pulumi.Input[int]
-    """Seconds to wait until all of it is ready; 600 when left out."""
+    """Seconds to wait until everything is ready. Default: 600."""
     repository_opts: Annotated[pulumi.Input[Mapping[str, Any]], SectionOf("kumulus.stackfile.addons:RepositoryOpts")]
-    """How to be let into a private repository: username, password, caFile, certFile, keyFile."""
+    """Credentials of a private repository: username, password, caFile, certFile, keyFile."""
     base: str
-    """The directory that a chart's relative path refers to; the program's when left out."""
+    """The directory that a chart's relative path refers to. Default: the program's."""
     shards: int
-    """How many kwok-controllers of the cluster have Services to be asked at; none when left out."""
+    """How many kwok-controllers of the cluster have a Service for Prometheus. Default: none."""
 
 
 _FIELDS = fields(

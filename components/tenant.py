@@ -27,31 +27,30 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 class TenantArgs(TypedDict, total=False):
-    """What a Tenant is given."""
+    """Arguments of a Tenant."""
 
     cluster: Required[ClusterLike]
     """The cluster it shares."""
     tenant_name: str
-    """The tenant's name; the resource's when left out."""
+    """The tenant's name. Default: the resource's name."""
     namespace: str
-    """The namespace that is made for it; one of the tenant's name when left out."""
+    """The namespace that is created for it. Default: one of the tenant's name."""
     quota: pulumi.Input[Mapping[str, pulumi.Input[str | int]]]
-    """The hard limits of a ResourceQuota, such as ``{"requests.nvidia.com/gpu": "16", "pods": 200}``; none when left
-    out."""
+    """The hard limits of a ResourceQuota, such as ``{"requests.nvidia.com/gpu": "16", "pods": 200}``. Default: none."""
     role: Literal["view", "edit", "admin"]
-    """The ClusterRole of Kubernetes' own that it has in the namespace; ``edit`` when left out."""
+    """The built-in ClusterRole that it has in the namespace. Default: ``edit``."""
     rules: Annotated[Sequence[Mapping[str, Any]], SectionOf("kumulus.stackfile.tenants:Rule")]
-    """Rights besides, such as ``[{"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get"]}]``."""
+    """More permissions, such as ``[{"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["get"]}]``."""
     pod_security: Literal["privileged", "baseline", "restricted"]
-    """The Pod Security Standard that is enforced in the namespace; ``baseline`` when left out."""
+    """The Pod Security Standard that is enforced in the namespace. Default: ``baseline``."""
     read_nodes: bool
-    """Whether it may look at nodes, which belong to no namespace; True when left out."""
+    """Whether it may read nodes, which belong to no namespace. Default: True."""
     labels: pulumi.Input[Mapping[str, pulumi.Input[str]]]
     """Labels of the namespace."""
     annotations: pulumi.Input[Mapping[str, pulumi.Input[str]]]
     """Annotations of the namespace."""
     credential: int
-    """Another number makes another credential and takes the last one back; 1 when left out."""
+    """Another number creates a new credential and revokes the previous one. Default: 1."""
 
 
 _FIELDS = fields(TenantArgs, but=("cluster", "tenant_name"))

@@ -1,4 +1,4 @@
-"""A team trains on a cluster that it does not keep, with the namespace, quota and kubeconfig it was given."""
+"""A team trains on a cluster that another team runs, with a namespace, a quota and a kubeconfig of its own."""
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -9,8 +9,8 @@ tenant = config.require("tenant")
 gpus = config.require_int("gpus")
 
 # A secret there is a secret here: the kubeconfig is encrypted in this stack's state too.
-given = platform.require_output("tenants").apply(lambda tenants: tenants[tenant])
-cluster = kubernetes.Provider("platform", kubeconfig=given.apply(lambda it: it["kubeconfig"]))
+team = platform.require_output("tenants").apply(lambda tenants: tenants[tenant])
+cluster = kubernetes.Provider("platform", kubeconfig=team.apply(lambda each: each["kubeconfig"]))
 
 GPU = "nvidia.com/gpu"
 training = kubernetes.batch.v1.Job(

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kumulus.host import inotify
 from kumulus.schedulers import children, objects, readiness
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.errors import SchedulerError
@@ -69,9 +70,7 @@ class Running:
         alive = self.pids
         for program in self.programs:
             if program.name not in alive:
-                said = children.log_tail(self.directory, program.name)
-                last = f"; its last words:\n{said}" if said else ""
-                return f"{program.name} has ended{_how(self._started.get(program.name))}{last}"
+                return f"{program.name} has ended{_how(self._started.get(program.name))}{self._last_words(program)}"
         return None
 
     def launch(self) -> None:
@@ -110,13 +109,18 @@ class Running:
                 if (failure := self.failure()) is not None:
                     raise SchedulerError(failure)
                 if time.monotonic() > deadline:
-                    said = children.log_tail(self.directory, self.programs[0].name)
-                    raise SchedulerError(f"{self.name} does not work after {timeout:.0f} s; its last words:\n{said}")
+                    last = self._last_words(self.programs[0])
+                    raise SchedulerError(f"{self.name} does not work after {timeout:.0f} s{last}")
                 await asyncio.wait([task], timeout=_LOOK_EVERY)
             await task
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _last_words(self, program: Program) -> str:
+        tail = children.log_tail(self.directory, program.name)
+        remedy = inotify.shortage(tail)
+        return (f"; its last words:\n{tail}" if tail else "") + (f"\n  {remedy}" if remedy else "")
 
     async def _working(self, client: Client, plan: Plan | None) -> None:
         if plan is not None and plan.awaited is not None:
