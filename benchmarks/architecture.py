@@ -134,7 +134,8 @@ def _places(rows: Sequence[Sequence[str]], arrows: Sequence[tuple[str, str]]) ->
         if len(row) == 1:
             _, top, width = places[row[0]]
             lefts = range(MARGIN, WIDTH - MARGIN - int(width) + 1, 10)
-            places[row[0]] = (min(lefts, key=lambda left, room=row[0]: _cost(room, left, places, arrows)), top, width)
+            costs = {left: _cost(row[0], left, places, arrows) for left in lefts}
+            places[row[0]] = (min(costs, key=costs.__getitem__), top, width)
     return places
 
 

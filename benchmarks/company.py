@@ -80,8 +80,8 @@ def queues() -> Iterator[Made]:
         return f"{root}{inside}/{plural}", {"apiVersion": _KUEUE, "kind": kind, "metadata": metadata, **fields}
 
     for group in _GROUPS:
-        spec = {"nodeLabels": {"acme.example/pool": group}}
-        yield made("resourceflavors", "ResourceFlavor", f"acme-{group}", spec=spec)
+        labels = {"acme.example/pool": group}
+        yield made("resourceflavors", "ResourceFlavor", f"acme-{group}", spec={"nodeLabels": labels})
     for index in range(_COHORTS):
         yield made("cohorts", "Cohort", f"acme-{index}", spec={})
     yield made("workloadpriorityclasses", "WorkloadPriorityClass", "acme-urgent", value=100, description="of ACME")

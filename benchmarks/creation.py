@@ -13,6 +13,7 @@ from benchmarks.control_plane import ControlPlane, control_plane, scale, stock_c
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
+from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import watch
 
 FLEET = 2550
@@ -199,7 +200,7 @@ async def _until_running(plane: ControlPlane) -> None:
     jobs, give_up = "/apis/batch/v1/namespaces/default/jobs", time.monotonic() + 300
     # A busy API server ends the watch of a client that does not keep up.
     while time.monotonic() < give_up:
-        async for batch in watch(plane.client, jobs, {"fieldSelector": "metadata.name=fill"}, timeout=300):
+        async for batch in watch(plane.client, jobs, {"fieldSelector": "metadata.name=fill"}, codec=JsonCodec()):
             if any((job.get("status") or {}).get("ready") == FLEET for _, job in batch):
                 return
     raise RuntimeError("the pods did not run within 300 s")

@@ -14,7 +14,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -127,19 +127,27 @@ def _over_time(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
     axes.grid(color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     if len(shown) > 1 or (shown and shown[0][0]):
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 3}
-        axes.legend(fontsize=6, frameon=False, handlelength=1, columnspacing=1, **place)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.12),
+            ncols=3,
+            fontsize=6,
+            frameon=False,
+            handlelength=1,
+            columnspacing=1,
+        )
 
 
 def _span(axes: Axes, seconds: float) -> None:
-    now = datetime.now(UTC)
-    axes.set_xlim(now - timedelta(seconds=seconds), now)
+    now = time.time()
+    axes.set_xlim(_when(now - seconds), _when(now))
     axes.xaxis.set_major_locator(LinearLocator(5))
-    axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
+    axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))  # type: ignore[no-untyped-call]
 
 
-def _when(at: float) -> datetime:
-    return datetime.fromtimestamp(at, UTC)
+def _when(at: float) -> float:
+    """A time as matplotlib's axes count it, in days."""
+    return float(dates.date2num(datetime.fromtimestamp(at, UTC)))  # type: ignore[no-untyped-call]
 
 
 def _number(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
@@ -178,4 +186,6 @@ def _pie(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
 _DRAWN = {"timeseries": _over_time, "stat": _number, "gauge": _number, "bargauge": _bars, "piechart": _pie}
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], *map(float, sys.argv[2:3]), *map(Path, sys.argv[3:4])))
+    arguments = sys.argv[1:]
+    last = Path(arguments[2]) if len(arguments) > 2 else None
+    sys.exit(main(arguments[0], float(arguments[1]) if len(arguments) > 1 else 15, last))

@@ -25,7 +25,7 @@ from kumulus.capture.fit import fit
 from kumulus.capture.grammar import renamed
 from kumulus.capture.probe import Probe
 from kumulus.capture.reading import POD, captured_pod
-from kumulus.capture.verdict import without_preemption
+from kumulus.capture.verdict import Verdict, without_preemption
 from kumulus.capture.words import Words
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
@@ -117,21 +117,30 @@ async def _compared(project: Project, count: int) -> tuple[list[float], list[str
         await never_preempting(there)
         for seed in range(count):
             probe = draw(seed, FLEET)
-            # With two fleets of this size on two cores, some nodes miss a lease renewal now and then and are tainted
-            # for a while. The comparison needs a fleet and its clone with the same taints.
-            for _ in range(_TRIES):
-                tainted = await _until_alike(clone, there)
-                began = time.monotonic()
-                answer = await fit(clone, probe, changes=False)
-                seconds = time.monotonic() - began
-                happened, why = await what_happens(there, probe)
-                if tainted == await _tainted(clone) == await _tainted(there):
-                    break
+            seconds, verdict, happened, why = await _tried(clone, there, probe)
             took.append(seconds)
-            if (answer.verdict.fitted, _sorted(answer.verdict.reason)) != (happened, _sorted(why)):
-                said = f"{answer.verdict.fitted} fit, {answer.verdict.reason!r}; then {happened}, {why!r}"
+            if (verdict.fitted, _sorted(verdict.reason)) != (happened, _sorted(why)):
+                said = f"{verdict.fitted} fit, {verdict.reason!r}; then {happened}, {why!r}"
                 wrong.append(f"{probe}: {said}")
     return took, wrong
+
+
+async def _tried(clone: Client, there: Client, probe: Probe) -> tuple[float, Verdict, int, str]:
+    """Ask the clone, then the source; returns the answer's seconds, its verdict, and what happened and why.
+
+    With two fleets of this size on two cores, some nodes miss a lease renewal now and then and are tainted for a while.
+    The comparison needs a fleet and its clone with the same taints: it is made again, a few times at most.
+    """
+    left = _TRIES
+    while True:
+        tainted = await _until_alike(clone, there)
+        began = time.monotonic()
+        answer = await fit(clone, probe, changes=False)
+        seconds = time.monotonic() - began
+        happened, why = await what_happens(there, probe)
+        left -= 1
+        if not left or tainted == await _tainted(clone) == await _tainted(there):
+            return seconds, answer.verdict, happened, why
 
 
 async def _until_alike(clone: Client, there: Client) -> frozenset[tuple[str, str]]:

@@ -81,8 +81,8 @@ async def never_preempting(client: Client) -> None:
     except ApiError as error:
         if error.status != 409:
             raise
-    pod = {"metadata": {"generateName": "x-"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
-    pod["spec"] |= {"priorityClassName": CLASS}
+    spec = {"containers": [{"name": "main", "image": "none"}], "priorityClassName": CLASS}
+    pod = {"metadata": {"generateName": "x-"}, "spec": spec}
     ends = time.monotonic() + _PATIENCE_S
     while True:
         # The admission plugin knows the class a moment later, through its own watch.

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -92,6 +93,10 @@ async def compress(plane: Plane) -> None:
     await starting.all_running(layout, Said())
 
 
+def _written(plane: Plane, renewals: float) -> bool:
+    return renewed(plane) >= renewals
+
+
 async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plane, pools: Pools) -> None:
     await compress(plane)
     await pools.create(pools.inputs(NODES))
@@ -102,7 +107,7 @@ async def test_a_weeks_leases_make_it_grow_by_no_more_than_is_stated(plane: Plan
     for number in range(1, SAMPLES + 1):
         writes = simulating / USUAL_S * NODES * number / SAMPLES
         processes.await_that(
-            lambda writes=writes: renewed(plane) - begin >= writes,
+            partial(_written, plane, begin + writes),
             SLOWER * simulating / COMPRESSED,
             f"sample {number} of {SAMPLES}",
             pause=1.0,

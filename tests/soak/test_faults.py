@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
@@ -228,7 +229,7 @@ def test_what_fails_meanwhile_is_waited_for_and_nothing_is_lost(scene: Scene) ->
     found = []
     for number in rounds(sample=1):
         for fault, operation in every if soaking() else sample:
-            found.append(until_struck(lambda drawn, f=fault, op=operation, n=number: trial(scene, f, op, n, drawn)))
+            found.append(until_struck(partial(trial, scene, fault, operation, number)))
             note(found[-1])
             if not found[-1].converged:
                 scene.rig.mend(found[-1].outcome)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.support import fuzz
 from tests.support.trials import Trial, note, rounds, seed, soaking
@@ -39,7 +40,8 @@ def fed(kind: str, drawn: str, seconds: float, now: Path) -> list[str]:
         check=False,
         timeout=seconds * 40 + 600,
     )
-    told = json.loads(done.stdout) if done.returncode == 0 else {"texts": 0, "broken": [now.read_text()[:300]]}
+    ended = {"texts": 0, "broken": [now.read_text()[:300]]} if done.returncode else {}
+    told: dict[str, Any] = ended or json.loads(done.stdout)
     outcome = f"{told['texts']} texts" if not told["broken"] else json.dumps(told["broken"][:3])
     note(
         Trial(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -100,7 +101,7 @@ def test_an_interrupt_is_answered_soon_and_recorded_and_the_next_up_completes(ri
     found = []
     for number in rounds(sample=1):
         for operation in OPERATIONS:
-            found.append(until_struck(lambda drawn, op=operation, n=number: trial(rig, op, n, drawn)))
+            found.append(until_struck(partial(trial, rig, operation, number)))
             note(found[-1])
             if not found[-1].converged:
                 rig.mend(found[-1].outcome)

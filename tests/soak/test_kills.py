@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from functools import partial
 
 import pytest
 
@@ -140,7 +141,7 @@ def test_a_kill_at_any_moment_is_mended_by_the_next_up(rig: Rig) -> None:
     found = []
     for number in rounds(sample=2):
         for operation in OPERATIONS:
-            found.append(until_struck(lambda drawn, op=operation, n=number: trial(rig, op, n, drawn)))
+            found.append(until_struck(partial(trial, rig, operation, number)))
             note(found[-1])
             if not found[-1].converged:
                 rig.mend(found[-1].outcome)

@@ -15,6 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,6 @@ def test_after_a_loss_of_power_the_next_up_has_it_all_or_says_what_is_lost(rig: 
     rig.become(small("before"))
     found = []
     for number in rounds(sample=SAMPLE):
-        found.append(until_struck(lambda drawn, n=number: trial(rig, n, tmp_path / "copy", drawn)))
+        found.append(until_struck(partial(trial, rig, number, tmp_path / "copy")))
         note(found[-1])
     assert [each for each in found if not each.converged] == []

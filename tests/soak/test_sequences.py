@@ -21,7 +21,8 @@ from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.storage import Storages
-from tests.integration.conftest import NODES, Plane, Pools, Said, operation, plane
+from tests.integration.conftest import NODES, Plane, Pools, operation, plane
+from tests.support.said import Said
 from tests.support.trials import Trial, note, soaking
 
 pytestmark = pytest.mark.integration

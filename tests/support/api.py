@@ -26,6 +26,7 @@ PATIENCE_S = 120.0
 _SHOWN = 5
 
 Object = dict[str, Any]
+Objects = list[Object]
 
 
 class Refused(Exception):
@@ -115,12 +116,12 @@ class Api:
         changed: Object = self.request("PATCH", path, body, MERGE_PATCH)
         return changed
 
-    def list(self, path: str, **selectors: str) -> list[Object]:
+    def list(self, path: str, **selectors: str) -> Objects:
         """The items of a list; ``labelSelector`` and ``fieldSelector`` narrow it."""
-        items: list[Object] = self.request("GET", _with(path, selectors))["items"] or []
+        items: Objects = self.request("GET", _with(path, selectors))["items"] or []
         return items
 
-    def metadata(self, path: str, **selectors: str) -> list[Object]:
+    def metadata(self, path: str, **selectors: str) -> Objects:
         """The metadata of a list's items, which is quicker to get than the items."""
         items = self.request("GET", _with(path, selectors), content=_METADATA_ONLY)["items"] or []
         return [item["metadata"] for item in items]

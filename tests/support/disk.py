@@ -33,7 +33,7 @@ def resize(place: Path, spare: int) -> None:
     for more in range(64):
         state = os.statvfs(place)
         size = (state.f_blocks - state.f_bfree) * state.f_frsize + spare + (more << 18)
-        remount = ["mount", "-o", f"remount,size={size}", place]
+        remount = ["mount", "-o", f"remount,size={size}", str(place)]
         if subprocess.run(remount, stderr=subprocess.DEVNULL, check=False).returncode == 0:
             return
     raise AssertionError(f"{place} cannot be made smaller")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ REASONS = (("Insufficient nvidia.com/gpu",), ("Insufficient cpu", "node(s) had u
 # Where the pods of a job may go: as the product's rule, and as an independent function of a node.
 _EVEN = Shape((Requirement("parity", "In", ("even",)),))
 _TOLERANT = Shape(tolerations=(Toleration("ill", "Exists", "", ""),))
-RULES = (
+RULES: tuple[tuple[Rule, Callable[[int, bool], bool]], ...] = (
     (Rule(), lambda index, ill: not ill),
     (Rule((Way(_EVEN),)), lambda index, ill: index % 2 == 0 and not ill),
     (Rule((Way(_TOLERANT, None, ("n-3",)),)), lambda index, ill: index != 3),

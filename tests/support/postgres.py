@@ -55,8 +55,9 @@ def running() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="kumulus-postgres-"))
     secret = home / "password"
     secret.write_text(_PASSWORD)
-    for path in (home, secret):
-        shutil.chown(path, user)
+    if user:
+        for path in (home, secret):
+            shutil.chown(path, user)
     try:
         _run(user, folder / "initdb", "-D", home / "data", "-U", "pulumi", f"--pwfile={secret}", "-A", "scram-sha-256")
         with _server(folder / "postgres", user, home) as port:
@@ -71,7 +72,7 @@ def _server(program: Path, user: str | None, home: Path) -> Iterator[int]:
         port = claims.take()
         settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        command = [program, "-D", home / "data", *options]
+        command = [str(program), "-D", str(home / "data"), *map(str, options)]
         server = subprocess.Popen(command, user=user, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             _await(server, home / "log")

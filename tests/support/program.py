@@ -105,7 +105,7 @@ class Monitor(mocks.MockMonitor):
         self.program = Program()
 
     def RegisterResource(self, request: Any) -> Any:
-        answer = super().RegisterResource(request)
+        answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type != "pulumi:pulumi:Stack":
             self.program.resources.append(
                 Registered(
@@ -129,7 +129,7 @@ class Monitor(mocks.MockMonitor):
     def RegisterResourceOutputs(self, request: Any) -> Any:
         outputs = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
         self.program.outputs[short(request.urn)] = outputs
-        return super().RegisterResourceOutputs(request)
+        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
 def _has_secret(value: Any) -> bool:
@@ -153,7 +153,7 @@ def run(program: Callable[[], object], *, preview: bool = False) -> Program:
         try:
             set_mocks(monitor.mocks, "kumulus", "dev", preview, logger, monitor)
             # The root resource that the mocks made has no program, so it would not register the program's exports.
-            set_root_resource(None)
+            set_root_resource(None)  # type: ignore[arg-type]
             loop.run_until_complete(pulumi_stack.run_in_stack(lambda: (program(), None)[1]))
         finally:
             # A failed program leaves tasks behind, which would be awaited together with the next program's.

@@ -256,7 +256,7 @@ class Project:
 
     def backend_file(self, stack: str | None = None) -> Path:
         """The file in which the backend keeps a stack."""
-        name = yaml.safe_load((self.directory / "Pulumi.yaml").read_text())["name"]
+        name: str = yaml.safe_load((self.directory / "Pulumi.yaml").read_text())["name"]
         return self.directory.parent / "state" / ".pulumi" / "stacks" / name / f"{stack or self.stack}.json"
 
     def _spawn(self, *arguments: str, variables: Mapping[str, str]) -> Running:

@@ -137,10 +137,10 @@ class RecordedDay:
         )
 
     def _drain(self) -> None:
-        where = {"fieldSelector": f"spec.nodeName={self.nodes[0]}"}
-        self.api.until("/api/v1/pods", lambda found: any(map(_runs, found.values())), **where)
+        where = f"spec.nodeName={self.nodes[0]}"
+        self.api.until("/api/v1/pods", lambda found: any(map(_runs, found.values())), fieldSelector=where)
         self._cordon(True)
-        evicted = [self._evict(pod) for pod in self.api.list("/api/v1/pods", **where) if _runs(pod)]
+        evicted = [self._evict(pod) for pod in self.api.list("/api/v1/pods", fieldSelector=where) if _runs(pod)]
         assert any(evicted), "then nobody can see that it was drained"
 
     def _evict(self, pod: Object) -> bool:

@@ -48,6 +48,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not session.config.getoption("second_try") or hasattr(session.config, "workerinput"):
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    assert isinstance(reporter, TerminalReporter)
     again, causes = failed(reporter)
     if session.exitstatus != pytest.ExitCode.TESTS_FAILED or not 0 < causes <= MOST:
         return
