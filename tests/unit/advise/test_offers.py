@@ -134,7 +134,7 @@ def test_a_node_selector_names_labels(spec: dict[str, object], stands: bool) -> 
 )
 def test_an_affinity_is_matched_as_the_scheduler_does(expression: dict[str, object], stands: bool) -> None:
     labels = {"zone": "a", "size": "5"}
-    never = {"matchExpressions": [{"key": "never", "operator": "Exists"}]}
+    never: dict[str, object] = {"matchExpressions": [{"key": "never", "operator": "Exists"}]}
 
     def with_terms(*terms: dict[str, object]) -> dict[str, object]:
         return {"nodeAffinity": {"nodeSelectorTerms": list(terms)}}

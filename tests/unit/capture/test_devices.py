@@ -118,6 +118,7 @@ def test_slices_of_an_older_api_are_as_the_newest_has_them(tmp_path: Path) -> No
     (entry,) = old["spec"]["devices"]
     old["spec"]["devices"] = [{"name": entry.pop("name"), "basic": entry}]
     assert written(tmp_path / "old", None, old) == written(tmp_path / "new", None, new)
+    odd: object
     for odd in (None, [], {"devices": 3}, {"devices": ["x", {"basic": 4}]}):
         as_v1({"spec": odd})
 

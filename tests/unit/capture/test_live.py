@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kumulus.capture import live
 from kumulus.capture.live import Reader
 from kumulus.capture.spool import Spool
 from kumulus.kube import ApiError
@@ -63,8 +62,8 @@ async def test_a_server_is_left_alone_for_longer_than_it_takes(
     seconds: float, rate: float, rest: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(live.time, "monotonic", clock.monotonic)
-    monkeypatch.setattr(live.asyncio, "sleep", clock.sleep)
+    monkeypatch.setattr("kumulus.capture.live.time.monotonic", clock.monotonic)
+    monkeypatch.setattr("kumulus.capture.live.asyncio.sleep", clock.sleep)
     server = Server(clock, 4, seconds)
     await Reader(server, Spool(tmp_path, "here"), rate, lambda kind, count: None).read()  # type: ignore[arg-type]
     pauses = [after[0] - before[1] for before, after in zip(server.asked, server.asked[1:], strict=False)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from kumulus.capture.fields import OBJECTS, POD_SPEC
@@ -12,6 +14,7 @@ from kumulus.capture.kinds import BY_NAME
 from kumulus.capture.messages import STORED
 
 BUILT_IN = [kind for kind in OBJECTS if BY_NAME[kind].group.partition(".")[2] in ("", "k8s.io")]
+assert isinstance(POD_SPEC, Mapping)
 FORMS: dict[str, Form] = {
     **{kind: OBJECTS[kind] for kind in BUILT_IN},
     "Node": NODE,

@@ -359,7 +359,7 @@ def test_a_missing_argument_is_told_in_two_lines(command: str, hint: str) -> Non
 
 
 def test_where_the_usage_is_long_a_missing_argument_is_told_without_it() -> None:
-    command = [sys.executable, ROOT / "kumulus", "fault", "inject"]
+    command: list[str | Path] = [sys.executable, ROOT / "kumulus", "fault", "inject"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert result.stderr == (
@@ -371,7 +371,7 @@ def test_a_reader_that_stops_early_is_no_error(checkout: Checkout) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        command = [sys.executable, checkout.root / "kumulus", "doctor"]
+        command: list[str | Path] = [sys.executable, checkout.root / "kumulus", "doctor"]
         env = {"HOME": str(checkout.home), "PATH": "/nonexistent"}
         result = subprocess.run(command, env=env, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     finally:
@@ -396,7 +396,7 @@ def test_the_plugin_for_commands_has_its_sdks_version() -> None:
 def test_a_kemu_file_is_converted_and_a_file_that_is_none_refused(tmp_path: Path) -> None:
     file = tmp_path / "kemu.yaml"
     file.write_text("kind: ClusterConfig\nspec: {colour: red}\n")
-    command = [sys.executable, ROOT / "kumulus", "convert", file]
+    command: list[str | Path] = [sys.executable, ROOT / "kumulus", "convert", file]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-3:] == ["config:", "  kumulus:cluster:", "    runtime: kwok"]
     assert "#   spec.colour: is not a key of KEMU's format" in done.stdout
@@ -412,7 +412,7 @@ def test_a_kemu_file_that_says_how_kind_runs_stays_with_kind(tmp_path: Path) -> 
     file.write_text(
         "kind: ClusterConfig\nspec:\n  kindConfig: |\n    kind: Cluster\n    apiVersion: kind.x-k8s.io/v1alpha4\n"
     )
-    command = [sys.executable, ROOT / "kumulus", "convert", file]
+    command: list[str | Path] = [sys.executable, ROOT / "kumulus", "convert", file]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "    runtime: kind\n    kindConfig:" in done.stdout
     assert done.stderr.startswith("note: the runtime is kind, as the file has a kindConfig; --runtime kwok leaves")

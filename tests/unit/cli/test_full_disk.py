@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -18,8 +19,8 @@ from tests.unit.lab.test_traces import OPENB_NODES, OPENB_PODS
 from tests.unit.toolchain.sample import ROOT
 
 
-def kumulus(*words: object, stdout: object = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "kumulus", *map(str, words)]
+def kumulus(*words: object, stdout: int | IO[str] = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = [sys.executable, ROOT / "kumulus", *map(str, words)]
     return subprocess.run(command, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 

@@ -65,7 +65,7 @@ REGISTERING = [cluster for cluster, _ in CASES if cluster.get("runtime") != "exi
 def test_providers_are_needed_by_those_stacks_that_register_them(cluster: dict[str, Any]) -> None:
     loaded = load({"cluster": cluster}, "dev", ROOT)
     wanted = needs.of_loaded(loaded)
-    types = {each.type for each in run(lambda: EmulatedCluster("dev", loaded=loaded)).resources}
+    types = {each.type for each in run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT)).resources}
     assert wanted.provider() == ("pulumi:providers:kubernetes" in types)
     assert wanted.command() == ("command:local:Command" in types)
 

@@ -137,7 +137,8 @@ def test_two_stacks_are_refused_and_an_option_of_downs_own_is_no_word(project: P
 
 
 def _parsed(command: str, words: list[str]) -> argparse.Namespace:
-    parsed, parsed.passed_on = parser_of(command, COMMANDS[command])[1].parse_known_args(words)
+    parsed, passed_on = parser_of(command, COMMANDS[command])[1].parse_known_args(words)
+    parsed.passed_on = passed_on
     return parsed
 
 

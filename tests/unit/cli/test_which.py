@@ -154,7 +154,7 @@ def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) ->
     _, _, choices = next(
         (action, action.option_strings, getattr(action, "completer", None))
         for each in watch._subparsers._group_actions  # type: ignore[union-attr]
-        for action in each.choices["watch"]._actions  # type: ignore[index, call-overload]
+        for action in each.choices["watch"]._actions  # type: ignore[index]
         if action.dest == "cluster"
     )
     assert choices is completing.clusters

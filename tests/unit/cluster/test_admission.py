@@ -109,7 +109,7 @@ def test_a_node_has_to_have_the_very_devices(asked: dict[str, str], holds: bool)
 
 
 def test_what_depends_on_other_pods_is_named() -> None:
-    pod = {
+    pod: dict[str, Any] = {
         "affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "rack"}]}, "podAntiAffinity": {}},
         "topologySpreadConstraints": [{"topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}],
         "resourceClaims": [{"name": "gpus"}],

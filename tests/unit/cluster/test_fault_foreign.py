@@ -11,7 +11,7 @@ import pytest
 from kumulus.cluster.faults import operations, records
 from kumulus.cluster.faults.leases import LEASES
 from kumulus.cluster.pools.slices import SLICES
-from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.posted import posted_node, record_of
@@ -41,7 +41,7 @@ STRANGE: dict[str, tuple[Pool, Object, str]] = {
 
 
 def fault(of: Pool, nodes: Iterable[int], effects: dict[str, Any]) -> records.Record:
-    owner = MINE if STACK_ID in of.labels else records.NOBODY
+    owner = MINE if STACK_ID in of.labels else NOBODY
     return records.Record("x", "", {of.name: frozenset(nodes)}, node_effects_from(effects), owner=owner)
 
 

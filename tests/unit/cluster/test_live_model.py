@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from kumulus.cluster.live.amounts import NOTHING, Amounts
 from kumulus.cluster.live.devices import Claim, Gpu, Place, Published
 from kumulus.cluster.live.model import Fleet, Group
-from kumulus.cluster.live.node import Node
+from kumulus.cluster.live.node import Node, State
 from kumulus.cluster.live.pod import Pod
 from kumulus.cluster.live.rate import Rate
 
@@ -87,18 +88,18 @@ def recount(fleet: Fleet, nodes: list[Node]) -> Group:
     return group
 
 
-def counts(group: Group) -> tuple[int, Counter[str], Amounts, Amounts]:
+def counts(group: Group) -> tuple[int, Counter[State], Amounts, Amounts]:
     return group.nodes, +group.states, group.allocatable, group.taken
 
 
 @given(st.lists(st.one_of(NODES.map(lambda e: ("node", e)), PODS.map(lambda e: ("pod", e))), max_size=40))
-def test_sums_kept_event_by_event_are_those_of_counting_anew(events: list[tuple[str, tuple[str, object]]]) -> None:
+def test_sums_kept_event_by_event_are_those_of_counting_anew(events: list[tuple[str, tuple[str, Any]]]) -> None:
     fleet = Fleet()
     for kind, (name, item) in events:
         if kind == "node":
-            fleet.set_node(name, replace(item, name=name) if item else None)  # type: ignore[type-var]
+            fleet.set_node(name, replace(item, name=name) if item else None)
         else:
-            fleet.set_pod(name, item)  # type: ignore[arg-type]
+            fleet.set_pod(name, item)
     nodes = list(fleet.nodes.values())
     assert counts(fleet.total) == counts(recount(fleet, nodes))
     for attribute, groups in (("product", fleet.by_product), ("zone", fleet.by_zone)):
@@ -117,7 +118,7 @@ def test_sums_kept_event_by_event_are_those_of_counting_anew(events: list[tuple[
 
 @given(st.lists(st.one_of(SLICES.map(lambda e: ("slice", e)), CLAIMS.map(lambda e: ("claim", e))), max_size=30))
 def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
-    events: list[tuple[str, tuple[str, object]]],
+    events: list[tuple[str, tuple[str, Any]]],
 ) -> None:
     fleet = Fleet()
     slices: dict[str, Published] = {}
@@ -125,8 +126,8 @@ def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
     for name in ("n0", "n1", "n2"):
         fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
     for kind, (key, item) in events:
-        (fleet.set_slice if kind == "slice" else fleet.set_claim)(key, item)  # type: ignore[operator]
-        known: dict[str, object] = slices if kind == "slice" else claims  # type: ignore[assignment]
+        (fleet.set_slice if kind == "slice" else fleet.set_claim)(key, item)
+        known: dict[str, Any] = slices if kind == "slice" else claims
         known.pop(key, None)
         if item is not None:
             known[key] = item

@@ -29,7 +29,7 @@ def test_what_there_is_stays_and_the_bounds_are_kept(there: list[int], wanted: l
 
 def test_a_pool_of_some_numbers_has_just_those() -> None:
     pool = with_ordinals(POOL, [1, 4])
-    assert (pool.replicas, pool.absent, pool.count) == (5, {0, 2, 3}, 2)
+    assert (pool.replicas, pool.absent, pool.count) == (5, frozenset({0, 2, 3}), 2)
     assert with_ordinals(POOL, []).count == 0
     # What holds at the moment is not part of what the stack says.
     assert pool == replace(POOL, replicas=5)

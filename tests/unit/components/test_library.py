@@ -29,8 +29,8 @@ from tests.support.project import ROOT
 POOL, RELEASE, NAMESPACE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release", "kumulus:index:Namespace"
 QUOTA, PROVIDER = "kubernetes:core/v1:ResourceQuota", "pulumi:providers:kubernetes"
 CAPACITY = {"cpu": 8, "memory": "32Gi", "pods": 110, "nvidia.com/gpu": 8}
-ZONE = {"zones": {"a": 1}, "capacity": CAPACITY}
-CHART = {"chart": "queue", "repo_url": "https://charts.example.com"}
+ZONE: dict[str, Any] = {"zones": {"a": 1}, "capacity": CAPACITY}
+CHART: dict[str, Any] = {"chart": "queue", "repo_url": "https://charts.example.com"}
 
 
 def later(value: Any) -> pulumi.Output[Any]:
@@ -163,7 +163,7 @@ def test_an_output_that_turns_out_wrong_is_told_when_it_is_known() -> None:
 
     with pytest.raises(pulumi.RunError, match=r"1 problem in HelmAddon metrics\n  namespace: .*not a DNS-1123 name"):
         run(program)
-    assert run(program, preview=True).only(RELEASE)
+    assert len(run(program, preview=True).of_type(RELEASE)) == 1
 
 
 # --- KwokNodeGroup ---------------------------------------------------------------------------------------------------
@@ -383,8 +383,8 @@ def test_an_existing_clusters_kubeconfig_is_a_path_or_a_text(tmp_path: Any) -> N
 
 
 def test_a_described_cluster_is_a_cluster_to_put_more_into() -> None:
-    spec = {"nodeGroups": [{"name": "a", "placement": [], "nodeTemplate": {"capacity": {"pods": "1"}}}]}
-    spec["nodeGroups"][0]["placement"] = [{"availabilityZone": "z", "replicas": 2}]  # type: ignore[index]
+    spec: dict[str, Any] = {"nodeGroups": [{"name": "a", "placement": [], "nodeTemplate": {"capacity": {"pods": "1"}}}]}
+    spec["nodeGroups"][0]["placement"] = [{"availabilityZone": "z", "replicas": 2}]
 
     def program() -> None:
         cluster = EmulatedCluster("fleet", spec=spec)

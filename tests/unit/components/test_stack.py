@@ -138,7 +138,7 @@ def test_a_resource_remembers_where_it_was_declared_and_not_the_whole_stack_of_c
 def test_observability_is_an_option_of_the_cluster_and_tells_where_prometheus_answers() -> None:
     made: list[EmulatedCluster] = []
     measured = spec(observability={"retention": "3h"})
-    options = run(lambda: made.append(emulated(measured)())).only(CLUSTER).inputs["options"]  # type: ignore[func-returns-value, arg-type]
+    options = run(lambda: made.append(emulated(measured)())).only(CLUSTER).inputs["options"]
     assert options["observability"]["retention"] == "3h"
     assert options["observability"]["memory"] == "1Gi"
     # The nodes' own metrics are what metrics-server and Prometheus read.
@@ -148,7 +148,7 @@ def test_observability_is_an_option_of_the_cluster_and_tells_where_prometheus_an
 
 def test_without_observability_a_cluster_is_as_before() -> None:
     made: list[EmulatedCluster] = []
-    assert run(lambda: made.append(emulated(spec())())).only(CLUSTER).inputs["options"] == {}  # type: ignore[func-returns-value, arg-type]
+    assert run(lambda: made.append(emulated(spec())())).only(CLUSTER).inputs["options"] == {}
     assert made[0].prometheus is None
 
 

@@ -99,7 +99,8 @@ def test_the_page_is_served_with_its_token(served: ServedFleet, asset: str, kind
 
 
 def test_every_module_that_a_module_imports_is_served(served: ServedFleet) -> None:
-    seen, wanted = set(), {"app.js"}
+    seen: set[str] = set()
+    wanted = {"app.js"}
     while wanted - seen:
         name = min(wanted - seen)
         seen.add(name)

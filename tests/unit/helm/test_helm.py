@@ -210,7 +210,7 @@ class Cluster:
 
     def __init__(self, made_by: str, appliers: list[str], objects: int, marked: str = "") -> None:
         fields = [{"manager": name, "operation": "Apply"} for name in appliers]
-        self.metadata = {
+        self.metadata: dict[str, Any] = {
             "annotations": {DIGEST: "d", **({MADE_BY: made_by} if made_by else {})},
             "labels": {"kumulus.io/stack-id": marked} if marked else {},
             "managedFields": [*fields, {"manager": "kumulus", "operation": "Update"}],

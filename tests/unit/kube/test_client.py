@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ async def test_verbs_send_what_the_api_server_expects(server: Server) -> None:
         await client.create(NODES, {"a": 1})
         await client.merge_patch(f"{NODES}/a", {"b": None})
         await client.delete(f"{NODES}/a", {"gracePeriodSeconds": 0})
-        assert await client.write("POST", NODES, b'{"c":1}') is None
+        write: Callable[[str, str, bytes], Awaitable[object]] = client.write
+        assert await write("POST", NODES, b'{"c":1}') is None
     got, post, patch, delete, raw = server.seen
     assert (got.verb, got.query, got.headers["Authorization"]) == ("GET", {"limit": "1"}, "Bearer t")
     assert (post.verb, post.query, post.body) == ("POST", {"fieldManager": "me"}, b'{"a":1}')
@@ -392,9 +393,14 @@ def test_another_context_can_be_named(tmp_path: Path) -> None:
     assert load_kubeconfig(file, "there").server == "http://127.0.0.1:2"
 
 
+def made_a_directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
 MISTAKES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "missing file": (lambda f: f.unlink(), "does not exist", "check its path"),
-    "a directory": (lambda f: (f.unlink(), f.mkdir()), "cannot be read", "Is a directory"),
+    "a directory": (made_a_directory, "cannot be read", "Is a directory"),
     "not text": (lambda f: f.write_bytes(b"\xff\xfe"), "cannot be read", "utf-8"),
     "not YAML": (lambda f: f.write_text("a: [b\nc: }"), "is not YAML", "line 2"),
     "a list": (lambda f: f.write_text("[]"), "is not a kubeconfig", "mapping"),

@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import watch
 from tests.support.apiserver import listening
 
@@ -150,10 +151,10 @@ async def test_a_watch_is_signed_too(server: Server, tmp_path: Path) -> None:
     login.gives(token="a")
     server.valid = {"a"}
     async with login.client() as client:
-        assert [batch async for batch in watch(client, "/api/v1/nodes")] == [[]]
+        assert [batch async for batch in watch(client, "/api/v1/nodes", codec=JsonCodec())] == [[]]
         server.valid = {"b"}
         with pytest.raises(ApiError, match="401"):
-            [batch async for batch in watch(client, "/api/v1/nodes")]
+            [batch async for batch in watch(client, "/api/v1/nodes", codec=JsonCodec())]
         login.gives(token="b")
         assert await client.get("/api/v1/nodes") == {"items": []}
 

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
 from tests.support.apiserver import Answer, Server, ok, serving, silent, status, stream
 
@@ -66,7 +67,9 @@ async def test_a_watch_yields_events_until_the_server_ends_it(server: Server) ->
     events = happens("ADDED", *(item(f"n{n}", n) for n in range(3)))
     server.answers = [stream(*events)]
     async with server.client() as client:
-        batches = [batch async for batch in watch(client, NODES, {"resourceVersion": "7"}, timeout=60)]
+        batches = [
+            batch async for batch in watch(client, NODES, {"resourceVersion": "7"}, timeout=60, codec=JsonCodec())
+        ]
     assert batches[0] == []
     assert [found for batch in batches for found in batch] == [("ADDED", event["object"]) for event in events]
     assert server.seen[0].query == {"watch": "1", "timeoutSeconds": "60", "resourceVersion": "7"}
@@ -84,7 +87,7 @@ async def test_events_come_as_they_happen_though_they_come_in_pieces(server: Ser
         return response
 
     server.answers = [answer]
-    async with server.client() as client, aclosing(watch(client, NODES)) as batches:
+    async with server.client() as client, aclosing(watch(client, NODES, codec=JsonCodec())) as batches:
         assert await anext(batches) == []
         assert await anext(batches) == [("ADDED", {})]
         more.set()
@@ -95,35 +98,35 @@ async def test_a_large_object_comes_through_a_watch(server: Server) -> None:
     large = item("large", 1, data="x" * 1_500_000)  # etcd's limit of a request
     server.answers = [stream(*happens("ADDED", large))]
     async with server.client() as client:
-        assert [batch async for batch in watch(client, NODES)] == [[], [("ADDED", large)]]
+        assert [batch async for batch in watch(client, NODES, codec=JsonCodec())] == [[], [("ADDED", large)]]
 
 
 async def test_an_error_event_ends_a_watch_with_its_status(server: Server) -> None:
     server.answers = [stream({"type": "ERROR", "object": GONE})]
     async with server.client() as client:
         with pytest.raises(ApiError, match="410 Expired: too old resource version"):
-            [batch async for batch in watch(client, NODES)]
+            [batch async for batch in watch(client, NODES, codec=JsonCodec())]
 
 
 async def test_a_refused_watch_says_why(server: Server) -> None:
     server.answers = [status(403, "Forbidden", "no")]
     async with server.client() as client:
         with pytest.raises(ApiError, match=f"GET {NODES}: 403 Forbidden: no"):
-            [batch async for batch in watch(client, NODES)]
+            [batch async for batch in watch(client, NODES, codec=JsonCodec())]
 
 
 async def test_a_watch_whose_connection_breaks_says_so(server: Server) -> None:
     server.answers = [stream(*happens("ADDED", item("a", 1)), end=False)]
     async with server.client() as client:
         with pytest.raises(Unreachable):
-            [batch async for batch in watch(client, NODES)]
+            [batch async for batch in watch(client, NODES, codec=JsonCodec())]
 
 
 async def test_a_server_that_takes_no_watch_is_not_waited_for_without_end(server: Server) -> None:
     server.answers = [silent]
     async with server.client(request_timeout=0.3) as client:
         with pytest.raises(Unreachable, match="no answer in time"):
-            [batch async for batch in watch(client, NODES)]
+            [batch async for batch in watch(client, NODES, codec=JsonCodec())]
 
 
 # --- a list, then watches --------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_a_hub_refers_to_each_workers_kubeconfig_and_its_queue_to_the_check() ->
 
 def test_mappings_in_another_order_are_the_same_hub() -> None:
     """Pulumi's engine keeps none: what is compared with the cluster may come in another one each time."""
-    turned = Queue(QUEUE.name, QUEUE.namespaces, dict(reversed(QUEUE.quota.items())))
+    turned = Queue(QUEUE.name, QUEUE.namespaces, dict(reversed(list(QUEUE.quota.items()))))
     assert federation.hub({"a": "1", "b": "2"}, QUEUE) == federation.hub({"b": "2", "a": "1"}, turned)
 
 

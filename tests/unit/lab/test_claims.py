@@ -116,14 +116,15 @@ async def test_gpus_are_accounted_for_as_claims_say(tmp_path: Path, monkeypatch:
     loaded = played(tmp_path)
     account = by_node(loaded, cast(Client, None))
     assert isinstance(account, ByClaim)
-    assert account.claims is not None
+    take = account.claims
+    assert take is not None
     plan = make(loaded, {})
 
     async def fragmented(*places: tuple[int, int]) -> float:
         """Of two shares of 600 that are on these GPUs of m-0, in the order of their arrival."""
         await account.begin(plan)
         for number, (gpu, milli) in enumerate(places):
-            account.claims(f"c{number}", ClaimView((str(number),), (("m-0", gpu, milli),)))
+            take(f"c{number}", ClaimView((str(number),), (("m-0", gpu, milli),)))
             job = plan.jobs[number].name
             account.seen(PodView(str(number), "t", job, "m-0", "Running", "", "", Amounts()), over=False)
         used = await account.used(complete=False)
@@ -133,7 +134,7 @@ async def test_gpus_are_accounted_for_as_claims_say(tmp_path: Path, monkeypatch:
     # Which of the GPUs is free is the claims' word: a pod of two whole GPUs has no node but m-1 either way.
     apart, together = await fragmented((0, 600), (1, 600)), await fragmented((0, 600), (0, 400))
     assert apart > together
-    account.claims("c1", None)
+    take("c1", None)
     assert "c1" not in account._claims
 
 

@@ -162,7 +162,8 @@ def test_an_engine_is_one_of_three() -> None:
 def test_noise_is_not_called_a_difference() -> None:
     draw, called = random.Random(5), 0
     for trial in range(300):
-        one, two = ({seed: draw.gauss(90, 1) for seed in range(8)} for _ in range(2))
+        one: dict[object, float] = {seed: draw.gauss(90, 1) for seed in range(8)}
+        two: dict[object, float] = {seed: draw.gauss(90, 1) for seed in range(8)}
         called += difference(one, two, seed=trial).verdict in ("higher", "lower")
     # 5 % are promised: 15 of 300; more than 26 would happen once in 200 times, and these are drawn once for all.
     assert called <= 26
@@ -171,8 +172,8 @@ def test_noise_is_not_called_a_difference() -> None:
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_difference_past_the_noise_is_called_one(paired: bool) -> None:
     draw = random.Random(6)
-    one = {seed: draw.gauss(95, 0.2) for seed in range(8)}
-    two = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(8)}
+    one: dict[object, float] = {seed: draw.gauss(95, 0.2) for seed in range(8)}
+    two: dict[object, float] = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(8)}
     found = difference(one, two, comparisons=4)
     assert (found.verdict, found.paired) == ("higher", paired)
     assert found.low < 3 < found.high or abs(found.mean - 3) < 0.5
@@ -180,13 +181,15 @@ def test_a_difference_past_the_noise_is_called_one(paired: bool) -> None:
 
 
 def test_too_few_runs_are_said_to_be_too_few_however_large_the_difference() -> None:
-    one, two = {seed: 100.0 + seed for seed in range(3)}, {seed: 1.0 + seed for seed in range(3)}
+    one: dict[object, float] = {seed: 100.0 + seed for seed in range(3)}
+    two: dict[object, float] = {seed: 1.0 + seed for seed in range(3)}
     assert difference(one, two).verdict == "too few runs"
     assert difference({1: 5.0}, {1: 1.0}).verdict == "too few runs"
     seeds = needed(10)
-    enough = {seed: 100.0 + seed % 3 for seed in range(seeds)}, dict.fromkeys(range(seeds), 1.0)
-    assert difference(*enough, comparisons=10).verdict == "higher"
-    less = [{seed: each[seed] for seed in range(seeds - 1)} for each in enough]
+    many: dict[object, float] = {seed: 100.0 + seed % 3 for seed in range(seeds)}
+    ones: dict[object, float] = dict.fromkeys(range(seeds), 1.0)
+    assert difference(many, ones, comparisons=10).verdict == "higher"
+    less: list[dict[object, float]] = [{seed: each[seed] for seed in range(seeds - 1)} for each in (many, ones)]
     assert difference(less[0], less[1], comparisons=10).verdict == "too few runs"
 
 
@@ -247,14 +250,14 @@ def test_the_table_is_parquet_where_that_can_be_written(tmp_path: Path) -> None:
 
 def test_as_many_clusters_are_made_at_once_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = cells_of(read(tmp_path, matrix={"seed": [1, 2]}), tmp_path)
-    monkeypatch.setattr(live.psutil, "cpu_count", lambda: 16)
-    monkeypatch.setattr(live.memory, "total", lambda: 64_000_000_000)
+    monkeypatch.setattr("kumulus.lab.sweep.live.psutil.cpu_count", lambda: 16)
+    monkeypatch.setattr("kumulus.lab.sweep.live.memory.total", lambda: 64_000_000_000)
     assert live.at_once(cells, 3) == 3
     many = live.at_once(cells, 0)
     assert 3 < many <= 16
-    monkeypatch.setattr(live.memory, "total", lambda: 1_500_000_000)
+    monkeypatch.setattr("kumulus.lab.sweep.live.memory.total", lambda: 1_500_000_000)
     assert live.at_once(cells, 0) < many
-    monkeypatch.setattr(live.memory, "total", lambda: 1_000_000)
+    monkeypatch.setattr("kumulus.lab.sweep.live.memory.total", lambda: 1_000_000)
     with pytest.raises(LabError, match="does not fit on this machine"):
         live.at_once(cells, 0)
 

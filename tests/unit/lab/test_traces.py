@@ -34,7 +34,7 @@ a,12000,16384,1,460,,LS,Running,10,110,20
 b,6000,12288,2,1000,V100M16|V100M32,BE,Pending,30,90,
 c,4000,8192,0,0,,BE,Succeeded,5,15,5
 """
-PHILLY = [
+PHILLY: list[dict[str, Any]] = [
     {
         "status": "Pass", "vc": "ee9e8c", "jobid": "application_1", "user": "u1",
         "submitted_time": "2017-10-09 07:00:00",

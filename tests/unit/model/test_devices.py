@@ -120,7 +120,7 @@ def test_no_two_devices_share_a_pci_address(count: int, roots: int | None) -> No
 
 
 def test_attributes_and_capacities_of_ones_own_are_added_and_win() -> None:
-    slices = {
+    slices: dict[str, Any] = {
         "attributes": {
             "architecture": "Other",
             "example.com/tier": "gold",
@@ -132,7 +132,7 @@ def test_attributes_and_capacities_of_ones_own_are_added_and_win() -> None:
     }
     device = published(slices)["spec"]["devices"][0]
     assert device["capacity"] == {"memory": {"value": "40Gi"}, "multiprocessors": {"value": "132"}}
-    added = {name: device["attributes"][name] for name in slices["attributes"]}  # type: ignore[attr-defined]
+    added = {name: device["attributes"][name] for name in slices["attributes"]}
     assert added == {
         "architecture": {"string": "Other"},
         "example.com/tier": {"string": "gold"},
@@ -156,7 +156,8 @@ def test_another_driver_says_only_what_is_given() -> None:
 
 
 def test_the_count_is_the_extended_resources_unless_given() -> None:
-    assert len(published({}, **{"nvidia.com/gpu": "4"})["spec"]["devices"]) == 4
+    four: dict[str, Any] = {"nvidia.com/gpu": "4"}
+    assert len(published({}, **four)["spec"]["devices"]) == 4
     assert len(published({"count": 2})["spec"]["devices"]) == 2
 
 

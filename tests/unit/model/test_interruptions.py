@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.interruptions import Interruption, interruption_from
@@ -33,7 +34,7 @@ def test_of_some_there_is_one_and_of_none_none() -> None:
 
 
 def test_it_is_said_in_a_line() -> None:
-    def said(how: Interruption, **which: tuple[str, ...]) -> str:
+    def said(how: Interruption, **which: Any) -> str:
         return described(
             "spot-interruption", NodeEffects(), None, {}, {}, {}, None, OfferEffects(interruption=how, **which)
         )

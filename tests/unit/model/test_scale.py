@@ -18,7 +18,7 @@ LAPTOP = scale.Machine(cores=8, memory_mb=16_000)
 
 
 def plan(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "kumulus", "plan", *arguments]
+    command: list[str | Path] = [sys.executable, ROOT / "kumulus", "plan", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 

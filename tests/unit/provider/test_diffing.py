@@ -37,7 +37,8 @@ def test_keys_are_quoted_where_pulumi_needs_it(path: str, key: str, joined: str)
 def test_each_kind_of_difference(old: Any, new: Any, kind: Any) -> None:
     assert differences("a", old, new) == [Difference("a", kind)]
     forced = differences("a", old, new, replace=True)
-    assert forced == [Difference("a", f"{kind}-replace")]
+    replacing: Any = f"{kind}-replace"
+    assert forced == [Difference("a", replacing)]
     assert [d.replaces for d in forced] == [True]
     assert [d.replaces for d in differences("a", old, new)] == [False]
 

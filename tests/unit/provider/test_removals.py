@@ -56,7 +56,7 @@ def test_names_that_are_missing_are_those_that_were_removed() -> None:
 
 
 def test_objects_of_another_provider_are_known_where_they_are_recorded() -> None:
-    assert objects_of(contents([], [], objects=["/b", "/a"], preview=False)) == {"/a", "/b"}
+    assert objects_of(contents([], [], objects=["/b", "/a"], preview=False)) == frozenset({"/a", "/b"})
     assert objects_of(contents([], [], objects=[], preview=True)) == frozenset()
     # A cluster of the stack's own, a state of before there were any, and one that was edited.
     for unknown in (contents([], [], preview=False), None, {"objects": 5}):

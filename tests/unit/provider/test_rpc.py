@@ -165,6 +165,12 @@ async def fails(call: Any) -> grpc.aio.AioRpcError:
     return raised.value
 
 
+async def refusal(call: Any) -> str:
+    details = (await fails(call)).details()
+    assert details is not None
+    return details
+
+
 # --- the plugin itself -----------------------------------------------------------------------------------------------
 
 
@@ -507,8 +513,7 @@ async def test_an_import_of_what_is_not_there_says_where_it_looked(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch, urn: str, named: str, said: str
 ) -> None:
     monkeypatch.delenv("KUMULUS_HOME", raising=False)
-    error = await fails(plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id=named)))
-    assert said in error.details()
+    assert said in await refusal(plugin.stub.Read(provider_pb2.ReadRequest(urn=urn, id=named)))
 
 
 async def test_an_import_of_a_cluster_without_a_note_says_what_writes_it(plugin: Plugin, tmp_path: Path) -> None:
@@ -521,9 +526,9 @@ async def test_an_import_of_a_cluster_without_a_note_says_what_writes_it(plugin:
         "the stack that made it writes that"
     )
     (directory / "declared.json").write_text('{"runtime": "kwok", "kubernetesVersion": "v1.35.4", "options": {}}')
-    error = await fails(plugin.stub.Read(provider_pb2.ReadRequest(urn=CLUSTER, id=str(directory))))
-    assert error.details().startswith("cluster demo does not say who it is: ")
-    assert error.details().endswith("with `pulumi up --refresh`, and import it then")
+    details = await refusal(plugin.stub.Read(provider_pb2.ReadRequest(urn=CLUSTER, id=str(directory))))
+    assert details.startswith("cluster demo does not say who it is: ")
+    assert details.endswith("with `pulumi up --refresh`, and import it then")
 
 
 # --- NodePool --------------------------------------------------------------------------------------------------------
@@ -733,11 +738,11 @@ async def test_pools_of_a_silent_cluster_wait_side_by_side_and_not_one_after_the
     file.write_text(json.dumps(document))
     request = provider_pb2.CreateRequest(urn=POOL, properties=struct(but(kubeconfig=str(file))))
     started = time.monotonic()
-    errors = await asyncio.gather(*(fails(plugin.stub.Create(request)) for _ in range(9)))
+    refusals = await asyncio.gather(*(refusal(plugin.stub.Create(request)) for _ in range(9)))
     # One after the other they would take 4.5 s.
     assert time.monotonic() - started < 4
-    for error in errors:
-        assert "not reachable: connection refused; `pulumi up --refresh` brings" in error.details()
+    for details in refusals:
+        assert "not reachable: connection refused; `pulumi up --refresh` brings" in details
 
 
 # --- failure, progress, cancelling -----------------------------------------------------------------------------------
@@ -788,8 +793,7 @@ async def test_an_unexpected_exception_becomes_one_line_that_names_the_place(
         raise RuntimeError("first line\nsecond line")
 
     async with probing(act) as plugin:
-        error = await fails(CALLS[call](plugin.stub))
-    details = error.details()
+        details = await refusal(CALLS[call](plugin.stub))
     assert details.startswith("kumulus plugin: unexpected RuntimeError: first line second line (")
     assert re.search(r"\(test_rpc\.py:[0-9]+\); please report this$", details)
     assert "\n" not in details

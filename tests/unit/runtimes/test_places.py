@@ -40,13 +40,18 @@ def linked(path: Path) -> None:
     path.symlink_to(path.parent.parent.parent / "elsewhere")
 
 
+def made_with_our_note(path: Path) -> None:
+    made(path / "kumulus.json", '{"owner": "me"}')
+    made(path / "values.yaml")
+
+
 OCCUPIED: dict[str, tuple[Occupy, list[str]]] = {
     "another project's files": (lambda at: made(at / "deployment.yaml"), ["not this stack's (deployment.yaml)"]),
     "a kubeconfig of the user's": (lambda at: made(at / "kubeconfig.yaml"), ["not this stack's (kubeconfig.yaml)"]),
     "folders of common names": (lambda at: made(at / "logs" / "a.log"), ["not this stack's (logs)"]),
     "another program's note": (lambda at: made(at / "kumulus.json", '{"name": "x"}'), ["(kumulus.json)"]),
     "our note among another's files": (
-        lambda at: (made(at / "kumulus.json", '{"owner": "me"}'), made(at / "values.yaml")),
+        made_with_our_note,
         ["not this stack's (values.yaml)"],
     ),
     "another stack's cluster": (

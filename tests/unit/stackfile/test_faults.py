@@ -408,7 +408,7 @@ def test_every_kind_can_be_declared_as_it_is() -> None:
         if kind.offers is None:
             assert faults({"name": "x", "kind": kind.name, "target": {"names": ["a100-use1-0"]}})
         else:
-            needed = {"price-change": {"priceFactor": 2}, "quota": {"limits": {"cpu": "64"}}}
+            needed: dict[str, dict[str, Any]] = {"price-change": {"priceFactor": 2}, "quota": {"limits": {"cpu": "64"}}}
             assert of_offerings(kind=kind.name, **needed.get(kind.name, {}))
 
 

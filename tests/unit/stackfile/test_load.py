@@ -125,7 +125,9 @@ def test_a_name_in_the_file_is_the_clusters() -> None:
 def test_the_stack_can_override_the_files_runtime(kemu: Path) -> None:
     assert read({"cluster": CLUSTER, "runtime": "kind"}).spec.runtime == "kind"
     assert read({"clusterConfig": "kemu.yaml"}, kemu).spec.runtime == "kwok"
-    assert read({"clusterConfig": "kemu.yaml", "runtime": "kind"}, kemu).spec.kindConfig["kind"] == "Cluster"
+    config = read({"clusterConfig": "kemu.yaml", "runtime": "kind"}, kemu).spec.kindConfig
+    assert config is not None
+    assert config["kind"] == "Cluster"
     assert read({"cluster": CLUSTER, "runtime": "kind"}, runtime="existing").spec.runtime == "existing"
 
 

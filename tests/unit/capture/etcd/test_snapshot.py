@@ -115,7 +115,7 @@ def test_a_value_larger_than_a_page_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_what_is_zero_is_there_where_json_has_it(tmp_path: Path) -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "priority": 0,
         "hostNetwork": False,
         "schedulerName": "",

@@ -17,7 +17,7 @@ from kumulus.runtimes.kind.kind_config import API_VERSION
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "kind": "Cluster",
     "apiVersion": API_VERSION,
     "nodes": [{"role": "control-plane"}, {"role": "worker", "image": "own:1"}],

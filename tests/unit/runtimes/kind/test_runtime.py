@@ -290,7 +290,9 @@ async def test_daemon_sets_of_a_new_cluster_pass_over_emulated_nodes(bench: Benc
     def daemon_set(name: str, **pod: Any) -> dict[str, Any]:
         return {"metadata": {"name": name}, "spec": {"template": {"spec": pod}}}
 
-    chosen = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+    chosen: dict[str, Any] = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    }
     bench.daemon_sets = [daemon_set("kube-proxy"), daemon_set("network", affinity=chosen)]
     await bench.create(kindConfig={**CONFIG, "networking": networking})
     (pod,) = [patch["spec"]["template"]["spec"] for name, patch in bench.patches.items() if name == "kube-proxy"]

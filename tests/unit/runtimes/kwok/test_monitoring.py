@@ -78,7 +78,9 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     (made.directory / "bin").mkdir(parents=True)
     options = {"etcdPort": 21001, "kubeApiserverPort": 21002, "kwokControllerPort": 21005}
     options |= {"kubeControllerManagerPort": 21003, "kubeSchedulerPort": 21004}
-    components = [{"name": name, "args": []} for name in ("etcd", "kube-apiserver", "kwok-controller")]
+    components: list[dict[str, Any]] = [
+        {"name": name, "args": []} for name in ("etcd", "kube-apiserver", "kwok-controller")
+    ]
     head = {"kind": "KwokctlConfiguration", "options": options, "components": components}
     made.kwok_file.write_text(dump([head]))
     return made

@@ -12,7 +12,7 @@ from kumulus.runtimes.kwok import configuration, objects, outage
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "kind": "KwokctlConfiguration",
     "options": {"runtime": "binary", "kwokControllerPort": 1},
     "components": [
