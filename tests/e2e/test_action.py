@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -78,11 +79,11 @@ def test_a_fleet_an_experiment_a_missed_threshold_and_nothing_left(
         output.write_text("")
         done = user.run([str(ROOT / ".github" / "action" / "steps"), name], workspace, {**shell, **variables})
         assert done.returncode == code, done.stdout + done.stderr
-        outputs.update(line.split("=", 1) for line in output.read_text().splitlines())
+        outputs.update(dict(line.split("=", 1) for line in output.read_text().splitlines()))
         return done.stdout
 
     step("project", STACK="fleet.yaml")
-    where = {"PROJECT": outputs["project"], "NAME": outputs["name"]}
+    where: dict[str, Any] = {"PROJECT": outputs["project"], "NAME": outputs["name"]}
     step("tools", **where)
     step("up", **where)
     assert len(Api(Path(outputs["kubeconfig"])).list(NODES)) == 2

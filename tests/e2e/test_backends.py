@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -55,7 +56,7 @@ def database() -> Iterator[str]:
 
 
 @pytest.fixture(params=["file", "postgres"])
-def backend(request: pytest.FixtureRequest) -> dict[str, str]:
+def backend(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The variables that say where the state is; none where Pulumi.yaml does."""
     return {"PULUMI_BACKEND_URL": request.getfixturevalue("database")} if request.param == "postgres" else {}
 
@@ -71,7 +72,7 @@ def waiting(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
-def begin(project: Project, stack: str, backend: dict[str, str]) -> Running:
+def begin(project: Project, stack: str, backend: dict[str, Any]) -> Running:
     """An update that has begun and goes on until :func:`go`."""
     for name in ("begun", "go"):
         (project.directory / name).unlink(missing_ok=True)
@@ -88,7 +89,7 @@ def go(project: Project) -> None:
     (project.directory / "go").touch()
 
 
-def test_a_second_update_is_refused_and_the_first_goes_on(waiting: Project, backend: dict[str, str]) -> None:
+def test_a_second_update_is_refused_and_the_first_goes_on(waiting: Project, backend: dict[str, Any]) -> None:
     first = begin(waiting, "one", backend)
     began = time.monotonic()
     second = waiting.pulumi("up", "--yes", "--skip-preview", stack="one", **backend)
@@ -104,7 +105,7 @@ def test_a_second_update_is_refused_and_the_first_goes_on(waiting: Project, back
     assert waiting.pulumi("up", "--yes", "--skip-preview", stack="one", **backend).code == 0
 
 
-def test_the_lock_of_an_update_that_was_killed_is_released_by_cancel(waiting: Project, backend: dict[str, str]) -> None:
+def test_the_lock_of_an_update_that_was_killed_is_released_by_cancel(waiting: Project, backend: dict[str, Any]) -> None:
     first = begin(waiting, "killed", backend)
     # The language host looks after its engine every five minutes only; the program ends by itself.
     host, program = psutil.Process(first.process.pid).children(recursive=True)
@@ -139,7 +140,7 @@ def test_a_state_is_read_again_without_the_description_that_a_kill_has_cut_short
 
 def test_a_stack_is_everybodys_who_has_the_backend(tmp_path: Path, database: str) -> None:
     """One brings it up; another checkout, with nothing of the first one's state, sees it and takes it down."""
-    shared = {"PULUMI_BACKEND_URL": database}
+    shared: dict[str, Any] = {"PULUMI_BACKEND_URL": database}
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     mine, theirs = Project(tmp_path / "a"), Project(tmp_path / "b")

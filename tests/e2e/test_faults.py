@@ -16,13 +16,13 @@ from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 GPU = "nvidia.com/gpu"
-POOL_FAULTS = [
+POOL_FAULTS: list[dict[str, Any]] = [
     {"name": "lost-gpu", "kind": "gpu-fell-off-bus", "target": {"nodeGroup": "a100", "rack": "r1"}},
     {"name": "tired", "kind": "not-ready", "target": {"names": ["a100-use1-0"]}},
     {"name": "dead", "kind": "unreachable", "target": {"names": ["a100-use1-1"]}},
     {"name": "share", "labels": {"example.com/state": "odd"}, "target": {"percent": 50}},
 ]
-POD_FAULTS = [
+POD_FAULTS: list[dict[str, Any]] = [
     {"name": "flaky", "kind": "container-fails", "exitCode": 3, "reason": "NCCLTimeout", "share": 100,
      "message": 'said "no"', "repeat": False, "pods": {"labels": {"app": "flaky"}}},
     {"name": "oom", "kind": "out-of-memory", "delay": "1s", "jitter": "1s", "pods": {"labels": {"app": "oom"}}},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.kemu import EXAMPLES, needs_examples
@@ -15,7 +17,7 @@ def test_a_fleet_of_kemu_is_previewed_and_its_mistakes_are_told(project: Project
     file = EXAMPLES / "gcp-large.yaml"
     project.write_stack(stack="kemu-large", clusterConfig=str(file), skipAddons=True)
     preview = project.foresee()
-    made = {step.name: step.new.get("replicas") for step in preview.steps if step.type == POOL}
+    made: dict[str, Any] = {step.name: step.new.get("replicas") for step in preview.steps if step.type == POOL}
     assert sum(made.values()) == 2550
     assert made["a2-ultragpu-8g-use1"] == 500
     assert [step.op for step in preview.steps if step.type == CLUSTER] == ["create"]

@@ -37,12 +37,12 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 # kwokCharts.leaseDurationSeconds, and a quarter of it more, after which a controller looks at a lease again.
 LEASE_S = 40
 AGAIN_S = LEASE_S / 4
-POD = {
+POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
     "spec": {"tolerations": [{"operator": "Exists"}], "containers": [{"name": "main", "image": "none"}]},
 }
-JOB = {
+JOB: dict[str, Any] = {
     "apiVersion": "batch/v1",
     "kind": "Job",
     "metadata": {"name": "train"},
@@ -189,7 +189,7 @@ def test_resizing_previews_one_pool_and_creates_only_the_missing_nodes(stack: St
 def test_an_image_from_an_archive_gets_into_the_nodes_and_runs(stack: Stack, tmp_path: Path) -> None:
     archive = tmp_path / "images.tar"
     containers.write(archive, [containers.program("example.com/hello:loaded", toolchain.find("hello"))], tmp_path)
-    command = [ROOT / "kumulus", "kind", "load", "image-archive", archive, "--name", NAME]
+    command: list[str | Path] = [ROOT / "kumulus", "kind", "load", "image-archive", archive, "--name", NAME]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert answer.returncode == 0, answer.stderr
     stack.cluster["clusterAddons"][0]["valuesObject"] = {"image": "example.com/hello:loaded"}
@@ -208,10 +208,11 @@ def test_karpenter_is_a_deployment_that_makes_nodes_and_takes_them_away(stack: S
     except toolchain.ToolMissing as error:
         pytest.skip(str(error).splitlines()[0])
     archive = tmp_path / "karpenter.tar"
-    for command in (
+    commands: tuple[list[str | Path], ...] = (
         ["image", "karpenter", "--to", archive, "--name", "example.com/karpenter:made"],
         ["kind", "load", "image-archive", archive, "--name", NAME],
-    ):
+    )
+    for command in commands:
         answer = subprocess.run([ROOT / "kumulus", *command], capture_output=True, text=True, check=False, timeout=120)
         assert answer.returncode == 0, answer.stderr
     machine = {"zones": ["us-central1-a"], "instanceTypes": ["e2-standard-4"]}

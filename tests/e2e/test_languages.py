@@ -68,7 +68,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         project.close()
 
 
-def steps(project: Project, **variables: str) -> set[tuple[str, str, str, str]]:
+def steps(project: Project, **variables: Any) -> set[tuple[str, str, str, str]]:
     """What a preview of a stack that is not there says of each resource of ours, with its inputs.
 
     But for the stack's identity: it is drawn again for each preview, and no component of a program in Python owns it.
@@ -91,7 +91,7 @@ def inputs(step: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key != "stackId"}
 
 
-def as_language(project: Project, language: str) -> dict[str, str]:
+def as_language(project: Project, language: str) -> dict[str, Any]:
     """Put the program of a language in the project's place; returns the variables that its commands need."""
     source = EXAMPLES / ("python" if language == "remote" else language)
     settings = yaml.safe_load((project.directory / "Pulumi.yaml").read_text())

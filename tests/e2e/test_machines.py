@@ -23,7 +23,7 @@ COMMANDS = (("preview",), ("up", "--yes", "--skip-preview"), ("refresh", "--yes"
 
 
 @contextmanager
-def another_machine(project: Project, *, files: bool = False) -> Iterator[dict[str, str]]:
+def another_machine(project: Project, *, files: bool = False) -> Iterator[dict[str, Any]]:
     """The variables with which commands work on another machine, where the cluster's files are not, or came along.
 
     Nothing but the identity drawn for this user tells the two apart; what proves that a folder is the cluster's is out

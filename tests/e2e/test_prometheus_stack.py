@@ -169,7 +169,7 @@ def seen(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> I
     made = Seen(module_project, cluster)
     try:
         made.up()
-        load = [ROOT / "kumulus", "kind", "load", "image-archive", images, "--name", NAME]
+        load: list[str | Path] = [ROOT / "kumulus", "kind", "load", "image-archive", images, "--name", NAME]
         subprocess.run(load, check=True, capture_output=True, timeout=300)
         yield made
     finally:

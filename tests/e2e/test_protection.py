@@ -35,7 +35,7 @@ def database() -> Iterator[str]:
 
 def change_passphrase(project: Project, new: str, **variables: str) -> None:
     """Go over to another passphrase by the command that the message names, answering what it asks."""
-    command = [toolchain.find("pulumi"), "stack", "change-secrets-provider", "passphrase", "-s", project.stack]
+    command: list[str | Path] = [toolchain.find("pulumi"), "stack", "change-secrets-provider", "passphrase", "-s", project.stack]
     done = subprocess.run(
         command,
         cwd=project.directory,
@@ -79,7 +79,7 @@ def test_a_shared_backend_is_refused_in_the_preview_until_there_is_a_passphrase(
     project: Project, database: str
 ) -> None:
     toolchain.install_plugins(project.pulumi_home)
-    shared = {"PULUMI_BACKEND_URL": database}
+    shared: dict[str, Any] = {"PULUMI_BACKEND_URL": database}
     project.write_stack(WITH_TENANTS, stack="shared")
     for command in (("preview",), ("up", "--yes", "--skip-preview")):
         refused = project.pulumi(*command, **shared)

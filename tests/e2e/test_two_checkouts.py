@@ -93,7 +93,8 @@ class Shared:
 
     def objects(self) -> dict[str, str]:
         """What is there, byte for byte, but for when it was written."""
-        api, found = self.owner.api(), {}
+        api = self.owner.api()
+        found: dict[str, str] = {}
         for kind in KINDS:
             try:
                 items = api.list(kind)
