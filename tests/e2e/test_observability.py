@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -294,8 +293,8 @@ def test_promtool_asks_with_the_file_that_is_written_for_it(seen: Seen) -> None:
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
     told = f"--http.config.file={seen.project.cluster() / 'prometheus' / 'client.yaml'}"
-    command: list[str | Path] = [promtool, "query", "instant", told, seen.prometheus.address, "sum(kumulus:nodes:count)"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    query = ["query", "instant", told, seen.prometheus.address, "sum(kumulus:nodes:count)"]
+    done = subprocess.run([promtool, *query], capture_output=True, text=True, check=False, timeout=60)
     assert "=> 7 @" in done.stdout, done.stderr
 
 

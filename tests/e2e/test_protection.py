@@ -35,9 +35,9 @@ def database() -> Iterator[str]:
 
 def change_passphrase(project: Project, new: str, **variables: str) -> None:
     """Go over to another passphrase by the command that the message names, answering what it asks."""
-    command: list[str | Path] = [toolchain.find("pulumi"), "stack", "change-secrets-provider", "passphrase", "-s", project.stack]
+    change = ["stack", "change-secrets-provider", "passphrase", "-s", project.stack]
     done = subprocess.run(
-        command,
+        [toolchain.find("pulumi"), *change],
         cwd=project.directory,
         env={**project.environment, **variables},
         input=f"{new}\n{new}\n",

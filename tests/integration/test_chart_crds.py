@@ -15,9 +15,10 @@ from kumulus.helm.crds import MADE_BY
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
-from tests.integration.conftest import Plane, Said, operation
+from tests.integration.conftest import Plane, operation
 from tests.support.api import Object
 from tests.support.kinds import CRDS, crd, until_gone, without
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 NAMES = ("ones.crds.kumulus.test", "twos.crds.kumulus.test")
@@ -40,7 +41,7 @@ async def resource() -> AsyncIterator[ChartCrds]:
 def asked(plane: Plane, resource: ChartCrds, *fields: str, cluster: str = "test", addon: str = "queue") -> Properties:
     """Inputs as the check of a chart gives them whose two CRDs have some fields."""
     chart = Chart(Path("/nowhere"), "-".join(fields), {name: yaml.safe_dump(crd(name, *fields)) for name in NAMES})
-    inputs = {
+    inputs: Properties = {
         "kubeconfig": plane.observed.kubeconfig,
         "clusterIdentity": plane.identity,
         "clusterName": cluster,
@@ -191,8 +192,8 @@ async def test_one_of_an_earlier_version_is_marked_by_whoever_made_it(bare: Plan
     outputs = await resource.update(operation(), "id", outputs, {**first, "stackId": "1" * 32})
     assert identity_of(bare) == "1" * 32
     # A stack that is given its identity anew is recorded with the one from before.
+    newer = {**asked(bare, resource, "size", "colour"), "stackId": "3" * 32}
     for preview in (True, False):
-        newer = {**asked(bare, resource, "size", "colour"), "stackId": "3" * 32}
         assert (await resource.update(operation(preview=preview), "id", outputs, newer))["crds"] == newer["crds"]
     assert identity_of(bare) == "3" * 32
     await resource.delete(operation(), "id", newer)

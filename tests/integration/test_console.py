@@ -119,6 +119,7 @@ def agrees(message: Any, wanted: Object) -> None:
         elif hasattr(value, "ListFields"):
             agrees(value, expected or {})
         else:
+            assert expected is not None
             for inner, other in zip(value, expected, strict=True):
                 if hasattr(inner, "ListFields"):
                     agrees(inner, other)

@@ -25,13 +25,13 @@ from tests.integration.conftest import (
     Faults,
     Plane,
     Pools,
-    Said,
     conditions,
     job,
     operation,
     pod,
 )
 from tests.support.api import Object
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]

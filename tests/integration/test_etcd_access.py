@@ -12,8 +12,9 @@ import pytest
 
 from kumulus.runtimes.kwok import etcd, starting
 from kumulus.runtimes.kwok.layout import Layout
-from tests.integration.conftest import Plane, Said
+from tests.integration.conftest import Plane
 from tests.support import processes
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -142,7 +142,7 @@ async def test_kwok_is_found_where_another_has_installed_it(user: User, elsewher
     assert (await find_kwok(asked))["controller"] == ""
     labels = {"app.kubernetes.io/name": "kwok", "app.kubernetes.io/instance": "theirs"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "kwok", "image": "none"}]}}
-    body = {
+    body: dict[str, Any] = {
         "metadata": {"name": "kwok", "labels": labels},
         "spec": {"replicas": 0, "selector": {"matchLabels": labels}},
     }

@@ -21,7 +21,7 @@ from tests.support.api import Object
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACES = "/api/v1/namespaces"
-OF_A_RUN = {"labelSelector": "kumulus.io/experiment=endless"}
+OF_A_RUN: dict[str, Any] = {"labelSelector": "kumulus.io/experiment=endless"}
 
 
 @contextmanager

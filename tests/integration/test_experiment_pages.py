@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from kumulus.lab.report import history
 from kumulus.lab.report.files import RunDirectory
@@ -42,10 +42,15 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path, unread = history.write(results)
     assert unread == []
     wrong: list[str] = []
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith("file:"):
+            wrong.append(request.url)
+
     with chromium() as browser:
         opened = browser.new_page()
         opened.on("pageerror", lambda error: wrong.append(str(error)))
-        opened.on("request", lambda request: request.url.startswith("file:") or wrong.append(request.url))
+        opened.on("request", asked)
         opened.goto(path.as_uri())
         yield opened
         assert wrong == []
@@ -58,7 +63,8 @@ def afresh(page: Page) -> None:
 
 def shown(page: Page) -> list[str]:
     """The runs in the table, from the top."""
-    return page.locator("#runs tr").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    found: list[str] = page.locator("#runs tr").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    return found
 
 
 def test_every_run_is_there_the_latest_first(page: Page) -> None:
@@ -93,8 +99,11 @@ def test_only_runs_of_the_same_settings_are_joined(page: Page) -> None:
     page.get_by_label("Experiment").select_option("fill")
     lines = page.locator("#trends path")
     expect(lines).to_have_count(2)
-    assert lines.first.get_attribute("d").count("L") == 1, "two runs of the same limits"
-    assert lines.last.get_attribute("d").count("L") == 0, "the one with other limits stands alone"
+    joined, alone = lines.first.get_attribute("d"), lines.last.get_attribute("d")
+    assert joined is not None
+    assert alone is not None
+    assert joined.count("L") == 1, "two runs of the same limits"
+    assert alone.count("L") == 0, "the one with other limits stands alone"
     expect(page.locator(".legend")).to_contain_text("default, 30 nodes: 2 runs")
 
 

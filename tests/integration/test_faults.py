@@ -14,8 +14,9 @@ import pytest
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.provider.resources.base import Properties
-from tests.integration.conftest import Plane, Pools, Said, operation
+from tests.integration.conftest import Plane, Pools, operation
 from tests.support.faultproxy import FaultProxy, Harm, Kind
+from tests.support.said import Said
 from tests.support.trials import soaking
 
 pytestmark = pytest.mark.integration

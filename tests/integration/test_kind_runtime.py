@@ -26,10 +26,10 @@ from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.containers import CLUSTER_LABEL
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.runtime import KindRuntime
-from tests.integration.conftest import Said
 from tests.support import docker
 from tests.support.kind import node_image
 from tests.support.pods import is_ready
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 NODE = "kumulus-test-control-plane"

@@ -14,9 +14,10 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -30,10 +31,11 @@ from kumulus.runtimes.base import Recorded
 from kumulus.runtimes.kwok import hung, priority
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from tests.integration.conftest import JOBS, PODS, Plane, Pools, Said, job, pod, ready, wanted
+from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, pod, ready, wanted
 from tests.support import processes
 from tests.support.api import Object
 from tests.support.project import ROOT
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
@@ -215,9 +217,13 @@ async def phases(plane: Plane, pool: str, phase: str, count: int = 1) -> dict[st
 
     def reached(found: object) -> bool:
         assert isinstance(found, dict)
-        return sum(p["status"].get("phase") == phase for p in found.values()) >= count
+        return sum(1 for p in found.values() if p["status"].get("phase") == phase) >= count
 
     return dict(plane.api.until(PODS, reached, labelSelector=f"test={pool}"))
+
+
+def has_succeeded(name: str, jobs: Mapping[str, Object]) -> bool:
+    return bool(jobs[name]["status"].get("succeeded") == 1)
 
 
 async def test_a_jobs_pod_completes_at_once_and_a_bare_pod_runs(plane: Plane, pools: Pools, workloads: Create) -> None:
@@ -239,7 +245,7 @@ async def test_a_jobs_pod_completes_at_once_and_a_bare_pod_runs(plane: Plane, po
         assert state["startedAt"] == found["status"]["startTime"]
         assert {c["type"]: c["status"] for c in found["status"]["conditions"]}["Ready"] == "False"
     for name in ("none", "odd"):
-        plane.api.until(JOBS, lambda jobs, name=name: jobs[f"{pool}-{name}"]["status"].get("succeeded") == 1)
+        plane.api.until(JOBS, partial(has_succeeded, f"{pool}-{name}"))
     assert all(map(ready, pools.nodes(inputs).values()))
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.runtimes.kwok.layout import Layout
-from tests.integration.conftest import Plane, Said, plane_at
+from tests.integration.conftest import Plane, plane_at
 from tests.support.pods import PODS, pod
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 EXCHANGED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")

@@ -62,7 +62,8 @@ def as_it_is(name: str, found: Moment) -> bool:
     if name == "yunikorn":
         # Its queues say nothing of themselves; of jobs only their pods do.
         return quota == {"vcore": "5"} and second.waiting == 4 and bool(second.reasons)
-    in_use = quota == {"cpu": "5"} and parse(dict(used).get("cpu", "0")) == parse("4")
+    assert isinstance(used, dict)
+    in_use = quota == {"cpu": "5"} and parse(used.get("cpu", "0")) == parse("4")
     counted = (waiting, admitted) == (1, 1)
     if name == "volcano":
         return in_use and counted and first.says == "Running" and second.says.startswith("Pending")

@@ -16,7 +16,9 @@ from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.pools import afterwards
 from kumulus.cluster.pools import converge as converging
 from kumulus.cluster.pools.live import listed_node, live_node
+from kumulus.cluster.pools.observe import observe
 from kumulus.cluster.pools.single import change_node
+from kumulus.cluster.pools.slices import publish
 from kumulus.kube import Client, Unreachable, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.applied import APPLIED
@@ -31,7 +33,6 @@ from tests.integration.conftest import (
     PODS,
     Plane,
     Pools,
-    Said,
     conditions,
     job,
     operation,
@@ -39,6 +40,7 @@ from tests.integration.conftest import (
     ready,
 )
 from tests.support.api import Object
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
@@ -527,7 +529,6 @@ async def test_a_stop_records_nodes_whose_slices_are_under_way_though_looking_ta
     """A node is written in no time, and its slice is not: 100 were there once, and 4 on record."""
     gpus = {"driver": "gpu.nvidia.com", "count": 2, "attributes": {"type": {"string": "gpu"}}}
     inputs, stop, published, looks = pools.inputs(100, resourceSlices=gpus), asyncio.Event(), 0, 0
-    publish, observe = converging.publish, afterwards.observe
 
     async def slowly(*given: Any) -> None:
         nonlocal published

@@ -64,7 +64,8 @@ def made(plane: Plane, pool: str, namespace: str) -> None:
     )
     everywhere = {"selector": {"matchLabels": {"app": "agent"}}, "template": template(pool, "agent")}
     plane.api.create(f"{APPS}/{namespace}/daemonsets", {"metadata": {"name": "agent"}, "spec": everywhere})
-    short = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "template": template(pool, "train", "1h")}
+    short: dict[str, Any] = {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}
+    short["template"] = template(pool, "train", "1h")
     short["template"]["spec"] |= {"restartPolicy": "Never"}
     plane.api.create(f"{BATCH}/{namespace}/jobs", {"metadata": {"name": "train"}, "spec": short})
     plane.api.create(f"{NAMESPACES}/{namespace}/pods", {"metadata": {"name": "alone"}, "spec": pod_spec(pool)})

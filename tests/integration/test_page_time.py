@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from kumulus.cluster.live.collections import Take
+from kumulus.cluster.live.fleet import Live
 from kumulus.cluster.live.model import Fleet
+from kumulus.cluster.live.pod import Pod
 from kumulus.console.changes import Changes
 from kumulus.kube import Unreachable
 from kumulus.kube.watch import Event
@@ -37,6 +41,14 @@ def fleet(found: Fleet) -> None:
     found.set_pod("default/a-0", replace(pod("a-0", "n-0", 8), job="Job/a", queue="team"))
     waits = replace(pod("a-1", "", 8), phase="Pending", reasons=("Insufficient nvidia.com/gpu",))
     found.set_pod("default/a-1", replace(waits, job="Job/a", queue="team"))
+
+
+def placed(key: str, found: Pod, live: Live) -> None:
+    live.fleet.set_pod(key, found)
+
+
+def told(take: Take, event: Event[Any], _: Live) -> None:
+    take(event)
 
 
 @pytest.fixture
@@ -79,7 +91,7 @@ def test_of_yunikorns_queues_the_use_is_what_their_pods_hold(page: Page, served:
     served.change(lambda _: take(Event("ADDED", "yunikorn/yunikorn-configs", {"data": {"queues.yaml": text}})))
     for index, queue in enumerate(("root.research", "root.research.vision", "root.other")):
         found = replace(pod(f"y-{index}", f"n-{index + 1}", 4), job=f"Job/y-{index}", queue=queue)
-        served.change(lambda live, found=found: live.fleet.set_pod(f"default/{found.name}", found))
+        served.change(partial(placed, f"default/{found.name}", found))
     row = page.locator(".queues").get_by_role("row", name="root.research", exact=False).first
     expect(row).to_contain_text("YuniKorn queue: vcore 8 of 64, nvidia.com/gpu 8 of 32")
 
@@ -90,11 +102,11 @@ def test_queues_of_one_name_in_two_namespaces_are_kept_apart(page: Page, served:
     above = served.page._memory.collections()["/apis/kueue.x-k8s.io/v1beta2/clusterqueues"]
     for number, namespace in enumerate(("red", "blue"), start=1):
         queue = {"metadata": {"name": "team", "namespace": namespace}, "status": {"pendingWorkloads": number}}
-        served.change(lambda _, key=f"{namespace}/team", queue=queue: take(Event("ADDED", key, queue)))
+        served.change(partial(told, take, Event("ADDED", f"{namespace}/team", queue)))
         for index in range(number):
             one = replace(pod(f"{namespace}-{index}", f"n-{number + index}", 2), namespace=namespace, queue="team")
             one = replace(one, job=f"Job/{namespace}-{index}")
-            served.change(lambda live, one=one: live.fleet.set_pod(f"{one.namespace}/{one.name}", one))
+            served.change(partial(placed, f"{one.namespace}/{one.name}", one))
     used = [{"name": "any", "resources": [{"name": "nvidia.com/gpu", "total": "6"}]}]
     status = {"flavorsUsage": used, "pendingWorkloads": 3, "admittedWorkloads": 3}
     served.change(lambda _: above(Event("ADDED", "all", {"metadata": {"name": "all"}, "status": status})))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from kumulus.cluster.errors import PartialFailure
 from tests.integration.conftest import PODS, Faults, Plane, Pools, plane_at, pod
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices, slices
+from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
 GATE = "DRAPartitionableDevices"
@@ -45,7 +47,7 @@ class TestWithTheGate:
             body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
             body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
             plane.api.create(PODS, body)
-            plane.api.until(PODS, lambda found, wanted=number + 1: _judged(found) == wanted)
+            plane.api.until(PODS, partial(_are_judged, number + 1))
         found = plane.api.until(PODS, lambda found: _judged(found) == len(order))
         assert {name for name, each in found.items() if "nodeName" in each["spec"]} == {"4g-40gb-0", "3g-40gb-2"}
         allocated = [claim.get("status", {}).get("allocation") for claim in plane.api.list(CLAIMS)]
@@ -92,7 +94,11 @@ class TestWithTheGate:
         assert await pools.drift(whole) == {}
 
 
-def _judged(found: dict[str, Any]) -> int:
+def _are_judged(wanted: int, found: Mapping[str, Object]) -> bool:
+    return _judged(found) == wanted
+
+
+def _judged(found: Mapping[str, Object]) -> int:
     """How many pods run or were refused."""
     return sum(each["status"]["phase"] == "Running" or "conditions" in each["status"] for each in found.values())
 

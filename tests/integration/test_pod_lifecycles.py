@@ -23,10 +23,11 @@ from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.storage import Storages
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
-from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, Said, plane_at
+from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, plane_at
 from tests.support import processes
 from tests.support.api import Object
 from tests.support.draws import CRITICAL, distance, normal, waits
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 STAGES = f"/apis/{API_VERSION}/stages"

@@ -44,7 +44,7 @@ def container(draw: random.Random, name: str, **fields: Any) -> dict[str, Any]:
 def spec(draw: random.Random) -> dict[str, Any]:
     found: dict[str, Any] = {"containers": [container(draw, f"c{n}") for n in range(draw.randint(1, 4))]}
     if draw.random() < 0.7:
-        restart = ({}, {"restartPolicy": "Always"})
+        restart: tuple[dict[str, Any], ...] = ({}, {"restartPolicy": "Always"})
         found["initContainers"] = [container(draw, f"i{n}", **draw.choice(restart)) for n in range(draw.randint(1, 5))]
     if draw.random() < 0.4:
         found["overhead"] = amounts(draw, ("cpu", "memory"))

@@ -21,8 +21,9 @@ from kumulus.model.nodes import node_manifest
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
-from tests.integration.conftest import NODES, PODS, Plane, Said, plane_at
+from tests.integration.conftest import NODES, PODS, Plane, plane_at
 from tests.support import processes
+from tests.support.said import Said
 from tests.support.usage import Series, of_gpus, scraped, top
 
 pytestmark = pytest.mark.integration

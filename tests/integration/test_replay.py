@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from kumulus.capture.day.importing import Imported, import_day
-from kumulus.lab.report.model import Report
+from kumulus.lab.report.model import Of, QueueBeside, Report
 from kumulus.lab.report.text import lines as text_lines
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
@@ -28,6 +29,14 @@ CPUS, NODES = 8, 6
 PRICED = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}
 
 
+def cost(of: Of) -> float:
+    assert of.cost is not None
+    return of.cost
+
+
+COSTS: tuple[Callable[[QueueBeside], float], ...] = (lambda each: cost(each.then), lambda each: cost(each.now))
+
+
 @dataclass
 class Recorded:
     """A day that was recorded, and what is left of it: its cluster, without its workloads."""
@@ -36,7 +45,7 @@ class Recorded:
     log: Path
     day: RecordedDay
 
-    def imported(self, directory: Path, **options: str) -> Imported:
+    def imported(self, directory: Path, **options: Any) -> Imported:
         return import_day([self.log], directory / "day.yaml", "test", **options)
 
     async def replay(self, directory: Path, **fields: object) -> Report:
@@ -119,7 +128,7 @@ def test_what_was_asked_for_is_asked_for_again_and_made_once(recorded: Recorded,
         assert beside.all.then.pods == len(twice.found.day.pods.every)
         assert beside.all.now.scheduled > 0
         assert not [each for each in beside.cannot if "cost" in each]
-        for of in (lambda each: each.then.cost, lambda each: each.now.cost):
+        for of in COSTS:
             assert of(beside.all) == pytest.approx(sum(of(each) for each in beside.queues.values()), abs=1e-4)
             assert of(beside.queues["shop"]) > 0
         assert {"research", "shop", "train"} <= beside.queues.keys()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.resources.base import Properties
-from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, Said, pod
+from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, pod
 from tests.support.api import Object
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
@@ -172,7 +173,7 @@ async def test_a_pod_gets_one_of_eight_gpus_and_the_ninth_waits(plane: Plane, po
         workloads(PODS, body)
     selector = f"test={new['name']}"
 
-    def settled(found: dict[str, Object]) -> bool:
+    def settled(found: Mapping[str, Object]) -> bool:
         running = [each for each in found.values() if each["status"]["phase"] == "Running"]
         waiting = [each for each in found.values() if "conditions" in each["status"] and each not in running]
         return len(running) == 8 and len(waiting) == 1

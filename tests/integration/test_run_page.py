@@ -48,7 +48,7 @@ def story() -> History:
     recorder.job(whole, Facts(2, "team-a", 100), 0)
     recorder.job(partly, Facts(2, "team-b", 0), 0)
     recorder.queue("team-a", "ClusterQueue", Figures({"nvidia.com/gpu": "64"}, {"nvidia.com/gpu": "16"}, 0, 1), 0)
-    waits = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",)}
+    waits: dict[str, Any] = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",)}
     for job, name in ((whole, "w-0"), (whole, "w-1"), (partly, "p-0"), (partly, "p-1")):
         recorder.pod(f"default/{name}", replace(pod(name, "", 8), **waits), job, 1000)
     for number, (job, name) in enumerate(((whole, "w-0"), (whole, "w-1"), (partly, "p-0"))):
@@ -174,7 +174,7 @@ def test_what_would_have_to_be_free_is_marked_where_the_pod_may_go(browser: Brow
     shape = Shape((Requirement("kind", "In", ("fast",)),), devices=(("nvidia.com/gpu", 4000),))
     rule = Rule((Way(shape),), ("pod affinity",))
     for index in range(5):
-        waits = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",), "rule": rule}
+        waits: dict[str, Any] = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",), "rule": rule}
         recorder.pod(f"default/gang-{index}", replace(pod(f"gang-{index}", "", 4), **waits), gang, 1000)
     recorder.history.end = 2000
     with visiting(browser, tmp_path, [recorder.history]) as page:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,8 +77,8 @@ def placed(api: Api, name: str) -> int:
 
 
 async def until_placed(api: Api, name: str, pods: int) -> None:
-    def reached(found: object) -> bool:
-        return sum(1 for pod in found.values() if pod["spec"].get("nodeName")) == pods  # type: ignore[attr-defined]
+    def reached(found: Mapping[str, Object]) -> bool:
+        return sum(1 for pod in found.values() if pod["spec"].get("nodeName")) == pods
 
     await asyncio.to_thread(api.until, PODS, reached, 90, labelSelector=f"job-name={name}")
 

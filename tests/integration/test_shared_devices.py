@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kumulus.cluster.errors import PartialFailure
 from tests.integration.conftest import PODS, Plane, Pools, plane_at, pod
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices
+from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
 GATE = "DRAConsumableCapacity"
@@ -43,7 +45,7 @@ class TestWithTheGate:
             body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
             body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
             plane.api.create(PODS, body)
-            plane.api.until(PODS, lambda found, wanted=number + 1: _judged(found) == wanted)
+            plane.api.until(PODS, partial(_are_judged, number + 1))
         found = plane.api.until(PODS, lambda found: _judged(found) == 4)
         assert {name for name, each in found.items() if "nodeName" not in each["spec"]} == {"whole-3"}
         results = [
@@ -57,7 +59,11 @@ class TestWithTheGate:
         assert sorted(Counter(result["device"] for result in results).values()) == [1, 2]
 
 
-def _judged(found: dict[str, Any]) -> int:
+def _are_judged(wanted: int, found: Mapping[str, Object]) -> bool:
+    return _judged(found) == wanted
+
+
+def _judged(found: Mapping[str, Object]) -> int:
     """How many pods run or were refused."""
     return sum(each["status"]["phase"] == "Running" or "conditions" in each["status"] for each in found.values())
 

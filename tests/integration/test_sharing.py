@@ -22,8 +22,9 @@ from kumulus.provider.resources import taken
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.registry import resources
-from tests.integration.conftest import Faults, Plane, Pools, Said, operation, pod
+from tests.integration.conftest import Faults, Plane, Pools, operation, pod
 from tests.support.api import Refused
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 

@@ -15,8 +15,9 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from tests.integration.conftest import Plane, Said, operation
+from tests.integration.conftest import Plane, operation
 from tests.support.api import Refused
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 
@@ -109,12 +110,13 @@ async def test_the_second_stack_with_an_add_on_is_refused_and_its_destroy_leaves
 
 async def test_a_release_that_was_installed_by_hand_is_refused_with_the_way_to_take_it_over(releases: Releases) -> None:
     releases.installed("theirs", 1, "failed")
-    inputs = releases.inputs("theirs", ONE)
+    inputs, said = releases.inputs("theirs", ONE), ""
     for preview in (True, False):
         with pytest.raises(ProviderError, match="was installed by somebody else; nothing was changed") as told:
             await releases.ground.create(operation(preview=preview), inputs)
-    command = str(told.value).split("take it over: ")[1].split(",")[0]
-    assert f"kumulus.io/stack-id={ONE}" in str(told.value)
+        said = str(told.value)
+    command = said.split("take it over: ")[1].split(",")[0]
+    assert f"kumulus.io/stack-id={ONE}" in said
     assert command.startswith("kubectl -n queues label secret -l owner=helm")
     path = f"{NAMESPACES}/{HOME}/secrets/sh.helm.release.v1.theirs.v1"
     releases.plane.api.merge(path, {"metadata": {"labels": {"kumulus.io/stack-id": ONE}}})

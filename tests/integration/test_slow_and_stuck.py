@@ -19,11 +19,13 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.cluster.faults import leases
+from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.runtimes.kwok import hung, renewals
 from kumulus.runtimes.kwok.layout import Layout
-from tests.integration.conftest import LEASES, NODES, TOOLS, Plane, Said, plane_at
+from tests.integration.conftest import LEASES, NODES, TOOLS, Plane, plane_at
 from tests.support.faultproxy import FaultProxy, Harm
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 
@@ -64,7 +66,7 @@ def until_run_out(plane: Plane) -> None:
         assert time.monotonic() < give_up
         ages = [datetime.now(UTC) - datetime.fromisoformat(each) for each in renewed(plane).values()]
         running = plane.processes()
-        old = hung.processes.youngest(running[name][0] for name in ("etcd", "kube-apiserver", "kwok-controller"))
+        old = processes.youngest(running[name][0] for name in ("etcd", "kube-apiserver", "kwok-controller"))
         if min(ages).total_seconds() > 6 and old > 20:
             return
         time.sleep(0.5)
@@ -161,7 +163,7 @@ def test_an_api_server_whose_etcd_was_stopped_by_a_signal_is_not_waited_for(quic
     os.kill(etcd, signal.SIGSTOP)
     try:
         # A signal is not there at once: each of its threads has to have come to a stop.
-        while etcd not in hung.processes.suspended({"etcd": [etcd]}):
+        while etcd not in processes.suspended({"etcd": [etcd]}):
             time.sleep(0.01)
         assert hung.patience(layout, quick.processes()) == 2
     finally:

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
+from kumulus.cluster.snapshots.restored import OfAnother
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.identity import STACK_ID
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import snapshot
+from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.storage import Storages
@@ -159,7 +161,7 @@ async def test_what_users_had_comes_into_another_stack_s_cluster_whose_own_stays
     other.api.create(NAMESPACES, {"metadata": {"name": "their-own"}})
     running(other, selector, 1)
     layout = Layout(other.directory)
-    with pytest.raises(snapshot.OfAnother, match="on nodes that are not here: p-z-2; restore it into a stack with"):
+    with pytest.raises(OfAnother, match="on nodes that are not here: p-z-2; restore it into a stack with"):
         snapshot.restore_into(layout, file)
     assert running(other, selector, 1).keys() == {"their-own"}, "nothing is done by halves"
     same = theirs.inputs(3, "p-z")
@@ -223,7 +225,7 @@ async def test_a_snapshot_of_another_cluster_is_refused_and_changes_nothing(
     await pools.create(inputs)
     layout, file = Layout(plane.directory), tmp_path / "full.snapshot"
     snapshot.save(layout, "dev", identity(plane), file)
-    with pytest.raises(snapshot.OfAnother, match="made again"):
+    with pytest.raises(OfAnother, match="made again"):
         snapshot.restore(layout, "another", file)
     assert len(pools.uids(inputs)) == 2
 
@@ -239,7 +241,7 @@ async def test_the_controllers_go_on_after_a_restore_that_fails(
         seen.append(processes.suspended(processes.running(plane.directory)))
         raise RuntimeError("cut off")
 
-    monkeypatch.setattr(snapshot.EtcdKeys, "write", fails)
+    monkeypatch.setattr(EtcdKeys, "write", fails)
     with pytest.raises(RuntimeError, match="cut off"):
         snapshot.restore(layout, identity(plane), file)
     # They did stand still, and do no longer.

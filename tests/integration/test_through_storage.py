@@ -36,9 +36,10 @@ from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.storage import OwnEtcd, Storages
-from tests.integration.conftest import NODES, Faults, Plane, Pools, Said, operation, ready
+from tests.integration.conftest import NODES, Faults, Plane, Pools, operation, ready
 from tests.support import processes
 from tests.support.pods import PODS, is_running
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -75,7 +76,7 @@ def etcd(plane: Plane) -> Iterator[grpc.Channel]:
 def kept(plane: Plane, key: bytes) -> bytes:
     """The bytes that etcd has of an object."""
     with etcd(plane) as channel:
-        answer = channel.unary_unary("/etcdserverpb.KV/Range")(
+        answer: bytes = channel.unary_unary("/etcdserverpb.KV/Range")(
             _RANGE["RangeRequest"](key=key).SerializeToString(), timeout=20
         )
     (found,) = _RANGE["RangeResponse"].FromString(answer).kvs

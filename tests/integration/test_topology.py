@@ -12,9 +12,10 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.hyper_nodes import HyperNodes
-from tests.integration.conftest import NODES, Plane, Pools, Said, operation
+from tests.integration.conftest import NODES, Plane, Pools, operation
 from tests.support import volcano
 from tests.support.api import Object, Refused
+from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 RACK, BLOCK = "example.com/rack", "example.com/block"
