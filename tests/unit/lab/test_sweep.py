@@ -162,8 +162,8 @@ def test_an_engine_is_one_of_three() -> None:
 def test_noise_is_not_called_a_difference() -> None:
     draw, called = random.Random(5), 0
     for trial in range(300):
-        one: dict[object, float] = {seed: draw.gauss(90, 1) for seed in range(8)}
-        two: dict[object, float] = {seed: draw.gauss(90, 1) for seed in range(8)}
+        one = {seed: draw.gauss(90, 1) for seed in range(8)}
+        two = {seed: draw.gauss(90, 1) for seed in range(8)}
         called += difference(one, two, seed=trial).verdict in ("higher", "lower")
     # 5 % are promised: 15 of 300; more than 26 would happen once in 200 times, and these are drawn once for all.
     assert called <= 26
@@ -172,8 +172,8 @@ def test_noise_is_not_called_a_difference() -> None:
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_difference_past_the_noise_is_called_one(paired: bool) -> None:
     draw = random.Random(6)
-    one: dict[object, float] = {seed: draw.gauss(95, 0.2) for seed in range(8)}
-    two: dict[object, float] = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(8)}
+    one = {seed: draw.gauss(95, 0.2) for seed in range(8)}
+    two = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(8)}
     found = difference(one, two, comparisons=4)
     assert (found.verdict, found.paired) == ("higher", paired)
     assert found.low < 3 < found.high or abs(found.mean - 3) < 0.5
@@ -181,15 +181,15 @@ def test_a_difference_past_the_noise_is_called_one(paired: bool) -> None:
 
 
 def test_too_few_runs_are_said_to_be_too_few_however_large_the_difference() -> None:
-    one: dict[object, float] = {seed: 100.0 + seed for seed in range(3)}
-    two: dict[object, float] = {seed: 1.0 + seed for seed in range(3)}
+    one = {seed: 100.0 + seed for seed in range(3)}
+    two = {seed: 1.0 + seed for seed in range(3)}
     assert difference(one, two).verdict == "too few runs"
     assert difference({1: 5.0}, {1: 1.0}).verdict == "too few runs"
     seeds = needed(10)
-    many: dict[object, float] = {seed: 100.0 + seed % 3 for seed in range(seeds)}
-    ones: dict[object, float] = dict.fromkeys(range(seeds), 1.0)
+    many = {seed: 100.0 + seed % 3 for seed in range(seeds)}
+    ones = dict.fromkeys(range(seeds), 1.0)
     assert difference(many, ones, comparisons=10).verdict == "higher"
-    less: list[dict[object, float]] = [{seed: each[seed] for seed in range(seeds - 1)} for each in (many, ones)]
+    less = [{seed: each[seed] for seed in range(seeds - 1)} for each in (many, ones)]
     assert difference(less[0], less[1], comparisons=10).verdict == "too few runs"
 
 

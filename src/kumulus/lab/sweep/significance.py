@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ LEVEL = 0.05
 _RESAMPLES = 10_000
 _MOST_EXACT = 12
 Verdict = Literal["higher", "lower", "within noise", "too few runs"]
+Seed = TypeVar("Seed")
 _Numbers = npt.NDArray[np.float64]
 
 
@@ -57,7 +58,7 @@ def interval(values: Sequence[float], level: float = LEVEL, seed: int = 0) -> tu
 
 
 def difference(
-    group: Mapping[object, float], baseline: Mapping[object, float], comparisons: int = 1, seed: int = 0
+    group: Mapping[Seed, float], baseline: Mapping[Seed, float], comparisons: int = 1, seed: int = 0
 ) -> Difference:
     """Compare a group of runs with the baseline's.
 
