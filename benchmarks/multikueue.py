@@ -24,7 +24,7 @@ from tests.support.api import Api
 from tests.support.project import Project
 
 _MOST_MB, _LEAST_A_SECOND = 8000.0, 100.0
-_AT_ONCE, _LOOK_EVERY_S, _PATIENCE_S = 8, 0.5, 400.0
+_AT_ONCE, _LOOK_EVERY_S, _PATIENCE_S = 8, 0.5, 1500.0
 _API = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 _BATCH = "/apis/batch/v1/namespaces/default/jobs"
 _PODS = "/api/v1/namespaces/default/pods"
