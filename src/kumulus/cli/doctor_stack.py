@@ -110,7 +110,7 @@ def _memory(clusters: list[Loaded]) -> Finding:
 
     machine = scale.Machine(cores=psutil.cpu_count() or 1, memory_mb=memory.total() / 1e6)
     fleets = [(sum(pool.replicas for pool in each.pools), each.spec.kwok.heartbeatFactor) for each in clusters]
-    found = scale.together([scale.cost(count, machine.cores, factor) for count, factor in fleets])
+    found = scale.together([scale.cost(count, machine, factor) for count, factor in fleets])
     nodes = found.nodes
     problems = scale.limits(found, machine)
     needed = f"of {machine.memory_mb / 1000:.1f} GB, for {nodes:,} nodes"

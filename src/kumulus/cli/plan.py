@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         cores=args.cores or psutil.cpu_count() or 1,
         memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
     )
-    found = scale.together([scale.cost(nodes, machine.cores, factor) for nodes, factor in fleets])
+    found = scale.together([scale.cost(nodes, machine, factor) for nodes, factor in fleets])
     given = next((factor for _, factor in fleets if factor), None)
     problems, most = scale.limits(found, machine), scale.most_nodes(machine, given)
     if args.json:

@@ -51,6 +51,13 @@ MEMORY_MB = {
 These lines are for the first minutes, when it is greatest; later, 50,000 nodes take a quarter less.
 """
 
+API_SERVER_SHARE = 0.2
+"""The share of the machine's memory that the API server keeps to, unless what it has to keep is more."""
+
+_API_SERVER = "kube-apiserver"
+# What it keeps of nodes, leases and their latest events in its watch caches; the rest is garbage not yet collected.
+_KEPT_BY_API_SERVER_MB = Line(250.0, 0.04)
+
 _BASE_OF_SMALL_MB = {
     "kube-apiserver": 243.0,
     "etcd": 47.0,
@@ -80,9 +87,9 @@ RESTING_CORES = 0.06
 # renewals, one controller would be late with pods.
 _CONTROLLER_CORES = 0.5
 # kwok-controller is sent all leases again whenever a hundred change while it is sent them, so leases times renewals a
-# second is what counts (docs/decisions/kwok-watches.md). 6.2 million (50,000 nodes) stood; with 15 million (100,000),
-# both cores were busy with it, and renewals did not keep up.
-_LEASE_TRAFFIC = 10_000_000
+# second is what counts (docs/decisions/kwok-watches.md). With 6.2 million (50,000 nodes) all were renewed in time; with
+# 10 million (100,000 with longer leases), fewer than half were.
+_LEASE_TRAFFIC = 6_500_000
 # An idle fleet should leave half of the machine to the actual work.
 _STANDING_SHARE = 0.5
 _MEMORY_SHARE = 0.8
@@ -158,23 +165,26 @@ def inotify_instances(*, kueue: bool = False) -> int:
     return sum(_INOTIFY.values()) + (_INOTIFY_OF_KUEUE if kueue else 0)
 
 
-def cost(nodes: int, cores: int, heartbeat_factor: int | None = None) -> Cost:
+def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> Cost:
     """What a fleet costs, according to the model.
 
     Args:
         nodes: how many nodes.
-        cores: CPUs of the machine.
+        machine: what it runs on.
         heartbeat_factor: as ``kwok.heartbeatFactor``; 1 as in a real cluster, None for the default.
     """
     heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)
     renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
-    memory = MEMORY_OF_SMALL_MB if nodes <= SMALL_FLEET else MEMORY_MB
+    lines = MEMORY_OF_SMALL_MB if nodes <= SMALL_FLEET else MEMORY_MB
+    memory = {name: line.at(nodes) for name, line in lines.items()}
+    least = max(machine.memory_mb * API_SERVER_SHARE, _KEPT_BY_API_SERVER_MB.at(nodes))
+    memory[_API_SERVER] = min(memory[_API_SERVER], least)
     return Cost(
         nodes=nodes,
         heartbeat_factor=heartbeat_factor,
-        memory_mb={name: line.at(nodes) for name, line in memory.items()},
+        memory_mb=memory,
         etcd_mb=ETCD_MB.at(nodes),
-        creation_s=CREATION_CPU_S.at(nodes) / cores,
+        creation_s=CREATION_CPU_S.at(nodes) / machine.cores,
         leases_per_s=renewals,
         standing_cores=RESTING_CORES + renewals * CPU_S_PER_RENEWAL,
         controllers=max(1, math.ceil(renewals * CONTROLLER_CPU_S_PER_RENEWAL / _CONTROLLER_CORES)),
@@ -215,8 +225,8 @@ def limits(found: Cost, machine: Machine) -> list[str]:
     if found.lease_traffic > _LEASE_TRAFFIC:
         slower = math.ceil(found.heartbeat_factor * found.lease_traffic / _LEASE_TRAFFIC)
         lines.append(
-            "leases: kwok-controller does not keep up with the renewals of so many; "
-            f"kwok.heartbeatFactor: {slower} makes them rarer, or several clusters"
+            "leases: kwok-controller does not keep up with the renewals of so many; several clusters, "
+            f"or rarer renewals by kwok.heartbeatFactor: {slower}"
         )
     if found.etcd_mb > QUOTA_MB / 2:
         lines.append(
@@ -246,7 +256,7 @@ def most_nodes(machine: Machine, heartbeat_factor: int | None = None) -> int:
     low, high = 0, 1000
     while low < high:
         middle = (low + high + 1) // 2
-        if limits(cost(middle * 1000, machine.cores, heartbeat_factor), machine):
+        if limits(cost(middle * 1000, machine, heartbeat_factor), machine):
             high = middle - 1
         else:
             low = middle

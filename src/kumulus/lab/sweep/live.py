@@ -121,7 +121,7 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
     machine = scale.Machine(psutil.cpu_count() or 1, memory.total() / 1e6)
     sizes = [_size(cell) for cell in cells]
     nodes, factor = max(sizes, default=(0, None), key=lambda size: size[0])
-    cost = scale.cost(nodes, machine.cores, factor)
+    cost = scale.cost(nodes, machine, factor)
     if problems := scale.limits(cost, machine):
         raise LabError(f"a cluster of {nodes:,} nodes does not fit on this machine: {problems[0]}")
     # A run keeps a core busy, however little its cluster needs when idle.

@@ -64,7 +64,7 @@ class Kwok(RuntimeSection):
         default=None,
         description=(
             "Multiplies the nodes' heartbeat intervals; by default 5, and more if a cluster is created for more than "
-            "5,000 nodes (docs/scale.md)."
+            "1,000 nodes (docs/scale.md)."
         ),
         examples=["5"],
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.host import memory
-from kumulus.model.scale import LEASE_SECONDS, SMALL_FLEET, default_heartbeat_factor
+from kumulus.model.scale import API_SERVER_SHARE, LEASE_SECONDS, SMALL_FLEET, default_heartbeat_factor
 from kumulus.runtimes.kwok import access
 
 _API_SERVER = "kube-apiserver"
@@ -19,7 +19,7 @@ _API_SERVER = "kube-apiserver"
 _GARBAGE_COLLECTION = {"GOGC": "200"}
 # The API server's heap may grow fivefold, as long as it takes less than a fifth of the machine's memory: this creates
 # a fleet faster, and a large one does not use up the memory.
-_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(memory.total() // 5)}
+_API_SERVER_GARBAGE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": str(int(memory.total() * API_SERVER_SHARE))}
 # With tens of thousands of nodes, that is more than the machine can spare, and little is allocated once they exist. So
 # the controllers that keep every node collect before they exceed this share of the memory; they always get what they
 # need: kwok-controller keeps 25 KB of a node.
