@@ -74,6 +74,7 @@ def tables(known: dict[str, Any]) -> str:
                 gates.append(f"| {row['what']} | {row['must']} | {row['reached']} | {mark} | {load} |")
             else:
                 others.append(f"| {row['what']} | {row['reached']} |")
-    run = next(iter(known.values()))
-    machine = f"{run['date']}, {run['cpus']} CPUs, {run['memory_gib']} GiB:"
+    dates, run = sorted(run["date"] for run in known.values()), next(iter(known.values()))
+    days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    machine = f"{days}, {run['cpus']} CPUs, {run['memory_gib']} GiB:"
     return "\n".join(["", machine, "", *gates, "", "For comparison:", "", *others, "", ""])
