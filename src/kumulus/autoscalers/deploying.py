@@ -176,7 +176,7 @@ async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Ev
 
 
 async def _why(client: Client, deployment: Mapping[str, Any]) -> str:
-    return next((said for pod in await _pods(client, deployment) if (said := reason(pod))), "")
+    return next((why for pod in await _pods(client, deployment) if (why := reason(pod))), "")
 
 
 async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ class Memory:
         self._began, self._wall = clock(), time.time()
         self._recorder = Recorder({"title": stack, "scheduler": "", "beganMs": round(self._wall * 1000)})
         self._age = 0
-        self._said: dict[JobKey, dict[str, Facts]] = {}
+        self._facts: dict[JobKey, dict[str, Facts]] = {}
         self._sources: dict[tuple[str, str], JobKey] = {}
         self._groups = groups.Groups()
         self._queues = Queues(self._recorder, self._now)
@@ -119,8 +119,8 @@ class Memory:
         kind, _, name = pod.job.partition("/")
         job = self._pods[key] = JobKey(name, kind, pod.namespace)
         if pod.group:
-            for source, said in self._groups.pod(JobKey(pod.group, groups.KIND, pod.namespace), job).items():
-                self._say(source, said)
+            for source, report in self._groups.pod(JobKey(pod.group, groups.KIND, pod.namespace), job).items():
+                self._take_report(source, report)
         if before != job:
             self._counts[job] += 1
         self._put(job, _PODS, Facts(0, pod.queue, pod.priority, "", self._when(pod.created)))
@@ -136,34 +136,34 @@ class Memory:
 
     def _job(self, path: str, read: Callable[[Any], reports.JobReport | None], event: Event[Any]) -> None:
         source = path, event.key
-        said = None if event.kind == "DELETED" or event.item is None else read(event.item)
-        self._groups.says(source, said)
-        self._say(source, said)
+        report = None if event.kind == "DELETED" or event.item is None else read(event.item)
+        self._groups.record(source, report)
+        self._take_report(source, report)
 
-    def _say(self, source: groups.Source, said: reports.JobReport | None) -> None:
-        job = self._groups.job(JobKey(said.name, said.kind, said.namespace)) if said is not None else None
+    def _take_report(self, source: groups.Source, report: reports.JobReport | None) -> None:
+        job = self._groups.job(JobKey(report.name, report.kind, report.namespace)) if report is not None else None
         before = self._sources.get(source)
         if before is not None and before != job:
             del self._sources[source]
             self._put(before, "".join(source), None)
-        if said is not None and job is not None:
+        if report is not None and job is not None:
             self._sources[source] = job
-            facts = Facts(said.size, said.queue, said.priority, said.says, self._when(said.created))
+            facts = Facts(report.size, report.queue, report.priority, report.says, self._when(report.created))
             self._put(job, "".join(source), facts)
 
     def _put(self, job: JobKey, source: str, facts: Facts | None) -> None:
-        said = self._said.setdefault(job, {})
-        if source == _PODS and facts is not None and source in said:
+        facts_by_source = self._facts.setdefault(job, {})
+        if source == _PODS and facts is not None and source in facts_by_source:
             # A job began when the first of its pods did.
-            times = [each for each in (facts.since, said[source].since) if each is not None]
+            times = [each for each in (facts.since, facts_by_source[source].since) if each is not None]
             facts = facts._replace(since=min(times, default=None))
         if facts is None:
-            said.pop(source, None)
+            facts_by_source.pop(source, None)
         else:
-            said[source] = facts
-        if not said:
-            del self._said[job]
-        self._recorder.job(job, together(said), self._now())
+            facts_by_source[source] = facts
+        if not facts_by_source:
+            del self._facts[job]
+        self._recorder.job(job, together(facts_by_source), self._now())
 
     def cleared(self) -> None:
         """Forget jobs and queues, as this is another cluster now; nodes and pods are reported one by one."""
@@ -230,11 +230,11 @@ class Memory:
         return round((seconds - self._wall) * 1000) if 0 < seconds < self._wall else None
 
 
-def together(said: dict[str, Facts]) -> Facts | None:
+def together(facts_by_source: dict[str, Facts]) -> Facts | None:
     """The combined facts that several objects give of one job; None if no object is left."""
-    if not said:
+    if not facts_by_source:
         return None
-    all_of = list(said.values())
+    all_of = list(facts_by_source.values())
     return Facts(
         max(each.size for each in all_of),
         next((each.queue for each in all_of if each.queue), ""),

@@ -183,7 +183,7 @@ def _shares(shares: Sequence[Share], resource: str, width: int) -> Text:
     name = min(_LONGEST_NAME, max((len(share.name) for share in shares), default=0))
     nodes = max((len(f"{share.nodes:,}") for share in shares), default=0)
     figure = max((len(row[3]) for row in rows), default=0)
-    states = max((sum(len(said) + 1 for said, _ in row[4]) for row in rows), default=0)
+    states = max((sum(len(text) + 1 for text, _ in row[4]) for row in rows), default=0)
     length = max(_SHORTEST_BAR, width - name - nodes - figure - states - 3)
     found = Text(no_wrap=True, overflow="ellipsis")
     for share, part, whole, figures, ill in rows:
@@ -191,9 +191,9 @@ def _shares(shares: Sequence[Share], resource: str, width: int) -> Text:
         found.append(f"{shown:<{name}} {share.nodes:>{nodes},} ")
         found.append(bar(part, whole, length), "cyan on grey23" if whole else "")
         found.append(f" {figures:>{figure}}")
-        for said, style in ill:
+        for text, style in ill:
             found.append(" ")
-            found.append(said, style)
+            found.append(text, style)
         found.append("\n")
     found.rstrip()
     return found

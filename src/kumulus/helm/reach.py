@@ -38,4 +38,4 @@ async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
         return ""
 
     found = await asyncio.gather(*map(problem, arguments.get("charts") or []))
-    return {"problems": {str(index): said for index, said in enumerate(found) if said}}
+    return {"problems": {str(index): problem for index, problem in enumerate(found) if problem}}

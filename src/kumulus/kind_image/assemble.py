@@ -73,9 +73,7 @@ def _await_containerd(container: str, step: Step) -> None:
     command = ["docker", "exec", container, "ctr", "version"]
     while subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode != 0:
         if time.monotonic() > give_up:
-            said = subprocess.run(
-                ["docker", "logs", "--tail=5", container], capture_output=True, text=True, check=False
-            )
-            raise ToolchainError(f"the node's containerd did not start in {_START_SECONDS} s:\n  {said.stderr.strip()}")
+            log = subprocess.run(["docker", "logs", "--tail=5", container], capture_output=True, text=True, check=False)
+            raise ToolchainError(f"the node's containerd did not start in {_START_SECONDS} s:\n  {log.stderr.strip()}")
         step.tick()
         time.sleep(0.2)

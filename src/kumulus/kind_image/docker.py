@@ -25,8 +25,8 @@ def require() -> None:
     """
     if shutil.which("docker") is None:
         raise ToolchainError("there is no docker on PATH\n  On Debian and Ubuntu: apt install docker.io")
-    if said := _trouble():
-        raise _unanswered(said)
+    if trouble := _trouble():
+        raise _unanswered(trouble)
 
 
 def label(image: str, name: str) -> str | None:
@@ -52,7 +52,7 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
         stdin: a file to read from.
 
     Raises:
-        ToolchainError: it failed; with what it said.
+        ToolchainError: it failed; quotes its output.
     """
     try:
         if stdin is None:
@@ -76,9 +76,9 @@ def remove(kind: str, name: str) -> None:
         _ask(kind, "rm", "--force", *volumes, name, seconds=_REMOVAL_SECONDS)
 
 
-def _unanswered(said: str) -> ToolchainError:
+def _unanswered(trouble: str) -> ToolchainError:
     return ToolchainError(
-        f"Docker's engine does not answer: {said}"
+        f"Docker's engine does not answer: {trouble}"
         "\n  Start it (systemctl start docker), or set DOCKER_HOST to where it listens;"
         " for its socket a user needs the group docker."
     )

@@ -93,7 +93,9 @@ class Connections:
             except OSError:
                 stamp, foreseen = 0.0, self._foreseen.get(kubeconfig)
                 if foreseen is None and self._place and (why := self._place.elsewhere(kubeconfig)):
-                    raise ProviderError(f"{kubeconfig} is not here: {why}; what is said of the cluster helps") from None
+                    raise ProviderError(
+                        f"{kubeconfig} is not here: {why}; the message about the cluster says what to do"
+                    ) from None
                 if foreseen is None:
                     raise KubeconfigError(f"kubeconfig {kubeconfig} does not exist") from None
             known = self._clients.get(kubeconfig)

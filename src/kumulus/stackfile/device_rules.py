@@ -78,8 +78,8 @@ def _count(where: Where, slices: Mapping[str, object], capacity: Mapping[str, ob
         return
     written = capacity.get(resource)
     if written is None:
-        said = f", and the capacity has no {resource}" if resource else ""
-        yield problem((*where, "count"), f"is missing{said}", "write count: 8")
+        why = f", and the capacity has no {resource}" if resource else ""
+        yield problem((*where, "count"), f"is missing{why}", "write count: 8")
         return
     try:
         amount = parse(written) if isinstance(written, str | int | float) else None
@@ -99,9 +99,9 @@ def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, obj
     label = labels.get(GPU_PRODUCT_LABEL)
     if product_known or (isinstance(label, str) and label in gpu_products()):
         return
-    said = f", and {GPU_PRODUCT_LABEL}, {shown(label)}, is not in the catalog" if label is not None else ""
+    why = f", and {GPU_PRODUCT_LABEL}, {shown(label)}, is not in the catalog" if label is not None else ""
     remedy = "write gpuProduct: NVIDIA-H100-80GB-HBM3, or resourceSlices.attributes.productName for any other"
-    yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{said}", remedy)
+    yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{why}", remedy)
 
 
 def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Found:

@@ -190,5 +190,5 @@ def _decoded(body: bytes, most: int = MOST_BYTES) -> str:
 
 
 def _one_line(reason: object) -> str:
-    said = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
-    return " ".join(str(said).split()) or type(reason).__name__
+    text = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
+    return " ".join(str(text).split()) or type(reason).__name__

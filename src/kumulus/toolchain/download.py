@@ -148,8 +148,8 @@ def _check(made: Path, tool: Tool, release: Release) -> None:
     """Reject a program that does not run here, for example because a library is missing: it is better built."""
     if tool.probe_pattern is None:
         return
-    said = probe.ask(made, tool)
-    if said is None or not satisfies(said, f"=={release.version}"):
+    version = probe.ask(made, tool)
+    if version is None or not satisfies(version, f"=={release.version}"):
         raise NotFetched(f"{tool.name} of it does not run here as v{normal(release.version)}", host_out=False)
 
 

@@ -51,10 +51,10 @@ def install_command(pulumi_home: Path) -> None:
     kind = ["resource", "command", COMMAND_VERSION]
     answer = _install(pulumi_home, [*kind, "--non-interactive"])
     if answer.returncode != 0 or not has_command_plugin(pulumi_home):
-        said = (answer.stderr + answer.stdout).strip()
+        output = (answer.stderr + answer.stdout).strip()
         raise ToolchainError(
             f"pulumi did not fetch the plugin command {COMMAND_VERSION}, which hostCommands and loadImages need:\n"
-            f"  {said}\n  From a machine that can fetch it: pulumi plugin install {' '.join(kind)} --file ARCHIVE"
+            f"  {output}\n  From a machine that can fetch it: pulumi plugin install {' '.join(kind)} --file ARCHIVE"
         )
 
 
@@ -76,9 +76,9 @@ def _put(pulumi_home: Path, name: str) -> None:
     kind = ["resource", plugin.name.removeprefix("pulumi-resource-"), plugin.version]
     answer = _install(pulumi_home, [*kind, "--file", str(find(name)), "--reinstall", "--non-interactive"])
     if answer.returncode != 0 or not is_installed(pulumi_home, plugin):
-        said = (answer.stderr + answer.stdout).strip()
+        output = (answer.stderr + answer.stdout).strip()
         directory = plugin_directory(pulumi_home, plugin)
-        raise ToolchainError(f"pulumi did not install {plugin.name} into {directory}:\n  {said}")
+        raise ToolchainError(f"pulumi did not install {plugin.name} into {directory}:\n  {output}")
 
 
 def _install(pulumi_home: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:

@@ -122,8 +122,8 @@ def _create(project: Path) -> None:
     command = [_base_python(), "-m", "venv", str(project / ".venv")]
     answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if answer.returncode != 0:
-        said = (answer.stdout + answer.stderr).strip()
-        raise ToolchainError(f"python -m venv failed:\n  {said}")
+        output = (answer.stdout + answer.stderr).strip()
+        raise ToolchainError(f"python -m venv failed:\n  {output}")
 
 
 def _base_python() -> str:

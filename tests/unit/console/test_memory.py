@@ -86,7 +86,7 @@ def test_what_objects_and_pods_say_of_a_job_is_put_together(live: Live, hands: H
     told(memory, "/apis/kueue.x-k8s.io/v1beta2/workloads", "DELETED")
     told(memory, "/apis/batch/v1/jobs", "DELETED")
     assert not moment(memory.history, 0).jobs["a/Job/train"].there
-    assert memory._said == {}
+    assert memory._facts == {}
 
 
 def test_queues_come_and_go(live: Live, hands: Hands) -> None:

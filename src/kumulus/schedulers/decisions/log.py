@@ -85,8 +85,8 @@ class Decisions:
             self._of(part[0].decode()).totals[part[2]] = int(part[3][7:])
             return True
         if _HINT in line:
-            said = _fields(line)
-            self._made[said["pod"]] = (self._now, said["hint"])
+            fields = _fields(line)
+            self._made[fields["pod"]] = (self._now, fields["hint"])
         elif _ATTEMPT in line:
             # A pod that is tried again gets new scores, or none.
             pod = _fields(line)["pod"]
@@ -95,10 +95,10 @@ class Decisions:
         elif _BOUND in line:
             self._bind(_fields(line))
         elif REFUSED in line:
-            said = _fields(line)
-            times, _ = self._refused.get(said["pod"], (0, ""))
-            self._refused[said["pod"]] = (times + 1, said.get("err", ""))
-            self._attempts.failed(said["pod"], line[_STAMP].decode(), said.get("err", ""))
+            fields = _fields(line)
+            times, _ = self._refused.get(fields["pod"], (0, ""))
+            self._refused[fields["pod"]] = (times + 1, fields.get("err", ""))
+            self._attempts.failed(fields["pod"], line[_STAMP].decode(), fields.get("err", ""))
         else:
             return _BINDING in line or _EXTENDER in line or self._attempts.begins(line)
         return True
@@ -118,13 +118,13 @@ class Decisions:
             self._made[pod] = (self._now, "")
         return self._now
 
-    def _bind(self, said: dict[str, str]) -> None:
-        pod, node = said["pod"], said["node"]
+    def _bind(self, fields: dict[str, str]) -> None:
+        pod, node = fields["pod"], fields["node"]
         scores, hint = self._made.pop(pod, (None, ""))
         times, reason = self._refused.pop(pod, (0, ""))
         chosen = scores.scored(node.encode()) if scores is not None else None
         again = scores is not None and hint == node
-        evaluated, feasible = int(said.get("evaluatedNodes", 0)), int(said.get("feasibleNodes", 0))
+        evaluated, feasible = int(fields.get("evaluatedNodes", 0)), int(fields.get("feasibleNodes", 0))
         filtered = self._attempts.bound(pod, evaluated, feasible) or Filtered(0)
         decision = Decision(
             pod=pod,

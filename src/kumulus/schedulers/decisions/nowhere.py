@@ -37,10 +37,10 @@ _NOT_TRIED = re.compile(r"\d+ (No preemption victims found for incoming pod|Pree
 def tried_nothing(message: str) -> bool:
     """Whether no filter was run for preemption, according to the message about a pod that fits nowhere."""
     match = _MESSAGE.fullmatch(message)
-    said = (match and match[3]) or ""
-    if said.startswith("not eligible due to "):
+    text = (match and match[3]) or ""
+    if text.startswith("not eligible due to "):
         return True
-    tried = _MESSAGE.fullmatch(said)
+    tried = _MESSAGE.fullmatch(text)
     return tried is not None and all(_NOT_TRIED.fullmatch(each) for each in tried[2].split(", "))
 
 
@@ -56,8 +56,8 @@ def runs(message: str, filters: Sequence[str], active: Mapping[str, bool]) -> di
     if match is None or not tried_nothing(message):
         return None
     every, refused, scarce = int(match[1]), Counter[str](), False
-    for said in match[2].split(", "):
-        part = _PART.fullmatch(said)
+    for text in match[2].split(", "):
+        part = _PART.fullmatch(text)
         if part is None:
             return None
         if _SCARCE.fullmatch(part[2]):
