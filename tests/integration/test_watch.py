@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kumulus.kube import ApiError, Client, load_kubeconfig
-from kumulus.kube.codecs import METADATA
+from kumulus.kube.codecs import METADATA, JsonCodec
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow, watch
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
@@ -86,6 +86,6 @@ async def test_a_version_that_the_server_has_forgotten_is_gone(plane: Plane, poo
     await pools.create(pools.inputs(2))
     async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
         with pytest.raises(ApiError) as caught:
-            async for _ in watch(client, NODES, {"resourceVersion": "1"}, timeout=10):
+            async for _ in watch(client, NODES, {"resourceVersion": "1"}, codec=JsonCodec(), timeout=10):
                 pass
     assert caught.value.status == 410

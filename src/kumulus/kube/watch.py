@@ -94,8 +94,8 @@ async def watch(
     path: str,
     params: Mapping[str, str] | None = None,
     *,
+    codec: Codec[T],
     timeout: float = 300.0,
-    codec: Codec[T] | None = None,
 ) -> AsyncGenerator[list[tuple[str, T]], None]:
     """Send one watch and yield its events, as many as arrive at once, until the server ends it.
 
@@ -105,21 +105,20 @@ async def watch(
         client: sends it.
         path: the collection, such as ``/api/v1/pods``.
         params: selectors, ``resourceVersion`` and ``allowWatchBookmarks``.
+        codec: the representation.
         timeout: seconds after which the server ends the watch.
-        codec: the representation; JSON by default.
 
     Raises:
         ApiError: the server refused the watch, or sent an ERROR event (410 Gone: list again).
         Unreachable: the connection broke.
     """
-    how = codec or cast(Codec[T], JsonCodec())
     query = dict(params or {}) | {"watch": "1", "timeoutSeconds": str(max(1, int(timeout)))}
     received = bytearray()
-    async with client.stream(path, query, accept=how.watch_type, timeout=timeout + 10) as chunks:
+    async with client.stream(path, query, accept=codec.watch_type, timeout=timeout + 10) as chunks:
         yield []
         async for chunk in chunks:
             received += chunk
-            if batch := [how.event(frame) for frame in how.frames(received)]:
+            if batch := [codec.event(frame) for frame in codec.frames(received)]:
                 for kind, item in batch:
                     if kind == "ERROR":
                         raise api_error(int(item.get("code") or 500), item, "WATCH", path, None)

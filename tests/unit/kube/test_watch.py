@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -67,8 +67,7 @@ async def test_a_watch_yields_events_until_the_server_ends_it(server: Server) ->
     events = happens("ADDED", *(item(f"n{n}", n) for n in range(3)))
     server.answers = [stream(*events)]
     async with server.client() as client:
-        watching: AsyncGenerator[list[tuple[str, Any]], None]
-        watching = watch(client, NODES, {"resourceVersion": "7"}, timeout=60)
+        watching = watch(client, NODES, {"resourceVersion": "7"}, codec=JsonCodec(), timeout=60)
         batches = [batch async for batch in watching]
     assert batches[0] == []
     assert [found for batch in batches for found in batch] == [("ADDED", event["object"]) for event in events]
