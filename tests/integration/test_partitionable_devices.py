@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from kumulus.cluster.errors import PartialFailure
 from tests.integration.conftest import PODS, Faults, Plane, Pools, plane_at, pod
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices, slices
-from tests.support.api import Object
+from tests.support.pods import are_judged
 
 pytestmark = pytest.mark.integration
 GATE = "DRAPartitionableDevices"
@@ -47,8 +47,8 @@ class TestWithTheGate:
             body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
             body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
             plane.api.create(PODS, body)
-            plane.api.until(PODS, partial(_are_judged, number + 1))
-        found = plane.api.until(PODS, lambda found: _judged(found) == len(order))
+            plane.api.until(PODS, partial(are_judged, number + 1))
+        found = plane.api.until(PODS, partial(are_judged, len(order)))
         assert {name for name, each in found.items() if "nodeName" in each["spec"]} == {"4g-40gb-0", "3g-40gb-2"}
         allocated = [claim.get("status", {}).get("allocation") for claim in plane.api.list(CLAIMS)]
         assert sorted(each["devices"]["results"][0]["device"] for each in allocated if each) == [
@@ -92,15 +92,6 @@ class TestWithTheGate:
         await pools.update(whole, divided)
         assert set(slices(plane, whole)) == {f"{name}-{n}-gpu.nvidia.com" for n in (0, 1)}
         assert await pools.drift(whole) == {}
-
-
-def _are_judged(wanted: int, found: Mapping[str, Object]) -> bool:
-    return _judged(found) == wanted
-
-
-def _judged(found: Mapping[str, Object]) -> int:
-    """How many pods run or were refused."""
-    return sum(each["status"]["phase"] == "Running" or "conditions" in each["status"] for each in found.values())
 
 
 async def test_a_cluster_that_drops_what_devices_take_is_told_of(plane: Plane, pools: Pools) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from kumulus.cluster.errors import PartialFailure
 from tests.integration.conftest import PODS, Plane, Pools, plane_at, pod
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices
-from tests.support.api import Object
+from tests.support.pods import are_judged
 
 pytestmark = pytest.mark.integration
 GATE = "DRAConsumableCapacity"
@@ -45,8 +45,8 @@ class TestWithTheGate:
             body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
             body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
             plane.api.create(PODS, body)
-            plane.api.until(PODS, partial(_are_judged, number + 1))
-        found = plane.api.until(PODS, lambda found: _judged(found) == 4)
+            plane.api.until(PODS, partial(are_judged, number + 1))
+        found = plane.api.until(PODS, partial(are_judged, 4))
         assert {name for name, each in found.items() if "nodeName" not in each["spec"]} == {"whole-3"}
         results = [
             result
@@ -57,15 +57,6 @@ class TestWithTheGate:
         ]
         assert [result["consumedCapacity"]["milli"] for result in results] == ["400"] * 3
         assert sorted(Counter(result["device"] for result in results).values()) == [1, 2]
-
-
-def _are_judged(wanted: int, found: Mapping[str, Object]) -> bool:
-    return _judged(found) == wanted
-
-
-def _judged(found: Mapping[str, Object]) -> int:
-    """How many pods run or were refused."""
-    return sum(each["status"]["phase"] == "Running" or "conditions" in each["status"] for each in found.values())
 
 
 async def test_a_cluster_that_drops_what_it_does_not_know_is_told_of(plane: Plane, pools: Pools) -> None:

@@ -40,8 +40,9 @@ def fed(kind: str, drawn: str, seconds: float, now: Path) -> list[str]:
         check=False,
         timeout=seconds * 40 + 600,
     )
-    ended = {"texts": 0, "broken": [now.read_text()[:300]]} if done.returncode else {}
-    told: dict[str, Any] = ended or json.loads(done.stdout)
+    told: dict[str, Any] = {"texts": 0, "broken": [now.read_text()[:300]]}
+    if done.returncode == 0:
+        told = json.loads(done.stdout)
     outcome = f"{told['texts']} texts" if not told["broken"] else json.dumps(told["broken"][:3])
     note(
         Trial(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 Object = dict[str, Any]
@@ -19,6 +20,17 @@ def is_ready(node: Object) -> bool:
 def is_running(pod: Object) -> bool:
     """Whether a pod runs."""
     return bool(pod["status"].get("phase") == "Running")
+
+
+def are_judged(wanted: int, pods: Mapping[str, Object]) -> bool:
+    """Whether exactly so many pods run or were refused by the scheduler.
+
+    Args:
+        wanted: how many.
+        pods: by name.
+    """
+    judged = [each for each in pods.values() if each["status"]["phase"] == "Running" or "conditions" in each["status"]]
+    return len(judged) == wanted
 
 
 def pod(name: str, node: str | None = None) -> Object:

@@ -162,8 +162,7 @@ def test_an_engine_is_one_of_three() -> None:
 def test_noise_is_not_called_a_difference() -> None:
     draw, called = random.Random(5), 0
     for trial in range(300):
-        one = {seed: draw.gauss(90, 1) for seed in range(8)}
-        two = {seed: draw.gauss(90, 1) for seed in range(8)}
+        one, two = ({seed: draw.gauss(90, 1) for seed in range(8)} for _ in range(2))
         called += difference(one, two, seed=trial).verdict in ("higher", "lower")
     # 5 % are promised: 15 of 300; more than 26 would happen once in 200 times, and these are drawn once for all.
     assert called <= 26
@@ -181,15 +180,13 @@ def test_a_difference_past_the_noise_is_called_one(paired: bool) -> None:
 
 
 def test_too_few_runs_are_said_to_be_too_few_however_large_the_difference() -> None:
-    one = {seed: 100.0 + seed for seed in range(3)}
-    two = {seed: 1.0 + seed for seed in range(3)}
+    one, two = {seed: 100.0 + seed for seed in range(3)}, {seed: 1.0 + seed for seed in range(3)}
     assert difference(one, two).verdict == "too few runs"
     assert difference({1: 5.0}, {1: 1.0}).verdict == "too few runs"
     seeds = needed(10)
-    many = {seed: 100.0 + seed % 3 for seed in range(seeds)}
-    ones = dict.fromkeys(range(seeds), 1.0)
-    assert difference(many, ones, comparisons=10).verdict == "higher"
-    less = [{seed: each[seed] for seed in range(seeds - 1)} for each in (many, ones)]
+    enough = {seed: 100.0 + seed % 3 for seed in range(seeds)}, dict.fromkeys(range(seeds), 1.0)
+    assert difference(*enough, comparisons=10).verdict == "higher"
+    less = [{seed: each[seed] for seed in range(seeds - 1)} for each in enough]
     assert difference(less[0], less[1], comparisons=10).verdict == "too few runs"
 
 
