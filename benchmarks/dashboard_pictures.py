@@ -38,7 +38,7 @@ _BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"
 Series = list[tuple[str, list[tuple[float, float]]]]
 
 
-def main(address: str, minutes: float = 15, pki: Path | None = None) -> int:
+def main(address: str, minutes: float = 15, *, pki: Path | None = None) -> int:
     """Draw each dashboard; `pki` has the client certificates, for a Prometheus that requires them."""
     if pki:
         tls = ssl.create_default_context(cafile=pki / "ca.crt")
@@ -186,6 +186,5 @@ def _pie(axes: Axes, panel: Mapping[str, Any], found: Series) -> None:
 _DRAWN = {"timeseries": _over_time, "stat": _number, "gauge": _number, "bargauge": _bars, "piechart": _pie}
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    last = Path(arguments[2]) if len(arguments) > 2 else None
-    sys.exit(main(arguments[0], float(arguments[1]) if len(arguments) > 1 else 15, last))
+    pki = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    sys.exit(main(sys.argv[1], *map(float, sys.argv[2:3]), pki=pki))

@@ -19,7 +19,7 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _STEPS = 200
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 # All sizes were measured on this.
-MACHINE = scale.Machine(cores=2, memory_mb=25_200)
+_MACHINE = scale.Machine(cores=2, memory_mb=25_200)
 
 
 def main() -> int:
@@ -56,7 +56,7 @@ def draw(sizes: list[dict[str, Any]], file: Path) -> None:
     """Draw time, memory and CPU over the number of nodes: points are measured, lines are the model."""
     nodes = [size["nodes"] for size in sizes]
     line = [max(nodes) * step / _STEPS for step in range(_STEPS + 1)]
-    costs = [scale.cost(round(count), MACHINE) for count in line]
+    costs = [scale.cost(round(count), _MACHINE) for count in line]
     components = sorted(sizes[-1]["memory_mb"], key=lambda name: -sizes[-1]["memory_mb"][name])
     file.parent.mkdir(exist_ok=True)
     with drawing.drawn(11, 3.4, columns=3) as (figure, [time, memory, cpu]):

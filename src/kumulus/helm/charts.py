@@ -140,8 +140,8 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
         if found:
             # Grouped by chart, each group under a line with the chart's name.
             lines = [line.strip(" -") for line in problems.splitlines()[1:] if line.strip() and line[-1] != ":"]
-            problems = "; ".join(_without(line, values) for line in lines)
-            raise ChartError("values", f"the chart's schema rejects them: {problems}; write what it asks for") from None
+            rejected = "; ".join(_without(line, values) for line in lines)
+            raise ChartError("values", f"the chart's schema rejects them: {rejected}; write what it asks for") from None
 
 
 async def _kept(source: Source) -> Path:

@@ -177,8 +177,8 @@ def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> C
     renewals = nodes / (LEASE_SECONDS * heartbeat_factor / 4)
     lines = MEMORY_OF_SMALL_MB if nodes <= SMALL_FLEET else MEMORY_MB
     memory = {name: line.at(nodes) for name, line in lines.items()}
-    least = max(machine.memory_mb * API_SERVER_SHARE, _KEPT_BY_API_SERVER_MB.at(nodes))
-    memory[_API_SERVER] = min(memory[_API_SERVER], least)
+    most = max(machine.memory_mb * API_SERVER_SHARE, _KEPT_BY_API_SERVER_MB.at(nodes))
+    memory[_API_SERVER] = min(memory[_API_SERVER], most)
     return Cost(
         nodes=nodes,
         heartbeat_factor=heartbeat_factor,

@@ -92,9 +92,9 @@ def test_several_clusters_cost_what_each_costs_and_are_limited_as_each_is() -> N
 
 def test_the_heartbeat_factor_that_is_advised_is_enough() -> None:
     nodes, machine = 200_000, scale.Machine(cores=2, memory_mb=1e6)
-    (said,) = [line for line in scale.limits(scale.cost(nodes, TWO), machine) if line.startswith("CPU")]
+    (said,) = [line for line in scale.limits(scale.cost(nodes, machine), machine) if line.startswith("CPU")]
     factor = int(said.partition("heartbeatFactor: ")[2].split()[0])
-    assert not [line for line in scale.limits(scale.cost(nodes, TWO, factor), machine) if line.startswith("CPU")]
+    assert not [line for line in scale.limits(scale.cost(nodes, machine, factor), machine) if line.startswith("CPU")]
 
 
 def test_so_many_leases_that_kwok_does_not_keep_up_are_a_limit_of_each_cluster() -> None:
@@ -115,7 +115,7 @@ def test_so_many_leases_that_kwok_does_not_keep_up_are_a_limit_of_each_cluster()
 
 def test_of_many_small_clusters_the_control_planes_are_the_cause() -> None:
     machine = scale.Machine(cores=2, memory_mb=24_000)
-    (said,) = scale.limits(scale.together([scale.cost(10, TWO)] * 21), machine)
+    (said,) = scale.limits(scale.together([scale.cost(10, machine)] * 21), machine)
     assert said.startswith("CPU: 21 control planes alone take 1.3 of 2 cores")
     assert "heartbeatFactor" not in said
     # Where there is room left beside them, longer leases are the remedy, and are enough.
