@@ -142,6 +142,18 @@ async def test_of_equally_good_nodes_kube_scheduler_draws_one_and_the_next_answe
     made.close()
 
 
+@pytest.mark.parametrize("last", ["m-2", ""], ids=["completed", "deleted"])
+async def test_a_pod_that_has_ended_before_the_next_one_comes_holds_nothing(last: str) -> None:
+    made = extender("BestFit", ties="random")
+    assert len((await made.filter(asked(PODS[1], "a", NAMES)))["NodeNames"]) > 1
+    made.seen("a", "a", "m-2", False, nobody)
+    made.seen("a", "a", last, True, nobody)
+    both = Pod("both", 1, 1, 2, 1000)
+    assert (await made.filter(asked(both, "b", ["m-2"])))["NodeNames"] == ["m-2"]
+    assert made.done.places["a"] == [("m-2", (0,))]
+    made.close()
+
+
 async def test_a_pod_that_was_bound_elsewhere_is_counted_and_accounted_for_there() -> None:
     made = extender()
     chosen = (await made.filter(asked(PODS[1], "a", NAMES)))["NodeNames"][0]

@@ -161,10 +161,11 @@ class Extender:
             # The policy chooses the pod's GPU in its own thread, before the next answer.
             self._chosen = (job, node)
             self._choice.made.set()
-            return
+            if not over:
+                return
         self._news.append(lambda: self._take_news(uid, job, node, over, pod))
-        # While the policy computes, the state that it reads must not change.
-        if not self._turn.locked():
+        # While the policy computes, the state that it reads must not change; and a pod gets its GPU before it ends.
+        if self._choice is None and not self._turn.locked():
             self._heed()
 
     def _heed(self) -> None:
