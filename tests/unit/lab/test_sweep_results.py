@@ -40,6 +40,22 @@ def test_a_run_that_was_cut_off_is_in_no_mean_and_is_named(tmp_path: Path) -> No
     assert "policy FGD, seed 2: the server does not answer" in text
 
 
+def test_without_a_complete_run_of_the_baseline_no_row_claims_to_be_it(tmp_path: Path) -> None:
+    sweep = read(tmp_path, measures=["pods.scheduled"])
+    base, other = (
+        Result(policy, {"policy": policy, "seed": 1}, 1, "success", [{"pods.scheduled": 3.0}])
+        for policy in ("FGD", "BestFit")
+    )
+    found = page.tables(sweep, [cut_off(base), other])
+    [row] = found["pods.scheduled"]
+    assert (row.name, row.against, row.baseline) == ("policy BestFit", None, False)
+    assert list(page.lines(sweep, found))[1].endswith("1 run  no run of the baseline has this measure")
+    page.write(sweep, found, [cut_off(base), other], 4, tmp_path / "p.html")
+    assert "no run of the baseline has this measure" in (tmp_path / "p.html").read_text()
+    rows = page.tables(sweep, [base, other])["pods.scheduled"]
+    assert [(row.name, row.baseline) for row in rows] == [("policy FGD", True), ("policy BestFit", False)]
+
+
 def test_a_run_that_was_cut_off_is_tried_again(tmp_path: Path) -> None:
     first = swept(tmp_path)
     Store(tmp_path / "results").put(cut_off(first.results[1]))

@@ -16,6 +16,7 @@ from kumulus.lab.sweep.store import Result
 from kumulus.surroundings import files
 
 NAME = "sweep.html"
+_WITHOUT = "no run of the baseline has this measure"
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 table{border-collapse:collapse;margin:.5rem 0 1rem}
@@ -34,7 +35,8 @@ class Row:
         values: of the runs, by seed and repetition.
         mean: of them.
         low, high: the bootstrap interval of the mean, at 95 %.
-        against: the comparison with the baseline; None for the baseline itself.
+        against: the comparison with the baseline; None for the baseline itself, and if it has no complete run.
+        baseline: whether it is the baseline.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Row:
     low: float
     high: float
     against: Difference | None
+    baseline: bool
 
 
 def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
@@ -71,8 +74,9 @@ def _rows(
         if mine := values[key]:
             name = words(dict(key)) or sweep.name
             mean, (low, high) = sum(mine.values()) / len(mine), interval(list(mine.values()))
-            against = difference(mine, first, comparisons) if first and dict(key) != wanted else None
-            found.append(Row(name, mine, mean, low, high, against))
+            baseline = dict(key) == wanted
+            against = difference(mine, first, comparisons) if first and not baseline else None
+            found.append(Row(name, mine, mean, low, high, against, baseline))
     return found
 
 
@@ -99,7 +103,7 @@ def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         for row in rows:
             runs = f"{len(row.values)} run{'' if len(row.values) == 1 else 's'}"
             cells = [row.name.ljust(width), _with_interval(UNITS[measure], row.mean, row.low, row.high), runs]
-            yield "  " + "  ".join([*cells, _against(UNITS[measure], row.against)])
+            yield "  " + "  ".join([*cells, _against(UNITS[measure], row)])
 
 
 def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Result], cells: int, file: Path) -> None:
@@ -147,16 +151,17 @@ def _table(measure: str, rows: Sequence[Row]) -> str:
     unit = UNITS[measure]
     body = "".join(
         f"<tr><td>{html.escape(row.name)}</td><td>{_with_interval(unit, row.mean, row.low, row.high)}</td>"
-        f"<td>{len(row.values)}</td>{_cell(unit, row.against)}</tr>"
+        f"<td>{len(row.values)}</td>{_cell(unit, row)}</tr>"
         for row in rows
     )
     head = "<tr><th>Group</th><th>Mean and interval</th><th>Runs</th><th>Less the first</th><th></th></tr>"
     return f"<table>{head}{body}</table>"
 
 
-def _cell(unit: Unit, against: Difference | None) -> str:
+def _cell(unit: Unit, row: Row) -> str:
+    against = row.against
     if against is None:
-        return "<td></td><td></td>"
+        return f"<td></td><td class=muted>{'' if row.baseline else _WITHOUT}</td>"
     style = against.verdict if against.verdict in ("higher", "lower") else "muted"
     amount = f"{_signed(unit, against.mean)} ({_signed(unit, against.low)} … {_signed(unit, against.high)})"
     return f"<td>{amount}</td><td class={style}>{against.verdict}</td>"
@@ -169,10 +174,10 @@ def _picture(measure: str, rows: Sequence[Row]) -> str:
     return spreads.svg(measure, {row.name: list(row.values.values()) for row in rows})
 
 
-def _against(unit: Unit, against: Difference | None) -> str:
-    if against is None:
-        return "compared with this"
-    return f"{_signed(unit, against.mean)}: {against.verdict}"
+def _against(unit: Unit, row: Row) -> str:
+    if row.against is None:
+        return "compared with this" if row.baseline else _WITHOUT
+    return f"{_signed(unit, row.against.mean)}: {row.against.verdict}"
 
 
 def _with_interval(unit: Unit, mean: float, low: float, high: float) -> str:
