@@ -113,6 +113,22 @@ def test_a_path_that_leads_nowhere_is_an_error(tmp_path: Path, axis: str, said: 
         cells_of(read(tmp_path, matrix={axis: ["Pod"]}), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("workloads", "said"),
+    [
+        ([{"name": "w", "arrival": {"trace": "tasks.csv"}}], r"workloads\[0\].arrival.trace: is \"tasks.csv\""),
+        ([{"name": "w", "arrival": "tasks.csv"}], r"workloads\[0\].arrival: is \"tasks.csv\""),
+        (["w"], r"workloads\[0\]: is \"w\""),
+        ({"w": {"jobs": 1}}, "workloads: is"),
+        (5, "workloads: is 5"),
+    ],
+)
+def test_an_experiment_with_mistakes_is_refused_whatever_varies(tmp_path: Path, workloads: Any, said: str) -> None:
+    experiment = {"policy": "FGD", "workloads": workloads}
+    with pytest.raises(SpecError, match=said):
+        cells_of(read(tmp_path, experiment=experiment, matrix={"trace": ["tasks.csv"]}), tmp_path)
+
+
 def test_a_cell_is_another_when_a_file_that_it_names_is_another(tmp_path: Path) -> None:
     sweep = read(tmp_path)
     before = [cell.id for cell in cells_of(sweep, tmp_path)]

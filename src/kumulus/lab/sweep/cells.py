@@ -173,11 +173,14 @@ def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, sour
     if axis.startswith(_STACK):
         _at(stack[_CLUSTER], axis.removeprefix(_STACK).split("."), value, axis, source)
     elif axis == "trace":
-        traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]
+        try:
+            traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]
+            for each in traced:
+                each["arrival"]["trace"]["file"] = value
+        except (AttributeError, TypeError):
+            return  # Not of the form of an experiment, which is checked next.
         if not traced:
             raise SpecError([Problem("matrix.trace", "has no effect: no workload has a trace", "leave it out")], source)
-        for each in traced:
-            each["arrival"]["trace"]["file"] = value
     else:
         path = [_SCHEDULER, "name"] if axis == _SCHEDULER and isinstance(value, str) else axis.split(".")
         _at(raw, path, value, axis, source)
