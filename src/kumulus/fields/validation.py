@@ -77,7 +77,7 @@ def _problems(
     field, parent = _declared(where, model)
     example = _example(where, field)
     if kind == "extra_forbidden":
-        return [Problem(path, "is not a known key", unknown_key_remedy(str(where[-1]), _keys(parent)))]
+        return [Problem(path, "is not a known key", unknown_key_remedy(str(where[-1]), list(_fields(parent))))]
     if kind == "missing":
         return [Problem(path, "is missing", example)]
     if kind == "invalid_key":
@@ -102,7 +102,7 @@ def _declared(where: tuple[int | str, ...], model: type[BaseModel]) -> tuple[Fie
             if inner is None:
                 return None, model
             model = inner
-        field = model.model_fields.get(part)
+        field = _fields(model).get(part)
         if field is None:
             return None, model
     return field, model
@@ -114,8 +114,9 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((inner for inner in map(_model_in, get_args(annotation)) if inner), None)
 
 
-def _keys(model: type[BaseModel]) -> list[str]:
-    return list(model.model_fields)
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, by their names in a file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _example(where: tuple[int | str, ...], field: FieldInfo | None) -> str:

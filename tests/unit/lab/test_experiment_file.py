@@ -37,6 +37,9 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
         ({"whyPolicy": "FGD"}, "whyPolicy", "write why: true as well"),
         ({"whyPolicy": "FGD", "why": True, "policy": "FGD"}, "whyPolicy", "is beside a policy that decides"),
         ({"workloads": [WORK, WORK]}, "workloads[1].name", '"work" is already workloads[0].name; write another name'),
+        ({"from": 3}, "from", "is 3, not a mapping; write from: {snapshot: full}"),
+        ({"from": {"snapshoot": "full"}}, "from.snapshoot", "is not a known key; write snapshot"),
+        ({"from": {}}, "from.snapshot", "is missing; write snapshot: full"),
         ({"workloads": [{**WORK, "kind": "Jobs"}]}, "workloads[0].kind", 'is "Jobs"; write Job'),
         ({"workloads": [{**WORK, "worker": 3}]}, "workloads[0].worker", "is not a known key; write workers"),
         ({"workloads": [{**WORK, "workers": 0}]}, "workloads[0].workers", "is 0, less than 1"),
@@ -115,6 +118,10 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
 def test_a_mistake_is_told_with_its_place_and_remedy(fields: dict[str, Any], path: str, words: str) -> None:
     found = told(**fields)
     assert words in found.get(path, ""), found
+
+
+def test_a_key_is_suggested_as_the_file_has_it() -> None:
+    assert told(form={"snapshot": "full"})["form"] == "is not a known key; write from"
 
 
 def test_all_mistakes_are_told_at_once() -> None:
