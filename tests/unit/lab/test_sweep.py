@@ -30,6 +30,15 @@ from tests.support.sweeps import read, starts, swept
         ({"measures": ["policy.alocated"]}, "write policy.allocated"),
         ({"baseline": {"policy": "Random"}}, "is not in the matrix"),
         ({"baseline": {"seed": 1}}, "is no field of the matrix"),
+        (
+            {
+                "matrix": {
+                    "settle": [{"name": "a", "value": "1s"}, {"name": "b", "value": "2s"}, {"name": "a", "value": "3s"}]
+                }
+            },
+            r"matrix.settle\[2\]: is called a, as another is; write {name: …, value: …} with a name of its own",
+        ),
+        ({"matrix": {"policy": [1, "1"]}}, r"matrix.policy\[1\]: is called 1, as another is"),
         ({"matrix": {"seed": "0-99999", "policy": ["FGD", "BestFit"]}}, "more than 100,000"),
     ],
 )
@@ -57,6 +66,11 @@ def test_every_combination_is_a_cell_of_its_own(tmp_path: Path) -> None:
             "matrix.scheduler: has no effect without a cluster; leave it out, or write live",
         ),
         ({"workloads": [{"name": "w"}]}, {"seed": [1]}, "policy: is missing, .*; write policy: FGD, or live: true"),
+        (
+            None,
+            {"stackFile": ["s.yaml", "t.yaml"]},
+            "matrix.stackFile: has no effect: each run has the machines of s.yaml",
+        ),
         (None, {"stack.nodeGroups.h.placement": [1]}, '"h" is none of the 1 items there; write t4'),
     ],
 )
@@ -127,6 +141,13 @@ def test_an_experiment_with_mistakes_is_refused_whatever_varies(tmp_path: Path, 
     experiment = {"policy": "FGD", "workloads": workloads}
     with pytest.raises(SpecError, match=said):
         cells_of(read(tmp_path, experiment=experiment, matrix={"trace": ["tasks.csv"]}), tmp_path)
+
+
+def test_keys_of_a_stack_need_not_be_texts(tmp_path: Path) -> None:
+    """Whether they may be others is checked where the stack is."""
+    written = {"labels": {1: "a", "b": "c"}}
+    cells = cells_of(read(tmp_path, matrix={"stack.nodeGroups.t4.nodeTemplate.metadata": [written]}), tmp_path)
+    assert [cell.stack["kumulus:cluster"]["nodeGroups"][0]["nodeTemplate"]["metadata"] for cell in cells] == [written]
 
 
 def test_a_cell_is_another_when_a_file_that_it_names_is_another(tmp_path: Path) -> None:

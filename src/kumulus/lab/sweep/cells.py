@@ -28,6 +28,8 @@ _STACK = "stack."
 _SCHEDULER = "scheduler"
 # Fields that have an effect only on a cluster.
 _OF_CLUSTERS = (_SCHEDULER, "autoscaler")
+# Fields that name the stack, which is read once for all runs.
+_OF_ALL = ("stack", "stackFile")
 _CLUSTER = "kumulus:cluster"
 # Keys of a stack file that name another file, and the most bytes that it may have.
 _OF_STACK = {"kumulus:prices": MOST_BYTES, "kumulus:nodes": MOST}
@@ -95,6 +97,9 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     stack = described.get("config") if isinstance(described, Mapping) else None
     if not isinstance(stack, Mapping) or not isinstance(stack.get(_CLUSTER), Mapping):
         raise LabError(f"{directory / named} has no {_CLUSTER}, which a sweep can vary\n  Write one")
+    if chosen := [axis for axis in sweep.matrix if axis in _OF_ALL]:
+        message, remedy = f"has no effect: each run has the machines of {named}", "vary its fields: stack.nodeGroups.…"
+        raise SpecError([Problem(f"matrix.{axis}", message, remedy) for axis in chosen], str(file))
     if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] in _OF_CLUSTERS]):
         remedy = "leave it out, or write live: true"
         raise SpecError(
@@ -111,7 +116,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         if not sweep.live and not experiment.policy:
             remedy = "write policy: FGD, or live: true in the sweep file"
             raise SpecError([Problem("policy", "is missing, which places the pods without a cluster", remedy)], source)
-        known = [_FORM, sweep.live, own_raw, own_stack, digests.of(experiment, own_stack)]
+        known = _by_text([_FORM, sweep.live, own_raw, own_stack, digests.of(experiment, own_stack)])
         digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
         found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
     return list({cell.id: cell for cell in found}.values())
@@ -155,6 +160,13 @@ class _Digests:
                 message = f"{shown(location)} cannot be read: {error.strerror}"
                 raise SpecError([Problem(place, message, remedy)]) from None
         return self._known[location]
+
+
+def _by_text(node: Any) -> Any:
+    """A value with texts for keys, which YAML does not require: only these have an order."""
+    if isinstance(node, Mapping):
+        return {str(key): _by_text(each) for key, each in node.items()}
+    return [_by_text(each) for each in node] if isinstance(node, list) else node
 
 
 def _named(stack: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ SEED = "seed"
 MOST_CELLS = 100_000
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LABELLED = {"name", "value"}
+_RENAME = "write {name: …, value: …} with a name of its own"
 _OFFLINE = ("policy.allocated", "policy.fragmented", "pods.scheduled")
 _LIVE = ("timeToSchedule.p50", "timeToSchedule.p99", "allocation.gpuEnd", "gpuHours.stranded", "makespan")
 
@@ -149,6 +150,11 @@ def load(file: Path) -> Sweep:
         count *= len(values)
     if count > MOST_CELLS:
         wrong.append(Problem("matrix", f"has {count:,} combinations, more than {MOST_CELLS:,}", "write fewer values"))
+    for axis, values in sweep.matrix.items():
+        first: dict[str, Any] = {}
+        for index, value in enumerate(values):
+            if first.setdefault(called := str(label(value)), value) != value:
+                wrong.append(Problem(f"matrix.{axis}[{index}]", f"is called {called}, as another is", _RENAME))
     for axis, value in sweep.baseline.items():
         if axis not in sweep.matrix or axis == SEED:
             wrong.append(Problem(f"baseline.{axis}", "is no field of the matrix", "write one of it but seed"))
