@@ -11,6 +11,7 @@ import yaml
 
 from kumulus.catalog.prices import with_own
 from kumulus.cli import experiment_sweep
+from kumulus.journal.errors import NotWritten
 from kumulus.kube import Connection, yaml_limits
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.run.options import Options
@@ -156,3 +157,23 @@ def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
     config = yaml.safe_load((project / f"Pulumi.sweep-{cell.id}.yaml").read_text())["config"]
     assert config["kumulus:prices"] == str(tmp_path / "prices.yaml")
     assert config["kumulus:nodes"] == str(tmp_path / "nodes.json")
+
+
+def test_a_run_whose_journal_cannot_be_written_is_its_cells_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_files(tmp_path)
+    cell = cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
+
+    def begin(*_: object) -> None:
+        raise NotWritten("the journal cannot be written")
+
+    monkeypatch.setattr(live, "Run", begin)
+    monkeypatch.setattr(live, "_command", lambda *_: None)
+    monkeypatch.setattr(live, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
+    store = Store(tmp_path / "results")
+    store.prepare()
+    result = live.run(cell, running.loaded(cell), store, ())
+    assert (result.complete, result.error) == (False, "the journal cannot be written")
+    assert store.get(cell.id) == result
+    assert not (store.directory / "clusters" / cell.id).exists(), "its cluster is taken down all the same"

@@ -21,6 +21,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.catalog.prices import Prices, catalog
 from kumulus.host import memory
+from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, with_prices
@@ -70,7 +71,7 @@ def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Res
         _command(kumulus, "up", project, _stack(cell.id))
         kubeconfig = project / ".kumulus" / "clusters" / _stack(cell.id) / KUBECONFIG_FILE
         _measure(*_priced(loaded, cell), kubeconfig, store, result)
-    except (ApiError, KubeconfigError, LabError, SpecError, Unreachable) as error:
+    except (ApiError, JournalError, KubeconfigError, LabError, SpecError, Unreachable) as error:
         result.error = str(error)
     result.seconds = round(time.monotonic() - began, 3)
     store.put(result)
