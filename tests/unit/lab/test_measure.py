@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
-from kumulus.lab.cluster.components import settings_of
+from kumulus.lab.cluster.components import SCHEDULER, Components, settings_of
 from kumulus.lab.cluster.counter import bindings
 from kumulus.lab.file.model import Experiment
+from kumulus.lab.measure import summary
 from kumulus.lab.measure.allocation import Allocation, Share
 from kumulus.lab.measure.reasons import by_reason, plain
 from kumulus.lab.measure.records import Records
+from kumulus.lab.measure.sampler import Counted, Sampler
 from kumulus.lab.measure.series import MOST_SAMPLES, Series
 from kumulus.lab.measure.statistics import most_in, percentile, spread
 from kumulus.lab.measure.verdicts import verdicts
@@ -177,6 +182,13 @@ def test_a_repetition_is_over_when_nothing_more_can_happen(until: Until, state: 
     assert Ending(found, until, settle=5, expected=4).reason(1.0 + state.get("quiet", 6)) == over
 
 
+def test_what_was_there_before_the_clock_starts_is_no_change() -> None:
+    found = records(jobs=0)
+    found.nodes_changed = 30.0
+    found.begin()
+    assert Ending(found, "steady", settle=5, expected=0).reason(6.0) == "no pod and no node has changed for 5 s"
+
+
 def test_reasons_are_told_apart_by_their_words_and_not_by_their_numbers() -> None:
     one = (
         "Unschedulable: 0/2550 nodes are available: 1000 node(s) didn't match Pod's node affinity/selector, "
@@ -242,6 +254,48 @@ def test_the_api_servers_counter_is_read_from_its_metrics() -> None:
         'apiserver_request_total{code="201",resource="pods",subresource="",verb="POST"} 9\n'
     )
     assert bindings(text) == 2550
+
+
+@pytest.mark.parametrize(
+    ("counted", "found"),
+    [
+        ([(10, 0), (60, 50)], {"bindings.counted": 50, "bindings.difference": 0}),
+        ([(10, 0), (110, 50)], {"bindings.counted": 100, "bindings.difference": 0.5}),
+        ([(10, 0), (10, 0)], {"bindings.counted": 0}),
+        ([(10, 0), (60, 50), (3, 53)], {}),
+        ([(10, 0), (5, 40), (60, 95)], {}),
+        ([(10, 0)], {}),
+    ],
+)
+def test_a_count_that_began_anew_with_the_api_server_measures_nothing(
+    counted: list[tuple[int, int]], found: dict[str, float]
+) -> None:
+    samples = [Counted(float(at), theirs, ours) for at, (theirs, ours) in enumerate(counted)]
+    assert summary._counter(samples) == found
+
+
+def test_what_is_used_after_the_last_sample_is_of_no_measure(tmp_path: Path) -> None:
+    components = Components(tmp_path)
+    components.look({SCHEDULER: [os.getpid()]})
+    sampler = Sampler(records(), components, None, lambda: 1.0)
+    sampler.began = components.usage()
+    burn(0.05)
+    sampler.sample()
+    burn(0.05)
+    measures, columns = summary._usage(sampler), sampler.series.columns
+    assert (
+        measures["cpu.scheduler"]
+        == measures["cpu.controlPlane"]
+        == pytest.approx(columns[f"cpu {SCHEDULER}"][-1], abs=1e-4)
+    )
+    assert 0.05 <= measures["cpu.scheduler"] < measures["cpu.client"]
+
+
+def burn(seconds: float) -> None:
+    """Use so much CPU time."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
 
 
 def test_the_limits_of_a_component_are_its_flags() -> None:

@@ -108,6 +108,11 @@ class Records:
         self.untried = 0
         self._strangers: dict[str, tuple[str, Amounts, int]] = {}
 
+    def begin(self) -> None:
+        """Count from now on, where the clock starts anew."""
+        self.changed = self.nodes_changed = 0.0
+        self.allocation.begin()
+
     def put(self, pod: PodView, now: float) -> None:
         """Add or update a pod."""
         if not pod.workload:

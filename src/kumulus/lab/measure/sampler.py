@@ -44,6 +44,9 @@ class Sampler:
         scheduler: the name of the component that schedules.
         on_sample: called after each sample.
         more: further values to sample, by column.
+
+    Attributes:
+        used: CPU seconds of each component from the start to the last sample.
     """
 
     records: Records
@@ -56,6 +59,7 @@ class Sampler:
     series: Series = field(default_factory=Series)
     counted: list[Counted] = field(default_factory=list)
     began: dict[str, Usage] = field(default_factory=dict)
+    used: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
     _own: float = 0.0
     _bound: int = 0
@@ -113,12 +117,6 @@ class Sampler:
         self.series.add(found)
         self.on_sample()
 
-    def used(self) -> dict[str, float]:
-        """CPU seconds of each component since the start."""
-        return {
-            name: usage.cpu - self.began.get(name, Usage(0.0, 0)).cpu for name, usage in self.components.usage().items()
-        }
-
     def own_cpu(self) -> float:
         """CPU seconds of this process since the start."""
         return time.process_time() - self._own
@@ -135,9 +133,9 @@ class Sampler:
         mine = usage.get(self.scheduler, Usage(0.0, 0))
         self.peaks["controlPlane"] = max(self.peaks.get("controlPlane", 0), total)
         self.peaks["scheduler"] = max(self.peaks.get("scheduler", 0), mine.memory)
-        spent = {name: each.cpu - self.began.get(name, Usage(0.0, 0)).cpu for name, each in usage.items()}
+        self.used = {name: each.cpu - self.began.get(name, Usage(0.0, 0)).cpu for name, each in usage.items()}
         return {
-            **{f"cpu {name}": seconds for name, seconds in spent.items()},
+            **{f"cpu {name}": seconds for name, seconds in self.used.items()},
             "cpu client": self.own_cpu(),
             "memory MB": total / 1e6,
             "memory scheduler MB": mine.memory / 1e6,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.measure.records import JobRecord, Records
@@ -122,8 +123,8 @@ def _usage(sampler: Sampler) -> dict[str, float]:
     found: dict[str, float] = {"cpu.client": own, "memory.client": sampler.own_memory()}
     if not sampler.components.local:
         return found
-    used = sampler.used()
-    total = sum(used.values())
+    # Not what undoing the timeline costs afterwards.
+    used, total = sampler.used, sum(sampler.used.values())
     found |= {
         "cpu.scheduler": used.get(sampler.scheduler, 0.0),
         "cpu.controlPlane": total,
@@ -136,8 +137,11 @@ def _usage(sampler: Sampler) -> dict[str, float]:
 
 
 def _counter(counted: Sequence[Counted]) -> dict[str, float]:
-    """The API server's count over the whole measurement, and how much ours differs from it."""
-    if len(counted) < 2:
+    """The API server's count over the whole measurement, and how much ours differs from it.
+
+    Nothing if the API server was restarted, since it counts from its start.
+    """
+    if len(counted) < 2 or any(after.counted < before.counted for before, after in pairwise(counted)):
         return {}
     bindings, seen = counted[-1].counted - counted[0].counted, counted[-1].seen - counted[0].seen
     found: dict[str, float] = {"bindings.counted": bindings}

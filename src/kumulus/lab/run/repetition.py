@@ -197,7 +197,7 @@ class Repetition:
         if self._federated is not None:
             self._federated.begin()
         outcome.placement.begin()
-        outcome.records.allocation.begin()
+        outcome.records.begin()
         tasks = {
             "creating": asyncio.create_task(self._create()),
             "timeline": asyncio.create_task(self._timeline.run()),
