@@ -17,7 +17,6 @@ from kumulus.kube import ApiError
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
-from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.placement import Placement
 from kumulus.lab.measure.priced import PricedNodes
 from kumulus.lab.measure.records import Records
@@ -178,29 +177,34 @@ class Listener:
         if event.item is not None:
             pod = pod_view(event.item, self._known)
             pod = pod._replace(node=in_cluster(self._cluster, pod.node), cluster=self._cluster)
+            if (before := self._uids.get(event.key, pod.uid)) != pod.uid:
+                # While nothing was heard, it was deleted, and another one was created under its name.
+                self._gone(before, now)
             self._uids[event.key] = pod.uid
             self._records.put(pod, now)
             if self._on_pod is not None:
                 self._on_pod(pod, pod.phase in FINAL)
         if event.kind == "DELETED":
-            uid = self._uids.pop(event.key, "")
-            self._records.gone(uid, now)
-            if self._on_pod is not None:
-                self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
+            self._gone(self._uids.pop(event.key, ""), now)
         if self._placement is not None:
             self._placement.pod(event.key, event.item, event.kind == "DELETED", self._cluster)
+
+    def _gone(self, uid: str, now: float) -> None:
+        self._records.gone(uid, now)
+        if self._on_pod is not None:
+            self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
 
 
 def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
     return None if message is None else tuple(sorted((each.key, each.effect) for each in message.spec.taints))
 
 
-async def occupy(client: Client, allocation: Allocation, placement: Placement | None = None, cluster: str = "") -> None:
-    """Account for the pods that exist before the experiment; they are assumed to stay.
+async def occupy(client: Client, records: Records, placement: Placement | None = None, cluster: str = "") -> None:
+    """Account for the pods that exist before the experiment; those outside its namespaces are assumed to stay.
 
     Args:
         client: of the cluster.
-        allocation: the pods are added to it.
+        records: updated with the pods.
         placement: records where they are.
         cluster: the cluster's name among several that are measured together; empty if there is only one.
 
@@ -211,6 +215,6 @@ async def occupy(client: Client, allocation: Allocation, placement: Placement | 
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
         for each in page:
             pod = pod_view(each)
-            allocation.bind(in_cluster(cluster, pod.node), pod.wants, pod.share)
+            records.stranger(pod._replace(node=in_cluster(cluster, pod.node)))
             if placement is not None:
                 placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False, cluster=cluster)

@@ -115,8 +115,8 @@ class Records:
 
     def put(self, pod: PodView, now: float) -> None:
         """Add or update a pod."""
-        if not pod.workload:
-            self._others(pod)
+        if not pod.workload or pod.uid in self._strangers:
+            self.stranger(pod)
             return
         record = self.pods.get(pod.uid)
         if record is None:
@@ -168,8 +168,11 @@ class Records:
         """Pods that run, as far as the watch knows."""
         return self.counts["ran"] - self.counts["ended ran"]
 
-    def _others(self, pod: PodView) -> None:
-        """Add a pod of no workload, such as a YuniKorn placeholder: it takes up room on its node and is not counted."""
+    def stranger(self, pod: PodView) -> None:
+        """Add a pod of no workload: it takes up room on its node and is not counted.
+
+        Examples are YuniKorn's placeholders, and pods that were there before.
+        """
         if pod.phase in FINAL:
             self.gone(pod.uid, self.changed)
         elif pod.node and pod.uid not in self._strangers:

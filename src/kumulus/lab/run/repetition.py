@@ -129,7 +129,7 @@ class Repetition:
             if self._federated is not None:
                 await self._federated.enter()
             else:
-                await occupy(bench.client, self.outcome.records.allocation, self.outcome.placement)
+                await occupy(bench.client, self.outcome.records, self.outcome.placement)
             await self._measured()
         finally:
             await self._undo()
