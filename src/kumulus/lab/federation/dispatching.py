@@ -15,6 +15,7 @@ from kumulus.lab.measure.records import PodRecord
 from kumulus.lab.measure.statistics import most_in, spread
 from kumulus.lab.measure.views import PodView
 from kumulus.lab.plan.jobs import PlannedJob
+from kumulus.model.manifests import expected_pods
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
@@ -82,7 +83,7 @@ class Dispatching:
             for each in job.objects:
                 if each["kind"] == "Job":
                     name = str(each["metadata"]["name"])
-                    self.jobs[name] = Way(_pods(each))
+                    self.jobs[name] = Way(max(1, expected_pods(each)))
                     self._of_plan.setdefault(job.name, []).append(name)
         self._deleted: set[str] = set()
         self._names: dict[str, str] = {}
@@ -287,11 +288,6 @@ def _reached(changes: Iterable[tuple[float, int]], wanted: int) -> float | None:
         if there >= wanted:
             return at
     return None
-
-
-def _pods(job: Mapping[str, Any]) -> int:
-    spec = job.get("spec") or {}
-    return max(1, int(spec.get("parallelism") or 1))
 
 
 def _job_of(workload: Any) -> str:

@@ -112,6 +112,15 @@ def test_a_job_has_all_of_its_pods_when_as_many_as_it_has_are_there() -> None:
     assert (measures["jobTimeToNodes.max"], measures["jobTimeToRun.max"]) == (4.0, 6.0)
 
 
+def test_a_job_with_fewer_completions_than_its_parallelism_has_that_many_pods() -> None:
+    spec = {"parallelism": 4, "completions": 2}
+    job = PlannedJob("work-0", "work", 0.0, 2, ({"kind": "Job", "metadata": {"name": "work-0"}, "spec": spec},))
+    found = Dispatching("hub", ["east", "west"], [job], SPACE)
+    found.created(job, 1.0)
+    pods = [record(0, cluster="east", bound=bound, running=bound + 1) for bound in (2.0, 4.0)]
+    assert found.measures(pods, lost=0)["jobTimeToNodes.max"] == 3.0
+
+
 def test_pods_of_an_earlier_attempt_or_of_another_worker_make_no_job_whole() -> None:
     found = made(3)
 
