@@ -14,6 +14,7 @@ import yaml
 
 from kumulus import Experiment
 from kumulus.lab.errors import LabError
+from kumulus.lab.plan.pods import DELAY_ANNOTATION, TOLERATIONS
 from kumulus.lab.report.model import Report, Test
 from kumulus.lab.report.read import report_at
 from kumulus.lab.run.bench import Outcome
@@ -246,6 +247,20 @@ async def test_a_scheduler_that_ends_by_itself_ends_the_run_and_the_report_is_ke
     assert report.results.error.startswith("the scheduler has ended by itself")
     assert only(report).details.measures["jobs.total"] == 20
     assert lab.left() == []
+
+
+async def test_a_job_with_more_completions_than_pods_at_a_time_is_run_to_its_end(lab: Lab) -> None:
+    spec = {"nodeSelector": {"lab": "here"}, "tolerations": TOLERATIONS, "restartPolicy": "Never"}
+    template = {
+        "metadata": {"annotations": {DELAY_ANNOTATION: "1s"}},
+        "spec": {**spec, "containers": [{"name": "main", "image": "none"}]},
+    }
+    job: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "waves"}}
+    job["spec"] = {"parallelism": 2, "completions": 5, "template": template}
+    (lab.directory / "job.yaml").write_text(yaml.safe_dump(job))
+    report = await lab.run(workloads=[{"name": "work", "manifest": "job.yaml"}], until="completed")
+    details = only(report).details
+    assert (details.ended, details.measures["pods.succeeded"]) == ("all pods are completed", 5)
 
 
 async def test_a_silent_api_server_ends_the_run_and_the_next_run_removes_what_is_left(lab: Lab) -> None:

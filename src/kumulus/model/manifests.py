@@ -71,6 +71,20 @@ def job_pods(spec: Mapping[str, Any]) -> int:
     return min(parallelism, _number(spec, "completions", parallelism))
 
 
+def later_pods(each: Mapping[str, Any]) -> int:
+    """How many pods an object's controller makes after the first ones, as these complete; 0 where that is not known."""
+    kind, spec = each.get("kind"), each.get("spec") or {}
+    if kind == "Job":
+        at_once = job_pods(spec)
+        return _number(spec, "completions", at_once) - at_once if at_once else 0
+    if kind == "JobSet":
+        return sum(
+            _number(part, "replicas") * later_pods({"kind": "Job", **(part.get("template") or {})})
+            for part in spec.get("replicatedJobs") or []
+        )
+    return 0
+
+
 def manifest_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of an object with what is read of it: its metadata, its numbers of pods, and its pod templates.
 

@@ -182,6 +182,35 @@ def test_a_repetition_is_over_when_nothing_more_can_happen(until: Until, state: 
     assert Ending(found, until, settle=5, expected=4).reason(1.0 + state.get("quiet", 6)) == over
 
 
+@pytest.mark.parametrize(
+    ("until", "phases", "over"),
+    [
+        ("completed", "SS", ""),
+        ("completed", "SSSR", ""),
+        ("completed", "SSSSSS", "all pods are completed"),
+        ("completed", "SSPP", "2 pods fit nowhere"),
+        ("completed", "PP", "2 pods fit nowhere"),
+        ("running", "RR", "all pods are running"),
+        ("scheduled", "RR", "all pods are scheduled"),
+    ],
+)
+def test_pods_that_follow_as_others_complete_are_waited_for(until: Until, phases: str, over: str) -> None:
+    """A Job with six completions has two pods at a time."""
+    found = records(workers=2, jobs=1)
+    for number, phase in enumerate(phases):
+        name, word = f"p{number}", {"S": "Succeeded", "R": "Running", "P": "Pending"}[phase]
+        node, waits = ("n0", "") if phase != "P" else ("", "Unschedulable: no")
+        found.put(pod(name, "j0", node, word, waits=waits), 1.0)
+    assert Ending(found, until, settle=5, expected=2, later=4).reason(7.0) == over
+
+
+def test_of_a_deleted_job_nothing_follows() -> None:
+    found = records(workers=2, jobs=1)
+    ending = Ending(found, "completed", settle=5, expected=2, later=4)
+    ending.expect_fewer(2, 4)
+    assert ending.reason(7.0) == "all pods are completed"
+
+
 def test_what_was_there_before_the_clock_starts_is_no_change() -> None:
     found = records(jobs=0)
     found.nodes_changed = 30.0

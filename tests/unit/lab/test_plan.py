@@ -127,6 +127,11 @@ def test_a_manifest_is_created_once_a_job_with_names_that_repeat(tmp_path: Path)
     assert made == given(tmp_path, JOB, jobs=2, replace={"JOB_ID": "number-{index}"})
 
 
+def test_pods_that_follow_as_others_complete_are_known(tmp_path: Path) -> None:
+    made = given(tmp_path, JOB.replace("completions: 3", "completions: 8"), jobs=2)
+    assert (made.pods, made.later) == (6, 10)
+
+
 def test_pod_templates_are_found_however_deep(tmp_path: Path) -> None:
     pod = "{metadata: {}, spec: {containers: [{name: c, image: i}]}}"
     manifest = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.manifests import expected_pods, manifest_problems, pod_templates
+from kumulus.model.manifests import expected_pods, later_pods, manifest_problems, pod_templates
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -41,6 +41,16 @@ def test_an_objects_pods_are_counted(each: dict[str, Any], pods: int) -> None:
     assert manifest_problems((), each) == []
     assert expected_pods(each) == pods
     assert len(list(pod_templates(each))) == 1
+
+
+def test_pods_that_follow_as_others_complete_are_counted() -> None:
+    counts = [(4, 10, 6), (4, 2, 0), (4, None, 0), (None, 3, 2), (None, None, 0), (0, 5, 0)]
+    for parallelism, completions, later in counts:
+        assert later_pods(workload("Job", parallelism=parallelism, completions=completions)) == later
+    jobs = job_set(3, 4)
+    jobs["spec"]["replicatedJobs"][0]["template"]["spec"]["completions"] = 5
+    assert later_pods(jobs) == 3
+    assert later_pods(workload("Deployment", replicas=3)) == 0
 
 
 @pytest.mark.parametrize(

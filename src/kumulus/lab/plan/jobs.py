@@ -17,6 +17,7 @@ class PlannedJob:
         at: seconds from the start.
         workers: how many pods it makes; 0 where that is not known.
         objects: what to create, in this order.
+        later: how many more it makes as these complete.
         recorded: whether it is from a recording: its objects name recorded namespaces, and the run has one of its
             own for each.
     """
@@ -26,4 +27,5 @@ class PlannedJob:
     at: float
     workers: int
     objects: tuple[Object, ...]
+    later: int = 0
     recorded: bool = False

@@ -24,6 +24,7 @@ from kumulus.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.lab.plan.scheduling import for_federation, for_scheduler
 from kumulus.lab.plan.stream import State, jobs_drawn
 from kumulus.model.distributions import drawn
+from kumulus.model.manifests import later_pods
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Plan:
     def pods(self) -> int:
         """How many pods are expected."""
         return sum(job.workers for job in self.jobs)
+
+    @property
+    def later(self) -> int:
+        """How many more are expected as these complete."""
+        return sum(job.later for job in self.jobs)
 
 
 def make(
@@ -112,7 +118,8 @@ def _jobs(
             text = filled(loaded.manifests[workload.name], workload.replace, number)
             objects = objects_of(text, workload.manifest)
             workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
-            yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(workload, name, objects))
+            later = sum(map(later_pods, objects))
+            yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(workload, name, objects), later)
             continue
         recorded = trace[number - 1] if trace else None
         workers = (recorded.size if recorded else None) or workload.workers

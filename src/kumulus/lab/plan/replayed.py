@@ -122,7 +122,8 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
         objects = for_scheduler(scheduler, workload, name, [found])
         for each in objects:
             each["metadata"]["namespace"] = namespace
-        jobs.append(PlannedJob(name, workload.name, (step.at - since) / replay.speed, workers, tuple(objects), True))
+        at = (step.at - since) / replay.speed
+        jobs.append(PlannedJob(name, workload.name, at, workers, tuple(objects), recorded=True))
     queues = {names[step.job]: step.queue for step in created}
     return Replayed(tuple(jobs), tuple(steps), queues, ends, recording, replay.speed, since, until)
 

@@ -29,20 +29,29 @@ class Ending:
             seconds in which no pod and no node has come, gone or changed.
         expected: how many pods are expected; 0 if that is not known.
         waits: says what else is waited for; empty for nothing.
+        later: how many more pods follow as the expected ones complete.
     """
 
     def __init__(
-        self, records: Records, until: Until, settle: float, expected: int, waits: Callable[[], str] = nothing
+        self,
+        records: Records,
+        until: Until,
+        settle: float,
+        expected: int,
+        waits: Callable[[], str] = nothing,
+        later: int = 0,
     ) -> None:
         self._waits = waits
         self._records = records
         self._until = until
         self._settle = settle
         self._expected = expected
+        self._later = later
 
-    def expect_fewer(self, pods: int) -> None:
+    def expect_fewer(self, pods: int, later: int = 0) -> None:
         """Expect so many pods less."""
         self._expected -= pods
+        self._later -= later
 
     def expect_more(self, pods: int) -> None:
         """Expect so many pods more."""
@@ -56,8 +65,10 @@ class Ending:
         """
         records, quiet = self._records, now - self._records.changed
         # A deleted pod is created again by its controller some seconds later.
-        missing = max(0, self._expected - records.live - records.counts["succeeded"])
-        all_there = not missing
+        later = self._later if self._until == "completed" else 0
+        missing = max(0, self._expected + later - records.live - records.counts["succeeded"])
+        # Those that follow need not be there while others are that may still complete.
+        all_there = missing <= (later if records.live else 0)
         if self._until == "steady":
             return self._steady(min(quiet, now - records.nodes_changed))
         more = self._waits()
@@ -70,8 +81,8 @@ class Ending:
         if quiet >= max(_LEAST_PATIENCE, _PATIENCE * self._settle) and (records.pending or not all_there or more):
             if self._until == "completed" and records.running:
                 return ""
-            pods = f"{missing:,} pods are missing" if missing else f"{records.pending:,} pods are left pending"
-            what = more if more and not (missing or records.pending) else pods
+            pods = f"{records.pending:,} pods are left pending" if all_there else f"{missing:,} pods are missing"
+            what = more if more and all_there and not records.pending else pods
             return f"nothing happens any more; {what}"
         return ""
 

@@ -78,7 +78,7 @@ class Repetition:
         # The outcome depends on the order of the pods, which is the order of their creation.
         self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
         waits = self._federated.waits if self._federated else nothing
-        self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits)
+        self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits, plan.later)
         self._timeline = Timeline(
             bench.client,
             bench.journal,

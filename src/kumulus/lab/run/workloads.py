@@ -62,7 +62,8 @@ class Workloads:
             ApiError, Unreachable: the server refused, or gave no answer.
         """
         jobs = [job for job in self._plan.jobs if job.workload == workload]
-        self._ending.expect_fewer(sum(self._records.jobs[job.name].workers for job in jobs))
+        expected = sum(self._records.jobs[job.name].workers for job in jobs)
+        self._ending.expect_fewer(expected, sum(job.later for job in jobs))
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         kinds = Kinds(self._client)
 
