@@ -71,6 +71,11 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
             "says scheduler and delete at once; write each as an item",
         ),
         ({"timeline": [{"scheduler": "stop"}]}, "timeline[0].scheduler", "stops the scheduler for good"),
+        (
+            {"workloads": [{**WORK, "replay": {"file": "day.jsonl"}}], "timeline": [{"delete": "work"}]},
+            "timeline[0].delete",
+            '"work" is a recording, which says what is deleted, and when; leave it out',
+        ),
         ({"timeline": [{"delete": "wrok"}]}, "timeline[0].delete", '"wrok" is no workload; write work'),
         (
             {"timeline": [{"scale": {"workload": "wrok", "replicas": 2}}]},

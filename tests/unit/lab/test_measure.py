@@ -98,6 +98,16 @@ def test_a_job_that_is_scaled_down_to_the_pods_that_have_nodes_is_admitted_then(
     assert found.jobs["j0"].last is None, "it has no pods to place"
 
 
+def test_a_job_that_is_scaled_to_nothing_is_neither_whole_nor_in_part() -> None:
+    found = records(jobs=1, workers=3)
+    for uid in "ab":
+        found.put(pod(uid, "j0", "n0"), 1.0)
+    assert (found.jobs["j0"].partly, found.complete) == (True, False)
+    found.resized("j0", 0, 2.0)
+    found.gone("a", 3.0)
+    assert (found.jobs["j0"].last, found.partly, found.jobs["j0"].partly, found.complete) == (None, 0, False, True)
+
+
 def test_what_was_evicted_is_counted_by_who_did_it() -> None:
     found = records()
     found.put(pod("a", "j0", "n0", disrupted="PreemptionByScheduler"), 1.0)
@@ -308,16 +318,13 @@ def test_what_is_used_after_the_last_sample_is_of_no_measure(tmp_path: Path) -> 
     components.look({SCHEDULER: [os.getpid()]})
     sampler = Sampler(records(), components, None, lambda: 1.0)
     sampler.began = components.usage()
-    burn(0.05)
+    burn(0.1)
     sampler.sample()
-    burn(0.05)
-    measures, columns = summary._usage(sampler), sampler.series.columns
-    assert (
-        measures["cpu.scheduler"]
-        == measures["cpu.controlPlane"]
-        == pytest.approx(columns[f"cpu {SCHEDULER}"][-1], abs=1e-4)
-    )
-    assert 0.05 <= measures["cpu.scheduler"] < measures["cpu.client"]
+    sampled = sampler.series.columns[f"cpu {SCHEDULER}"][-1]
+    burn(0.1)
+    measures = summary._usage(sampler)
+    assert 0 < sampled == pytest.approx(measures["cpu.scheduler"], abs=1e-4)
+    assert measures["cpu.controlPlane"] == measures["cpu.scheduler"] < measures["cpu.client"]
 
 
 def burn(seconds: float) -> None:

@@ -66,6 +66,7 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
             if not isinstance(name, str) or name in known:
                 continue
             yield problem((part, index, key), f"{shown(name)} is no {what}", _instead(name, known))
+    yield from _deleted(raw)
     yield from _scaled(raw, workloads)
     yield from _restored(raw)
 
@@ -83,6 +84,15 @@ def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
 def _instead(name: str, known: list[str]) -> str:
     near = suggest(name, known)
     return f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
+
+
+def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """A recording has its own deletions, and its objects are in other namespaces."""
+    recordings = {each.get("name") for _, each in _items(raw, "workloads") if "replay" in each}
+    for index, item in _items(raw, "timeline"):
+        if isinstance(name := item.get("delete"), str) and name in recordings:
+            message = f"{shown(name)} is a recording, which says what is deleted, and when"
+            yield problem(("timeline", index, "delete"), message, "leave it out, or write replay.until")
 
 
 def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem]:

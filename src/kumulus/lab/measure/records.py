@@ -61,6 +61,7 @@ class JobRecord:
     Attributes:
         workload: what it belongs to.
         workers: how many pods it should have; 0 where that is not known.
+        resized: whether a timeline has set that, so that 0 is none at all.
         first: when its first pod was created.
         last: when it became whole: its last worker was bound, or the others are no longer wanted; None if it never was.
         seen: all its pods, present and past.
@@ -70,6 +71,7 @@ class JobRecord:
 
     workload: str
     workers: int
+    resized: bool = False
     first: float | None = None
     last: float | None = None
     seen: int = 0
@@ -79,7 +81,7 @@ class JobRecord:
     @property
     def wanted(self) -> int:
         """How many of its workers should be placed."""
-        return self.workers or self.seen
+        return self.workers if self.workers or self.resized else self.seen
 
     @property
     def partly(self) -> bool:
@@ -146,12 +148,23 @@ class Records:
             self._ended(record, "Deleted", now)
 
     def resized(self, job: str, workers: int, now: float) -> None:
-        """Change the number of pods that a job should have: the ones that have a node may then be all of them."""
+        """Change the number of pods that a job should have: the ones that have a node may then be all of them.
+
+        Args:
+            job: its name.
+            workers: how many pods; 0 also for a job that is deleted.
+            now: seconds from the start.
+        """
         record = self.jobs[job]
         before = record.partly
-        record.workers = workers
+        record.workers, record.resized = workers, True
         self._whole(record, now)
         self._partly(before, record)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every job has had as many pods as it should."""
+        return all(job.seen >= job.workers for job in self.jobs.values())
 
     @property
     def pending(self) -> int:

@@ -56,7 +56,12 @@ class Creator:
         self._stop = stop
         self.collections: dict[str, None] = {}
         self._outside: dict[tuple[str, str], str] = {}
+        self._cancelled: set[str] = set()
         self.done_at: float | None = None
+
+    def cancel(self, job: PlannedJob) -> None:
+        """Do not create a job, if that has not happened yet."""
+        self._cancelled.add(job.name)
 
     async def resolve(self, objects: Sequence[Object]) -> None:
         """Check that the cluster knows every kind, and list objects outside the namespace in the journal.
@@ -122,6 +127,8 @@ class Creator:
         self.done_at = self._now()
 
     async def _job(self, job: PlannedJob) -> None:
+        if job.name in self._cancelled:
+            return
         for each in job.objects:
             await self.one(each)
         self._tell(job)

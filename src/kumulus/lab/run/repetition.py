@@ -105,6 +105,7 @@ class Repetition:
             self.outcome.dispatching.created(job, self._now())
 
     def _deleted(self, job: PlannedJob) -> None:
+        self._creator.cancel(job)
         if self.outcome.dispatching is not None:
             self.outcome.dispatching.deleted(job)
 
@@ -237,18 +238,18 @@ class Repetition:
     ) -> None:
         """Wait for the end, whatever its reason."""
         experiment, outcome = self._bench.experiment, self.outcome
-        expected = self._plan.pods
         while not outcome.ended:
             await asyncio.sleep(_LOOK_EVERY)
             for task in tasks:
                 if task.done() and (error := task.exception()) is not None:
                     raise error
-            there = outcome.records.counts["created"] >= expected
-            # A federation's Jobs get their pods when there is room for them, possibly much later.
-            if creating.done() and (there or self._federated is not None):
-                self._timeline.created.set()
-            if creating.done() and there and not outcome.records.pending:
-                self._timeline.scheduled.set()
+            if creating.done() and not self._timeline.scheduled.is_set():
+                there = outcome.records.complete
+                # A federation's Jobs get their pods when there is room for them, possibly much later.
+                if there or self._federated is not None:
+                    self._timeline.created.set()
+                if there and not outcome.records.pending:
+                    self._timeline.scheduled.set()
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
             elif why := self._bench.switch.ended():

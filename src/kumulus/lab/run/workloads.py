@@ -56,7 +56,7 @@ class Workloads:
         self._now = now
 
     async def delete(self, workload: str) -> None:
-        """Delete a workload's objects and their pods.
+        """Delete a workload's objects and their pods; jobs that have not arrived do not come any more.
 
         Raises:
             ApiError, Unreachable: the server refused, or gave no answer.
@@ -73,6 +73,7 @@ class Workloads:
 
         targets = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for job in jobs for each in job.objects]
         for job in jobs:
+            self._records.resized(job.name, 0, self._now())
             self._placement.deleted(job.name)
             self._gone(job)
         outcome = await for_each(targets, delete, workers=self._client.connections)
