@@ -22,7 +22,7 @@ from kumulus.lab.run.repetition import Repetition
 from kumulus.schedulers import children
 from tests.integration.conftest import Plane, Pools
 from tests.support import processes, runs
-from tests.support.faultproxy import FaultProxy
+from tests.support.faultproxy import FaultProxy, Harm
 
 pytestmark = pytest.mark.integration
 REQUESTS = {"cpu": "1", "nvidia.com/gpu": "8"}
@@ -277,6 +277,18 @@ async def test_a_silent_api_server_ends_the_run_and_the_next_run_removes_what_is
     await lab.run(workloads=[lab.workload()])
     assert "did not come to its end" in lab.said[0]
     assert f"put back: namespace {left} removed" in lab.said[0]
+    assert lab.left() == []
+
+
+async def test_that_nothing_was_heard_of_a_silent_api_server_is_no_result(lab: Lab) -> None:
+    """Its watches stay open for minutes, so that all seems settled after seconds."""
+    with FaultProxy(lab.plane.directory) as proxy:
+        lab.kubeconfig, lab.patience = proxy.kubeconfig(lab.directory / "kubeconfig.yaml"), 3
+        lab.on_sample = lambda outcome: proxy.harm(Harm(("cut",))) if outcome.records.pending_by_reason() else None
+        report = await lab.run(workloads=[lab.workload(requests={"cpu": "1000"})])
+    assert report.results.status == "partial"
+    assert "is not reachable" in report.results.error
+    await lab.run(workloads=[lab.workload()])
     assert lab.left() == []
 
 

@@ -214,6 +214,29 @@ def test_pods_that_follow_as_others_complete_are_waited_for(until: Until, phases
     assert Ending(found, until, settle=5, expected=2, later=4).reason(7.0) == over
 
 
+@pytest.mark.parametrize(("bound", "takes", "asks"), [(4, 9, []), (3, 0.5, [6]), (3, 9, [6, 20])])
+async def test_that_nothing_was_heard_ends_it_only_if_the_server_answers_at_once(
+    bound: int, takes: float, asks: list[float]
+) -> None:
+    found, asked, now = records(), [], 6.0
+    for number in range(4):
+        node, waits = (f"n{number}", "") if number < bound else ("", "Unschedulable: no")
+        found.put(pod(f"p{number}", f"j{number // 2}", node, waits=waits), 1.0)
+    ending = Ending(found, "scheduled", settle=5, expected=4)
+
+    async def ask() -> None:
+        nonlocal now
+        asked.append(now)
+        now += takes if len(asked) == 1 else 0
+
+    def clock() -> float:
+        return now
+
+    while not await ending.over(clock, ask):
+        now += 5
+    assert asked == asks
+
+
 def test_of_a_deleted_job_nothing_follows() -> None:
     found = records(workers=2, jobs=1)
     ending = Ending(found, "completed", settle=5, expected=2, later=4)

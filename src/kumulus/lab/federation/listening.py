@@ -82,6 +82,12 @@ class Listeners:
                 found.append((min(seconds, self._clock() - back.get(name, 0.0)), f"worker {name}: {why}"))
         return max(found)
 
+    async def ask(self) -> None:
+        """Ask the hub and every worker that should answer; see :meth:`Listener.ask`."""
+        away, _ = self._away()
+        workers = [each for name, each in self._workers.items() if name not in away]
+        await asyncio.gather(*(each.ask() for each in (self._hub, *workers)))
+
     def reprice(self, offers: Sequence[OfferEffects]) -> None:
         """Apply what these faults make of the price of nodes, from now on."""
         for each in self._workers.values():

@@ -15,6 +15,7 @@ from kumulus.cluster.live.devices import published_from
 from kumulus.cluster.live.fleet import SLICES
 from kumulus.kube import ApiError
 from kumulus.kube.messages import MessageCodec
+from kumulus.kube.objects import identity
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
 from kumulus.lab.measure.placement import Placement
@@ -76,6 +77,14 @@ class Listener:
             return 0.0, ""
         since, why = min(self._silent.values())
         return self._clock() - since, why
+
+    async def ask(self) -> None:
+        """Ask the server something that it has to read from its storage.
+
+        Raises:
+            ApiError, Unreachable: it refused, or gave no answer.
+        """
+        await identity(self._client)
 
     def reprice(self, offers: Sequence[OfferEffects]) -> None:
         """Apply these faults to the prices of nodes from now on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from kumulus.lab.measure.records import Records
@@ -12,6 +12,7 @@ Until = Literal["scheduled", "running", "completed", "steady"]
 # A scheduler that reports nothing about a pod for this many settling times will not do so later.
 _PATIENCE = 6.0
 _LEAST_PATIENCE = 30.0
+_AT_ONCE = 1.0
 
 
 def nothing() -> str:
@@ -57,6 +58,26 @@ class Ending:
         """Expect so many pods more."""
         self._expected += pods
 
+    async def over(self, clock: Callable[[], float], ask: Callable[[], Awaitable[None]]) -> str:
+        """As :meth:`reason`; that nothing was heard ends it only if the server answers at once.
+
+        Args:
+            clock: seconds from the start.
+            ask: asks the server something.
+
+        Raises:
+            ApiError, Unreachable: it does not answer.
+        """
+        why = self.reason(asked := clock())
+        if not why or self.done:
+            return why
+        await ask()
+        if clock() - asked < _AT_ONCE:
+            return why
+        # Whatever kept the answer may have kept other news.
+        self._records.changed = clock()
+        return ""
+
     def reason(self, now: float) -> str:
         """Why it is over; empty while it is not. Only valid once everything is created and the timeline is done.
 
@@ -64,16 +85,12 @@ class Ending:
             now: seconds from the start.
         """
         records, quiet = self._records, now - self._records.changed
-        # A deleted pod is created again by its controller some seconds later.
-        later = self._later if self._until == "completed" else 0
-        missing = max(0, self._expected + later - records.live - records.counts["succeeded"])
-        # Those that follow need not be there while others are that may still complete.
-        all_there = missing <= (later if records.live else 0)
         if self._until == "steady":
             return self._steady(min(quiet, now - records.nodes_changed))
-        more = self._waits()
-        if all_there and not records.pending and self._reached() and not more:
+        if self.done:
             return f"all pods are {self._until}"
+        missing, all_there = self._missing()
+        more = self._waits()
         # The scheduler has tried every pod, and there is nothing else to wait for.
         judged = all_there and not records.untried and not more
         if judged and quiet >= self._settle and self._reached():
@@ -85,6 +102,21 @@ class Ending:
             what = more if more and all_there and not records.pending else pods
             return f"nothing happens any more; {what}"
         return ""
+
+    @property
+    def done(self) -> bool:
+        """Whether all that is waited for has happened; otherwise it is over once nothing happens any more."""
+        all_there = self._missing()[1]
+        reached = self._until != "steady" and all_there and not self._records.pending and self._reached()
+        return reached and not self._waits()
+
+    def _missing(self) -> tuple[int, bool]:
+        """How many pods are missing, and whether all are there that can be."""
+        records, later = self._records, self._later if self._until == "completed" else 0
+        # A deleted pod is created again by its controller some seconds later.
+        missing = max(0, self._expected + later - records.live - records.counts["succeeded"])
+        # Those that follow need not be there while others are that may still complete.
+        return missing, missing <= (later if records.live else 0)
 
     def _steady(self, quiet: float) -> str:
         """As :meth:`reason`, for `steady`: an autoscaler may change nodes even after all pods have one."""

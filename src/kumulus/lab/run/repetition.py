@@ -244,12 +244,7 @@ class Repetition:
                 if task.done() and (error := task.exception()) is not None:
                     raise error
             if creating.done() and not self._timeline.scheduled.is_set():
-                there = outcome.records.complete
-                # A federation's Jobs get their pods when there is room for them, possibly much later.
-                if there or self._federated is not None:
-                    self._timeline.created.set()
-                if there and not outcome.records.pending:
-                    self._timeline.scheduled.set()
+                self._moments()
             if self._bench.stop.is_set():
                 outcome.ended, outcome.partial = "interrupted", True
             elif why := self._bench.switch.ended():
@@ -259,7 +254,16 @@ class Repetition:
             elif self._now() >= experiment.timeout:
                 outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
             elif creating.done() and timeline.done():
-                outcome.ended = self._ending.reason(self._now())
+                outcome.ended = await self._ending.over(self._now, self._listener.ask)
+
+    def _moments(self) -> None:
+        """Start the part of the timeline that follows the creation of all pods, or their scheduling."""
+        timeline, there = self._timeline, self.outcome.records.complete
+        # A federation's Jobs get their pods when there is room for them, possibly much later.
+        if there or self._federated is not None:
+            timeline.created.set()
+        if there and not self.outcome.records.pending:
+            timeline.scheduled.set()
 
     async def _undo(self) -> None:
         try:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from kumulus.catalog.prices import catalog
@@ -15,7 +16,7 @@ from kumulus.cluster.history.words import Sort
 from kumulus.cluster.live.node import NOWHERE
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Changes
-from kumulus.kube import Client, Connection
+from kumulus.kube import ApiError, Client, Connection
 from kumulus.kube.messages import message_classes
 from kumulus.lab.federation.dispatching import Dispatching
 from kumulus.lab.federation.listening import Listeners
@@ -63,6 +64,8 @@ class Cluster:
             found = CLASSES[kind](metadata={"resourceVersion": "1"}, items=self.nodes if name == "nodes" else self.pods)
             body = b"k8s\x00" + CLASSES["Unknown"](raw=found.SerializeToString()).SerializeToString()
             return web.Response(body=body, content_type="application/vnd.kubernetes.protobuf")
+        if name == "kube-system":
+            return web.json_response({"metadata": {"uid": "this-cluster"}})
         items = self.objects.get(name, [])
         return web.json_response({"metadata": {"resourceVersion": "1"}, "items": items})
 
@@ -158,6 +161,19 @@ async def test_the_hub_says_where_a_job_is_and_which_workers_it_reaches() -> Non
         assert found.dispatching.jobs["w-0"].cluster == "west"
         assert found.dispatching.connected == {"west": True}
         assert found.notes == [], "nothing has changed"
+
+
+async def test_every_cluster_that_should_answer_is_asked() -> None:
+    clusters = {name: Cluster() for name in ("hub", "east", "west")}
+    async with watching(**clusters) as found:
+        clusters["west"].broken.set()
+        with pytest.raises(ApiError, match="503"):
+            await found.listeners.ask()
+        found.away.add("west")
+        await found.listeners.ask()
+        clusters["hub"].broken.set()
+        with pytest.raises(ApiError, match="503"):
+            await found.listeners.ask()
 
 
 async def test_a_worker_that_is_silent_is_missed_unless_it_was_struck_or_has_just_come_back() -> None:
