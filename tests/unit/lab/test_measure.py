@@ -61,6 +61,18 @@ def test_a_pod_is_pending_then_bound_then_runs_then_ends() -> None:
     assert (record.created, record.bound, record.running, record.ended) == (1, 3, 4, 9)
 
 
+def test_a_pod_with_scheduling_gates_has_not_been_tried() -> None:
+    found = records()
+    for uid in "abc":
+        found.put(pod(uid, "j0", waits="SchedulingGated: Scheduling is blocked"), 1.0)
+    assert (found.untried, found.changed) == (3, 1.0)
+    assert dict(found.pending_by_reason()) == {"SchedulingGated: Scheduling is blocked": 3}
+    found.put(pod("a", "j0", waits="Unschedulable: no"), 2.0)
+    found.put(pod("b", "j0", node="n0"), 3.0)
+    found.gone("c", 4.0)
+    assert found.untried == 0
+
+
 def test_a_job_is_partly_admitted_between_its_first_and_its_last_worker() -> None:
     found = records()
     for uid, job in (("a", "j0"), ("b", "j0"), ("c", "j1"), ("d", "j1")):

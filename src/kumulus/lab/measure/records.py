@@ -14,6 +14,7 @@ from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.views import FINAL, PodView
 
 PREEMPTED = "PreemptionByScheduler"
+_GATED = "SchedulingGated:"
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class PodRecord:
         node: where it is, or was, bound.
         phase: its last phase; Deleted when it was deleted before it ended.
         waits: why it has no node, according to the scheduler.
+        tried: whether the scheduler has tried it.
         disrupted: why it was evicted; empty when it was not.
         share: milli-GPU that it also requests of one GPU.
         owner: the name of the Job of batch/v1 that created it; empty for any other pod.
@@ -43,6 +45,7 @@ class PodRecord:
     node: str = ""
     phase: str = "Pending"
     waits: str = ""
+    tried: bool = False
     disrupted: str = ""
     share: int = 0
     owner: str = ""
@@ -215,15 +218,21 @@ class Records:
         return self.jobs.setdefault(pod.job, JobRecord(pod.workload, 0))
 
     def _waits(self, record: PodRecord, pod: PodView, now: float) -> None:
-        if pod.waits and not record.waits and record.bound is None:
-            self.untried -= 1
+        if not pod.waits:
+            return
+        record.waits = pod.waits
+        # A pod with scheduling gates waits for whoever removes them, and not for a node.
+        if not record.tried and not pod.waits.startswith(_GATED):
+            self._tried(record)
             self.changed = now
-        if pod.waits:
-            record.waits = pod.waits
+
+    def _tried(self, record: PodRecord) -> None:
+        if not record.tried:
+            record.tried = True
+            self.untried -= 1
 
     def _bound(self, record: PodRecord, pod: PodView, now: float) -> None:
-        if not record.waits:
-            self.untried -= 1
+        self._tried(record)
         record.bound, record.node = now, pod.node
         self.counts["bound"] += 1
         self.first_bound = now if self.first_bound is None else self.first_bound
@@ -250,8 +259,7 @@ class Records:
         before = job.partly
         if record.bound is None:
             self.counts["ended unbound"] += 1
-            if not record.waits:
-                self.untried -= 1
+            self._tried(record)
         else:
             self.allocation.release(record.node, record.wants, record.share)
             job.placed -= 1
