@@ -80,6 +80,20 @@ def test_parts_of_gpus_are_counted_by_a_policy_or_by_the_nodes(tmp_path: Path) -
         playable(played(tmp_path))
 
 
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_pods_without_an_end_are_not_of_a_trace_whose_jobs_have_one(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "t.csv").write_text("arrival,duration\n0,60\n1,30\n")
+
+    def traced(**trace: Any) -> Loaded:
+        workload = {"name": "t", "kind": kind, "arrival": {"trace": {"file": "t.csv", **trace}}}
+        return loaded_from({"name": "x", "workloads": [workload]}, tmp_path, "x", "")
+
+    with pytest.raises(LabError, match=f"workload t: 2 jobs of the trace have a duration, and the pods of a {kind}"):
+        playable(traced())
+    playable(traced(stay=True))
+    playable(traced(columns={"duration": ""}))
+
+
 def test_a_pod_on_a_node_has_the_tightest_gpu_or_something_of_several() -> None:
     nodes = empty(MACHINES)
     pods = [Pod("a", 100, 0, 1, 600), Pod("b", 100, 0, 1, 400), Pod("c", 100, 0, 1, 700), Pod("d", 100, 0, 2, 1000)]

@@ -50,6 +50,11 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
             "workloads[0].duration",
             "is not for a Pod, whose pods have no end; write kind: Job",
         ),
+        (
+            {"workloads": [{**WORK, "duration": "5m", "arrival": {"trace": {"file": "t.csv", "stay": True}}}]},
+            "workloads[0].duration",
+            "has no effect beside arrival.trace.stay, by which no job ends; leave one of them out",
+        ),
         ({"workloads": [{**WORK, "kind": "Pod", "workers": 2}]}, "workloads[0].workers", "is not for a Pod"),
         (
             {"workloads": [{**WORK, "manifest": "a.yaml", "workers": 2}]},

@@ -179,6 +179,9 @@ class Workload(Section):
         if self.kind in ("Pod", "Deployment") and self.duration is not None:
             remedy = "write kind: Job, or leave the duration out"
             wrong.append(problem(("duration",), f"is not for a {self.kind}, whose pods have no end", remedy))
+        if self.duration is not None and self.arrival.trace is not None and self.arrival.trace.stay:
+            message = "has no effect beside arrival.trace.stay, by which no job ends"
+            wrong.append(problem(("duration",), message, "leave one of them out"))
         if self.kind == "Pod" and self.workers != 1:
             remedy = "write jobs: for how many pods there are, or another kind"
             wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))

@@ -21,8 +21,13 @@ def playable(loaded: Loaded) -> None:
     """Check that a cluster can play an experiment's traces.
 
     Raises:
-        LabError: nothing would account for parts of GPUs.
+        LabError: pods would not end as the trace says, or nothing would account for parts of GPUs.
     """
+    for workload in loaded.experiment.workloads:
+        lasting = sum(job.duration is not None for job in loaded.traces.get(workload.name, []))
+        if lasting and workload.kind in ("Pod", "Deployment"):
+            what = f"{lasting:,} jobs of the trace have a duration, and the pods of a {workload.kind} have no end"
+            raise LabError(f"workload {workload.name}: {what}\n  Write kind: Job, or stay: true in arrival.trace")
     if loaded.experiment.policy:
         return
     for workload in loaded.experiment.workloads:
