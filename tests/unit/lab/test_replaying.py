@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
-from kumulus.kube import Client, Connection
+from kumulus.kube import Client, Connection, Unreachable
 from kumulus.lab.file.load import load
 from kumulus.lab.measure.allocation import Allocation
 from kumulus.lab.measure.clock import Clock
@@ -144,6 +145,25 @@ async def test_a_pod_that_ended_by_itself_then_is_ended_after_the_same_time(tmp_
         await replayer.prepare()
         await replayer.run()
     assert [path.rpartition("/")[2] for verb, path, _ in cluster.asked if verb == "DELETE"] == ["alone"]
+
+
+async def test_a_server_that_is_gone_when_a_pod_is_to_end_ends_the_replay(tmp_path: Path) -> None:
+    """Without its ends, the rest of the day would be played on a fuller cluster than recorded."""
+    alone = create(0, "Pod", "alone", ran=1, restartPolicy="Never")
+    (replayed,) = make(load(write(tmp_path, alone, create(6000, "Pod", "late"), speed=100)), {}).replays.values()
+    cluster, records = Cluster(), Records(Allocation())
+    records.put(_view("recorded-1"), 0.1)
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if request.method == "DELETE" and request.transport is not None:
+            request.transport.abort()
+        return await cluster.handle(request)
+
+    async with listening(handle) as address, Client(Connection(address, "test", {}), patience=0.1) as client:
+        replayer = Replayer(client, replayed, Within("run-1", ["shop"]), records, Clock(), asyncio.Event())
+        await replayer.prepare()
+        with pytest.raises(Unreachable):
+            await asyncio.wait_for(replayer.run(), 10)
 
 
 def _view(job: str) -> Any:

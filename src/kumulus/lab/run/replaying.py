@@ -121,10 +121,22 @@ class Replayer:
         Raises:
             Unreachable: the cluster gave no answer.
         """
+        tasks = [asyncio.create_task(self._play())]
+        if self._replay.ends:
+            tasks.append(asyncio.create_task(self._end_pods()))
+        try:
+            # Ending pods does not come to an end by itself, only to an error.
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _play(self) -> None:
         # The timeline cordons and uncordons nodes.
         steps = [each for each in self._replay.steps if each.do not in ("cordon", "uncordon")]
         due: list[PlannedJob | PlannedStep] = [*self._replay.jobs, *steps]
-        ending = asyncio.create_task(self._end_pods()) if self._replay.ends else None
         begun: set[asyncio.Task[None]] = set()
         try:
             for each in sorted(due, key=lambda one: one.at):
@@ -141,7 +153,7 @@ class Replayer:
             # Pods are still being ended until the part that is replayed is over.
             await self._until((self._replay.until - self._replay.since) / self._replay.speed)
         finally:
-            for task in (*begun, *([ending] if ending else ())):
+            for task in begun:
                 task.cancel()
 
     async def _until(self, at: float) -> bool:
