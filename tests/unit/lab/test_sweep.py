@@ -227,6 +227,17 @@ def test_too_few_runs_are_said_to_be_too_few_however_large_the_difference() -> N
     assert difference(less[0], less[1], comparisons=10).verdict == "too few runs"
 
 
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("comparisons", [600, 4000])
+def test_a_difference_is_called_one_among_however_many_comparisons(paired: bool, comparisons: int) -> None:
+    draw, seeds = random.Random(7), needed(comparisons)
+    one = {seed: draw.gauss(95, 0.2) for seed in range(seeds)}
+    two = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(seeds)}
+    assert difference(one, two, comparisons).verdict == "higher"
+    noise = {seed: draw.gauss(95, 0.2) for seed in one}
+    assert difference(noise, one, comparisons).verdict == "within noise"
+
+
 def test_an_interval_holds_the_mean_about_as_often_as_it_says() -> None:
     draw, held = random.Random(8), 0
     for trial in range(200):

@@ -10,7 +10,7 @@ page share the 5 % (Bonferroni).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -20,6 +20,8 @@ import numpy.typing as npt
 LEVEL = 0.05
 _RESAMPLES = 10_000
 _MOST_EXACT = 12
+# Ways with as large a difference, after which more would say the same.
+_CLEARLY = 10
 Verdict = Literal["higher", "lower", "within noise", "too few runs"]
 Seed = TypeVar("Seed")
 _Numbers = npt.NDArray[np.float64]
@@ -74,13 +76,13 @@ def difference(
     if paired:
         one = np.array([group[key] - baseline[key] for key in group], dtype=np.float64)
         mean, drawn = float(one.mean()), _resampled(one, source)
-        chance = _flipped(one, source)
+        chance = _flipped(one, source, level)
         least = 2.0 ** (1 - len(one))
     else:
         mine, theirs = (np.array(list(each.values()), dtype=np.float64) for each in (group, baseline))
         mean = float(mine.mean() - theirs.mean())
         drawn = _resampled(mine, source) - _resampled(theirs, source)
-        chance = _exchanged(mine, theirs, source)
+        chance = _exchanged(mine, theirs, source, level)
         least = _least(len(mine), len(theirs))
     low, high = _cut(drawn, level)
     if least >= level:
@@ -111,29 +113,50 @@ def _cut(drawn: _Numbers, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _flipped(differences: _Numbers, source: np.random.Generator) -> float:
+def _flipped(differences: _Numbers, source: np.random.Generator, level: float) -> float:
     """Of all ways to exchange the two runs of each seed, the share with as large a mean."""
     count = len(differences)
     if count <= _MOST_EXACT:
         signs = np.array(list(itertools.product((1.0, -1.0), repeat=count)))
-        return _as_large(signs @ differences, float(differences.sum()))
-    signs = source.choice((1.0, -1.0), (_RESAMPLES, count))
-    return _as_large(signs @ differences, float(differences.sum()), drawn=True)
+        return _as_large(signs @ differences, float(differences.sum())) / len(signs)
+
+    def flipped() -> _Numbers:
+        sums: _Numbers = source.choice((1.0, -1.0), (_RESAMPLES, count)) @ differences
+        return sums
+
+    return _share(flipped, float(differences.sum()), level)
 
 
-def _exchanged(one: _Numbers, other: _Numbers, source: np.random.Generator) -> float:
+def _exchanged(one: _Numbers, other: _Numbers, source: np.random.Generator, level: float) -> float:
     """Of random ways to split all runs into two such groups, the share with as large a difference of their means."""
     together = np.concatenate([one, other])
-    orders = source.random((_RESAMPLES, len(together))).argsort(axis=1)
-    mixed = together[orders]
-    means = mixed[:, : len(one)].mean(axis=1) - mixed[:, len(one) :].mean(axis=1)
-    return _as_large(means, float(one.mean() - other.mean()), drawn=True)
+
+    def exchanged() -> _Numbers:
+        mixed = together[source.random((_RESAMPLES, len(together))).argsort(axis=1)]
+        means: _Numbers = mixed[:, : len(one)].mean(axis=1) - mixed[:, len(one) :].mean(axis=1)
+        return means
+
+    return _share(exchanged, float(one.mean() - other.mean()), level)
 
 
-def _as_large(found: _Numbers, seen: float, drawn: bool = False) -> float:
-    large = int((np.abs(found) >= abs(seen) * (1 - 1e-9) - 1e-12).sum())
+def _share(draw: Callable[[], _Numbers], seen: float, level: float) -> float:
+    """Of random ways, the share with as large a difference.
+
+    Args:
+        draw: gives the differences of some ways.
+        seen: the observed difference.
+        level: more ways are drawn while too few have been for a share below this.
+    """
+    large = ways = 0
+    while not ways or (large < _CLEARLY and ways * level < _CLEARLY):
+        found = draw()
+        large, ways = large + _as_large(found, seen), ways + len(found)
     # The observed split is one of the ways, too.
-    return (large + drawn) / (len(found) + drawn)
+    return (large + 1) / (ways + 1)
+
+
+def _as_large(found: _Numbers, seen: float) -> int:
+    return int((np.abs(found) >= abs(seen) * (1 - 1e-9) - 1e-12).sum())
 
 
 def _least(one: int, other: int) -> float:
