@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, load
 from kumulus.lab.file.model import Experiment
+from kumulus.lab.plan.asked import pods_planned, pods_typical
 from kumulus.lab.plan.plan import Plan, make
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.lab.plan.scheduling import queues
@@ -130,6 +132,15 @@ def test_a_manifest_is_created_once_a_job_with_names_that_repeat(tmp_path: Path)
 def test_pods_that_follow_as_others_complete_are_known(tmp_path: Path) -> None:
     made = given(tmp_path, JOB.replace("completions: 3", "completions: 8"), jobs=2)
     assert (made.pods, made.later) == (6, 10)
+
+
+def test_each_objects_pods_ask_for_what_it_says(tmp_path: Path) -> None:
+    """A policy expects such pods as there will be, however many jobs they are of."""
+    launcher = "apiVersion: v1\nkind: Pod\nmetadata: {name: l}\nspec: {containers: [{name: c, image: i}]}\n"
+    workers = JOB.replace("image: i", 'image: i, resources: {requests: {"nvidia.com/gpu": "1"}}')
+    made = given(tmp_path, f"{launcher}---{workers}")
+    assert Counter(pod.gpus for pod in pods_planned(made, "p")) == {0: 1, 1: 3}
+    assert pods_typical(load(tmp_path / "e.yaml"), made) == pods_planned(made, "p")
 
 
 def test_pod_templates_are_found_however_deep(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from kumulus.lab.extender.reading import pod_of
+from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.model import Experiment
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.plan.recorded import USER_LABEL
+from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.model.claims import Demand, demands
-from kumulus.model.manifests import pod_templates
+from kumulus.model.manifests import expected_pods, pod_templates
 
 
 def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
@@ -21,11 +23,17 @@ def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
     found: list[Pod] = []
     known = claims_planned(plan)
     for job in plan.jobs:
-        templates = list(pod_templates(list(job.objects)))
-        for template in templates:
-            pod = pod_of(job.name, template["spec"], product_label, known)
-            found += [pod] * max(1, job.workers // len(templates))
+        for each in job.objects:
+            templates = list(pod_templates(each))
+            for template in templates:
+                pod = pod_of(job.name, template["spec"], product_label, known)
+                found += [pod] * max(1, expected_pods(each) // len(templates))
     return found
+
+
+def pods_typical(loaded: Loaded, plan: Plan) -> list[Pod]:
+    """The pods to be expected, with an entry for each: those of the traces, or of the plan if there is no trace."""
+    return pods_recorded(loaded) or pods_planned(plan, loaded.experiment.productLabel)
 
 
 def claims_planned(plan: Plan) -> dict[str, Demand]:

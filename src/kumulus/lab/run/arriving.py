@@ -12,9 +12,8 @@ from kumulus.lab.file.model import Experiment
 from kumulus.lab.measure.views import ClaimView, PodView
 from kumulus.lab.offline.fleet import Machine, empty
 from kumulus.lab.offline.measuring import Measuring
-from kumulus.lab.plan.asked import pods_planned
+from kumulus.lab.plan.asked import pods_planned, pods_typical
 from kumulus.lab.plan.plan import Plan
-from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.lab.report.model import PolicyUsed
@@ -100,11 +99,11 @@ class ByNode:
             # A node that was added since is not part of the measured cluster.
             if node in numbers:
                 places[job].append((uid, numbers[node]))
-        wanted = came(pods_planned(plan, self._loaded.experiment.productLabel), self._seen, complete)
+        planned = pods_planned(plan, self._loaded.experiment.productLabel)
         nodes = empty(self._machines)
-        typical = typical_kinds(pods_recorded(self._loaded) or wanted)
+        typical = typical_kinds(pods_typical(self._loaded, plan))
         measuring = Measuring(nodes, Fragmentation.of(typical, nodes.models))
-        for pod in wanted:
+        for pod in came(planned, self._seen, complete):
             of_job = places[pod.name]
             if of_job:
                 self._arrived(measuring, pod, *of_job.pop(0))

@@ -17,12 +17,12 @@ from kumulus.lab.extender.server import served
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.model import Scheduler
 from kumulus.lab.measure.views import PodView
+from kumulus.lab.plan.asked import pods_planned, pods_typical
 from kumulus.lab.plan.plan import Plan
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.arriving import Arriving
-from kumulus.lab.run.policy import typical_of, wanted_by
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -47,11 +47,11 @@ class LookingOn:
 
     async def begin(self, plan: Plan) -> None:
         """See :meth:`kumulus.lab.run.arriving.Arriving.begin`."""
-        self._wants = wanted_by(plan, self._product_label)
+        self._wants = {pod.name: pod for pod in pods_planned(plan, self._product_label)}
         source = random.Random()
         source.setstate(plan.drawn)
         machines = await machines_of(self._client, self._product_label)
-        self._beside.begin(machines, typical_of(self._loaded, plan, self._wants), source)
+        self._beside.begin(machines, pods_typical(self._loaded, plan), source)
         if self._other is not None:
             await self._other.begin(plan)
 

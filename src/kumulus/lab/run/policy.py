@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.extender.column import kept
 from kumulus.lab.extender.configuration import KUBE_SCHEDULER, extended, written
 from kumulus.lab.extender.extender import Extender
-from kumulus.lab.extender.reading import machines_of, pod_of
+from kumulus.lab.extender.reading import machines_of
 from kumulus.lab.extender.server import served
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.model import OWN
@@ -23,15 +23,14 @@ from kumulus.lab.measure.clock import Clock
 from kumulus.lab.measure.views import PodView
 from kumulus.lab.offline.fleet import Placement, empty
 from kumulus.lab.offline.measuring import Measuring
+from kumulus.lab.plan.asked import pods_planned, pods_typical
 from kumulus.lab.plan.plan import Plan
-from kumulus.lab.plan.stream import pods_recorded
 from kumulus.lab.policies import Pod
 from kumulus.lab.policies.load import policy
 from kumulus.lab.report.model import PolicyUsed
 from kumulus.lab.run.arriving import OnClaim, came, nothing_ends
 from kumulus.lab.run.second import SecondSwitch, started
 from kumulus.lab.run.switch import Turn
-from kumulus.model.manifests import pod_templates
 from kumulus.schedulers import registry
 from kumulus.schedulers.launch.plan import Switches
 
@@ -76,20 +75,6 @@ def _saying_why(loaded: Loaded) -> Loaded:
     return loaded
 
 
-def wanted_by(plan: Plan, product_label: str) -> dict[str, Pod]:
-    """What each job's pods ask for, by the job's name."""
-    return {
-        job.name: pod_of(job.name, template["spec"], product_label)
-        for job in plan.jobs
-        for template in pod_templates(list(job.objects))
-    }
-
-
-def typical_of(loaded: Loaded, plan: Plan, wants: Mapping[str, Pod]) -> list[Pod]:
-    """The pods to be expected: those of the trace, or of the plan if there is no trace."""
-    return list(pods_recorded(loaded)) or [wants[job.name] for job in plan.jobs if job.name in wants]
-
-
 class Policies:
     """The policy of a run, which accounts for the pods of each repetition.
 
@@ -105,7 +90,7 @@ class Policies:
         self._extender, self._loaded, self._client = extender, loaded, client
         self.claims: OnClaim | None = None
         self._product_label = loaded.experiment.productLabel
-        self._plan: Plan | None = None
+        self._planned: list[Pod] = []
         self._wants: dict[str, Pod] = {}
         self._seen: set[str] = set()
 
@@ -115,12 +100,12 @@ class Policies:
         Raises:
             ApiError, Unreachable: the cluster's nodes cannot be listed.
         """
-        self._plan, self._seen = plan, set()
-        self._wants = wanted_by(plan, self._product_label)
+        self._planned, self._seen = pods_planned(plan, self._product_label), set()
+        self._wants = {pod.name: pod for pod in self._planned}
         source = random.Random()
         source.setstate(plan.drawn)
         machines = await machines_of(self._client, self._product_label)
-        self._extender.begin(machines, typical_of(self._loaded, plan, self._wants), source)
+        self._extender.begin(machines, pods_typical(self._loaded, plan), source)
 
     def seen(self, pod: PodView, over: bool) -> None:
         """Take what the cluster reports of a pod of the experiment."""
@@ -144,16 +129,12 @@ class Policies:
     async def used(self, complete: bool) -> PolicyUsed:
         """See :meth:`kumulus.lab.run.arriving.Arriving.used`; also says what the policy did."""
         await self._extender.settle()
-        done, plan = self._extender.done, self._plan
-        assert plan is not None
+        done = self._extender.done
         machines = self._extender.machines
         numbers = {machine.name: number for number, machine in enumerate(machines)}
         measuring = Measuring(empty(machines), self._extender.fragmentation)
-        planned = [
-            pod for job in plan.jobs if (pod := self._wants.get(job.name)) is not None for _ in range(job.workers)
-        ]
         places = {name: list(there) for name, there in done.places.items()}
-        for pod in came(planned, self._seen, complete) if nothing_ends(self._loaded.experiment) else ():
+        for pod in came(self._planned, self._seen, complete) if nothing_ends(self._loaded.experiment) else ():
             placed = places.get(pod.name)
             where = placed.pop(0) if placed else None
             measuring.arrive(pod, Placement(numbers[where[0]], where[1]) if where else None)
