@@ -50,7 +50,7 @@ class OwnSwitch:
 
     async def turn(self, how: Turn) -> str:
         """Stop it, start it, or both."""
-        if how != "start":
+        if how != "start" and not self._own.stopped:
             await asyncio.to_thread(self._own.stop)
         if how != "stop":
             self._own.start()
