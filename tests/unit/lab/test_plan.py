@@ -143,6 +143,20 @@ def test_each_objects_pods_ask_for_what_it_says(tmp_path: Path) -> None:
     assert pods_typical(load(tmp_path / "e.yaml"), made) == pods_planned(made, "p")
 
 
+def test_two_objects_with_pods_and_one_name_are_refused(tmp_path: Path) -> None:
+    """The second would not be created, and its pods would be waited for."""
+    (tmp_path / "job.yaml").write_text(JOB)
+    both = [{"name": name, "manifest": "job.yaml"} for name in ("a", "b")]
+
+    def made(*workloads: dict[str, Any]) -> Plan:
+        (tmp_path / "e.yaml").write_text(json.dumps({"name": "t", "workloads": workloads}))
+        return make(load(tmp_path / "e.yaml"), {})
+
+    with pytest.raises(LabError, match="workload b: its Job train-1 has the name of one of job a-1"):
+        made(*both)
+    assert made(both[0], {**both[1], "replace": {"train-": "other-"}}).pods == 6
+
+
 def test_pod_templates_are_found_however_deep(tmp_path: Path) -> None:
     pod = "{metadata: {}, spec: {containers: [{name: c, image: i}]}}"
     manifest = (

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.file.manifest import filled, objects_of
 from kumulus.lab.file.trace import TraceJob
@@ -24,7 +25,7 @@ from kumulus.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.lab.plan.scheduling import for_federation, for_scheduler
 from kumulus.lab.plan.stream import State, jobs_drawn
 from kumulus.model.distributions import drawn
-from kumulus.model.manifests import later_pods
+from kumulus.model.manifests import later_pods, pod_templates
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def make(
 
     Raises:
         UnknownPlace: a workload asks for a level that the cluster does not have.
-        LabError: a trace cannot be inflated or played on a cluster, or the scheduler does not take a workload.
+        LabError: a trace cannot be inflated or played on a cluster, the scheduler does not take a workload, or two
+            objects with pods have one name.
     """
     playable(loaded)
     allocated_by(loaded)
@@ -85,6 +87,7 @@ def make(
     ordered = {each.name: jobs_drawn(loaded, each, gpus, source) for each in own}
     claims: dict[str, Object] = {}
     jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name], claims, queue)]
+    _require_names(jobs)
     jobs += [job for each in replays.values() for job in each.jobs]
     jobs.sort(key=lambda job: job.at)
     before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup, *claims.values())
@@ -140,6 +143,22 @@ def _jobs(
         objects = job_objects(workload.kind, name, workers, template)
         waiting = in_users_queue(workload, asked)
         yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(waiting, name, objects))
+
+
+def _require_names(jobs: Sequence[PlannedJob]) -> None:
+    """Refuse a second object of one kind and name: the server would refuse it as one that exists already."""
+    first: dict[tuple[str, str], str] = {}
+    for job in jobs:
+        for each in job.objects:
+            if not any(pod_templates(each)):
+                continue
+            named = each["kind"], each["metadata"]["name"]
+            if named in first:
+                raise LabError(
+                    f"workload {job.workload}: its {' '.join(named)} has the name of one of job {first[named]}\n"
+                    "  Give each a name of its own; replace: puts one into a manifest"
+                )
+            first[named] = job.name
 
 
 def _priority_classes(loaded: Loaded) -> Iterator[Object]:
