@@ -117,6 +117,14 @@ def test_philly_jobs_are_gangs_of_servers(indent: int | None, tmp_path: Path) ->
     assert len(notes.left_out) == 2
 
 
+def test_the_gpus_of_a_philly_job_are_those_of_the_first_try_that_got_any(tmp_path: Path) -> None:
+    job = {**PHILLY[0], "attempts": [{**PHILLY[0]["attempts"][0], "detail": []}, *PHILLY[0]["attempts"]]}
+    strange = [{**PHILLY[0], "attempts": 2}, {**PHILLY[0], "attempts": [{"detail": [{"gpus": 3}, 4]}]}]
+    _, tasks, _, bad = read("philly", [json.dumps([job, *strange])], tmp_path)
+    assert [(task.workers, task.gpus, task.gpu_milli) for task in tasks] == [(2, 2, 1000), (1, 0, 0)]
+    assert ["was never given a server" in each for each in bad] == [True]
+
+
 def test_philly_is_read_across_the_pieces_of_a_large_file(tmp_path: Path) -> None:
     many = [PHILLY[0] | {"jobid": f"application_{number}"} for number in range(2000)]
     _, tasks, _, bad = read("philly", [json.dumps(many)], tmp_path)
@@ -190,6 +198,9 @@ def test_kinds_of_machines_get_groups_of_different_names() -> None:
     machines = [Machine("a", 64000, 1, 2, "P100"), Machine("b", 8000, 1, 2, "P100"), Machine("c", 8000, 2, 2, "P100")]
     names = [name for name, _, _ in groups([*machines, *machines, Machine("d", 1000, 1)])]
     assert names == ["p100-2g", "p100-2g-8c", "p100-2g-8c-2m", "cpu"]
+    names = [name for name, _, _ in groups([Machine("a", 64000 + part, 1, 1, "T4" * 40) for part in range(5)])]
+    assert len(set(names)) == 5
+    assert max(map(len, names)) < 50
 
 
 def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
@@ -223,6 +234,7 @@ def test_an_import_writes_files_that_are_read_again(tmp_path: Path) -> None:
         (Wanted(window=(3_000_000.0, 3_100_000.0), speed=100), 1.5 * 1_000),
         (Wanted(window=(3_000_000.0, 9_000_000.0), speed=100), 1.5 * 10_000),
         (Wanted(inflate=1.3, stay=True), 1),
+        (Wanted(speed=0.01), 366 * 86_400 - 1800),
     ],
 )
 def test_a_run_is_given_the_time_that_its_jobs_take_to_come(tmp_path: Path, wanted: Wanted, patience: float) -> None:

@@ -13,12 +13,14 @@ from typing import TextIO
 from kumulus.lab.file.arrival import Columns, Trace
 from kumulus.lab.file.fields import MOST_JOBS
 from kumulus.lab.file.workload import MOST_WORKERS
-from kumulus.model.durations import moment
+from kumulus.model.durations import LONGEST, moment
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
 
 _MOST_PROBLEMS = 10
+MOST_GPUS = 1024
+"""GPUs of a worker."""
 ASKED = ("name", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "user", "qos")
 """Columns that say what a job's workers ask for, and whose it is."""
 
@@ -98,8 +100,8 @@ def _arrivals(text: TextIO, trace: Trace, source: str) -> array[float]:
     reader, columns = _reader(text, trace, source)
     problems: list[Problem] = []
     found = array("d")
-    for line, row in enumerate(reader, start=2):
-        found.append(_arrival(row, columns, line, problems) or 0.0)
+    for row in reader:
+        found.append(_arrival(row, columns, reader.line_num, problems) or 0.0)
         if len(problems) >= _MOST_PROBLEMS:
             break
     if not problems and not found:
@@ -136,7 +138,7 @@ def _rows(text: TextIO, chosen: Container[int], trace: Trace, source: str, kept:
     for place, row in enumerate(reader):
         if place not in chosen:
             continue
-        found = _row(row, columns, place + 2, problems)
+        found = _row(row, columns, reader.line_num, problems)
         if found is not None:
             rows.append(found)
         if len(problems) >= _MOST_PROBLEMS:
@@ -185,7 +187,7 @@ def _row(row: dict[str, str], columns: Columns, line: int, problems: list[Proble
     size = _between(row, columns.size, 1, MOST_WORKERS, line, problems) if columns.size else None
     # In a trace of tasks, which has a CPU column, the duration may be empty.
     has_duration = columns.duration and (not columns.cpu or (row.get(columns.duration) or "").strip())
-    duration = _between(row, columns.duration, 0, 366 * 86_400, line, problems) if has_duration else None
+    duration = _between(row, columns.duration, 0, LONGEST, line, problems) if has_duration else None
     asked = _asked(row, columns, line, problems) if any(getattr(columns, name) for name in ASKED) else None
     if len(problems) > before or arrival is None:
         return None
@@ -230,7 +232,7 @@ def _asked(row: dict[str, str], columns: Columns, line: int, problems: list[Prob
             problems.append(Problem(f"line {line}, {getattr(columns, name)}", str(error), "write 4, 500m or 16Gi"))
             return 0
 
-    gpus = whole("gpus", cell("gpus") or "0", 0, 1024)
+    gpus = whole("gpus", cell("gpus") or "0", 0, MOST_GPUS)
     share = whole("gpuMilli", cell("gpuMilli") or "1000", 0, 1000) if gpus else 0
     if gpus > 1 and share != 1000:
         remedy = "write 1000; a part of a GPU is of a single one"

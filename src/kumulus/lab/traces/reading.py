@@ -127,10 +127,10 @@ def opened(file: Path) -> Iterator[TextIO]:
     """
     try:
         if file.suffix == ".gz":
-            with gzip.open(file, "rt", encoding="utf-8", errors="replace", newline="") as text:
+            with gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as text:
                 yield text
         else:
-            with file.open(encoding="utf-8", errors="replace", newline="") as text:
+            with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
                 yield text
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise LabError(f"{file} cannot be read: it is damaged, or no gzip file: {error}") from None
@@ -142,13 +142,11 @@ def headings(file: Path) -> list[str]:
     """The headings of a table.
 
     Raises:
-        LabError: it cannot be read, or is empty.
+        LabError: it cannot be read, is not CSV, or is empty.
     """
-    with opened(file) as text:
-        found = next(csv.reader(text), None)
-    if not found:
-        raise LabError(f"{file} is empty\n  Name a file with a heading and a line for each row")
-    return [each.strip().removeprefix("\ufeff") for each in found]
+    for _, cells in _records(file):
+        return [each.strip() for each in cells]
+    raise LabError(f"{file} is empty\n  Name a file with a heading and a line for each row")
 
 
 def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
@@ -169,18 +167,23 @@ def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] =
             near = suggest(heading, found)
             remedy = f"did you mean {near}?" if near else f"it has {', '.join(found[:12])}"
             raise LabError(f"{file} has no column {heading}: {remedy}")
+    for place, (line, cells) in enumerate(_records(file)):
+        if not place and not named:
+            continue
+        notes.rows += 1
+        if len(cells) != len(found):
+            notes.reject(file, line, f"has {len(cells)} cells, not {len(found)}")
+            continue
+        yield line, Row(dict(zip(found, cells, strict=True)))
+
+
+def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV file that are not blank, the heading included, with their numbers."""
     with opened(file) as text:
         reader = csv.reader(text)
-        if not named:
-            next(reader)
         try:
             for cells in reader:
-                if not cells:
-                    continue
-                notes.rows += 1
-                if len(cells) != len(found):
-                    notes.reject(file, reader.line_num, f"has {len(cells)} cells, not {len(found)}")
-                    continue
-                yield reader.line_num, Row(dict(zip(found, cells, strict=True)))
+                if cells:
+                    yield reader.line_num, cells
         except csv.Error as error:
             raise LabError(f"{file}, line {reader.line_num}: is no CSV: {error}") from None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kumulus.lab.file.trace import MOST_GPUS
 from kumulus.lab.file.workload import MOST_WORKERS
 from kumulus.lab.traces.reading import BadRow
+from kumulus.model.durations import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Task:
         qos: the trace's word for its quality of service; likewise.
 
     Raises:
-        BadRow: it has more workers than an experiment's job may have.
+        BadRow: it has more workers or GPUs than an experiment's job may have, or runs for longer.
     """
 
     name: str
@@ -46,3 +48,7 @@ class Task:
     def __post_init__(self) -> None:
         if self.workers > MOST_WORKERS:
             raise BadRow(f"has {self.workers:,} workers, more than {MOST_WORKERS:,}")
+        if self.gpus > MOST_GPUS:
+            raise BadRow(f"has {self.gpus:,} GPUs for a worker, more than {MOST_GPUS:,}")
+        if self.duration is not None and self.duration > LONGEST:
+            raise BadRow(f"runs for {self.duration:,.0f} s, longer than a year")

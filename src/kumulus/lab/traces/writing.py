@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,18 @@ import yaml
 
 from kumulus.catalog.instances import gpu_products, mig_profiles
 from kumulus.lab.errors import LabError
+from kumulus.lab.file.fields import NAME_LENGTH
+from kumulus.lab.file.model import Experiment
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.policies.pod import WHOLE_GPU
 from kumulus.lab.traces.summary import Sums
 from kumulus.lab.traces.tasks_file import COLUMNS
 from kumulus.model.claims import GATES, Parts
-from kumulus.model.durations import written
-from kumulus.model.errors import shown
+from kumulus.model.durations import LONGEST, written
+from kumulus.model.errors import SpecError, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE
-from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake
+from kumulus.model.names import NODE_NAME_LENGTH, dns_safe, dns_subdomain_mistake
+from kumulus.stackfile.model import ClusterSpec
 
 STACK_BEGINS = "# The machines of a trace, a node group for each kind:"
 EXPERIMENT_BEGINS = "# A recorded trace, as `kumulus trace import` made it."
@@ -34,7 +37,8 @@ _PODS = "1000"
 _ZONE = "trace"
 _SLOWEST = 5
 """Pods per second that a busy control plane of two cores accepts."""
-_LONGEST = 40
+_MODEL_LENGTH = 30
+"""Of a group's name, which its nodes' names begin with."""
 _UNKNOWN = "unknown"
 
 
@@ -74,9 +78,10 @@ def groups(machines: Sequence[Machine]) -> Iterator[tuple[str, Machine, int]]:
     kinds = Counter(map(_kind, machines))
     taken: set[str] = set()
     for (cpu, memory, gpus, model), count in kinds.items():
-        what = f"{_word(model) or 'gpu'}-{gpus}g" if gpus else "cpu"
-        name = what if what not in taken else f"{what}-{cpu // 1000}c"
-        name = name if name not in taken else f"{name}-{memory}m"
+        what = f"{dns_safe(model, _MODEL_LENGTH) or 'gpu'}-{gpus}g" if gpus else "cpu"
+        more = f"{what}-{cpu // 1000}c", f"{what}-{cpu // 1000}c-{memory}m"
+        numbered = (f"{more[-1]}-{number}" for number in itertools.count(2))
+        name = next(each for each in itertools.chain([what, *more], numbered) if each not in taken)
         taken.add(name)
         yield name, Machine(name, cpu, memory, gpus, model), count
 
@@ -90,7 +95,7 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
         wanted: what the command line says.
 
     Raises:
-        LabError: no machine has GPUs that can be divided as wanted, or names to keep are not valid for nodes.
+        LabError: no machine has GPUs that can be divided as wanted, or names or models are not valid for nodes.
     """
     wanted = wanted or Wanted()
     parts = wanted.resource_claims
@@ -120,8 +125,9 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
         for name, machine, count in groups(machines)
     ]
     gates = {"kwok": {"featureGates": {GATES[parts]: True}}} if parts else {}
-    config = {"config": {"kumulus:cluster": {"runtime": "kwok", **gates, "nodeGroups": made}}}
-    return f"{STACK_BEGINS} {source}\n{_yaml(config)}"
+    cluster = {"runtime": "kwok", **gates, "nodeGroups": made}
+    _refuse_invalid(ClusterSpec, cluster, "the stack of the trace's machines")
+    return f"{STACK_BEGINS} {source}\n{_yaml({'config': {'kumulus:cluster': cluster}})}"
 
 
 def _kind(machine: Machine) -> tuple[int, int, int, str]:
@@ -169,6 +175,9 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         source: where the trace is from.
         wanted: what the command line says.
         sums: over the trace's tasks.
+
+    Raises:
+        LabError: what is wanted is more than an experiment can have.
     """
     gangs = sums.gangs > 0
     trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}
@@ -195,7 +204,7 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "arrival": {"trace": trace},
     }
     experiment: dict[str, Any] = {
-        "name": _word(file.stem)[:_LONGEST] or "trace",
+        "name": dns_safe(file.stem, NAME_LENGTH) or "trace",
         "about": {"source": source},
         "stack": stack_name(stack),
         "stackFile": _from(file, stack),
@@ -205,11 +214,22 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "timeout": written(_patience(wanted, sums)),
         "workloads": [workload | ({"gang": True} if gangs else {})],
     }
+    _refuse_invalid(Experiment, experiment, str(file))
     return f"{EXPERIMENT_BEGINS}\n{_yaml(experiment)}"
+
+
+def _refuse_invalid(model: type[ClusterSpec | Experiment], written: Mapping[str, Any], source: str) -> None:
+    """Refuse to write what could not be read again, such as a GPU model that is no value of a label."""
+    try:
+        model.checked(written, source)
+    except SpecError as error:
+        raise LabError(str(error)) from None
 
 
 def _patience(wanted: Wanted, sums: Sums) -> float:
     """Seconds after which the run ends in any case: 1.5 times the time in which its jobs arrive, and half an hour.
+
+    No experiment may take longer than a year.
 
     Jobs that the seed draws arrive one right after the other, as fast as a control plane accepts them.
     """
@@ -218,7 +238,7 @@ def _patience(wanted: Wanted, sums: Sums) -> float:
     else:
         first, last = wanted.window or (0.0, math.inf)
         lasts = max(0.0, min(last, sums.last - sums.first) - first) / wanted.speed
-    return math.ceil((1.5 * lasts + 1800) / 600) * 600.0
+    return min(LONGEST, math.ceil((1.5 * lasts + 1800) / 600) * 600.0)
 
 
 def stack_name(file: Path) -> str:
@@ -228,10 +248,6 @@ def stack_name(file: Path) -> str:
 
 def _from(file: Path, other: Path) -> str:
     return os.path.relpath(other.absolute(), file.absolute().parent)
-
-
-def _word(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _yaml(document: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kumulus.lab.errors import LabError
+from kumulus.lab.file.trace import MOST_GPUS
 from kumulus.lab.file.workload import MOST_WORKERS
 from kumulus.lab.policies.pod import WHOLE_GPU
 from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
@@ -62,7 +63,7 @@ def _task(row: Row, columns: Mapping[str, str], line: int) -> Task:
 
     arrival = row.time(columns["arrival"])
     assert arrival is not None
-    asked = row.number(columns["gpus"], 0, 1024, 0.0) if cell("gpus") else 0.0
+    asked = row.number(columns["gpus"], 0, MOST_GPUS, 0.0) if cell("gpus") else 0.0
     if asked > 1 and asked != int(asked):
         raise BadRow(f"{columns['gpus']} is {asked:g}; only a part of a single GPU can be asked for")
     share = WHOLE_GPU if asked >= 1 else round(asked * WHOLE_GPU)

@@ -100,8 +100,8 @@ def _task(job: object, notes: Notes) -> Task:
     if not isinstance(job, Mapping):
         raise BadRow("is no job")
     arrival = Row(_texts(job)).time("submitted_time")
-    attempts = [each for each in job.get("attempts") or [] if isinstance(each, Mapping)]
-    servers = _servers(attempts[0]) if attempts else []
+    attempts = [each for each in _list(job.get("attempts")) if isinstance(each, Mapping)]
+    servers = next(filter(None, map(_servers, attempts)), [])
     if not servers:
         raise BadRow("was never given a server, so its GPUs are not known")
     if len(set(servers)) > 1:
@@ -128,7 +128,11 @@ def _texts(job: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _servers(attempt: Mapping[Any, Any]) -> list[int]:
-    return [len(each.get("gpus") or []) for each in attempt.get("detail") or [] if isinstance(each, Mapping)]
+    return [len(_list(each.get("gpus"))) for each in _list(attempt.get("detail")) if isinstance(each, Mapping)]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _ran(attempts: Sequence[Mapping[Any, Any]]) -> float | None:
