@@ -16,6 +16,7 @@ from kumulus.capture.day.intent import Day, counts
 from kumulus.capture.day.patches import NotUnderstood, patched
 from kumulus.capture.day.requests import Counted
 from kumulus.capture.dumps import Refused
+from kumulus.lab.file.load import load
 
 GROUPS = {"deployments": "apps", "replicasets": "apps", "statefulsets": "apps", "jobs": "batch", "pods": ""}
 KINDS = {"deployments": "Deployment", "replicasets": "ReplicaSet", "jobs": "Job", "pods": "Pod"}
@@ -195,6 +196,9 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     events = [event("create", "jobs", "a", 0, body=job), pod, bound("a-1", "n1", 2), *status]
     log.write_text("".join(json.dumps(each) + "\n" for each in events))
     import_day([log], tmp_path / "day.yaml", "dev", 10)
+    named = tmp_path / f"{'d' * 39}-1.yaml"
+    import_day([log], named, "dev", 10)
+    assert load(named).experiment.name.startswith("d" * 34)
     lines = [json.loads(line) for line in recording.read_text().splitlines()]
     assert (lines[1]["queue"], lines[1]["ran"]) == ("research", 30)
     assert "suspend" not in lines[1]["object"]["spec"], "whether it may begin its queue says"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +17,12 @@ from kumulus.capture.day.recording import BEGINS, lines, span
 from kumulus.capture.day.requests import Counted, Request, Unusable, seconds
 from kumulus.capture.dumps import Refused
 from kumulus.model import durations
+from kumulus.model.names import dns_safe
 from kumulus.surroundings import files
 
 _BEGINS = "# A recorded day, as `kumulus replay import` made it."
 _RECORDING = ".recording.jsonl"
+# The most characters of an experiment's name.
 _LONGEST = 40
 _TIMEOUT_BESIDE = 600.0
 
@@ -139,7 +140,7 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
     replay: dict[str, Any] = {"file": os.path.relpath(recording.absolute(), file.absolute().parent), "speed": speed}
     replay |= window
     made = {
-        "name": re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:_LONGEST] or "day",
+        "name": dns_safe(file.stem, _LONGEST) or "day",
         **({"stack": stack} if stack else {}),
         "workloads": [{"name": "recorded", "replay": replay}],
         "timeout": f"{lasted / speed + _TIMEOUT_BESIDE:.0f}s",
