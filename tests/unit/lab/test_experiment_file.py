@@ -81,6 +81,11 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
             "timeline[0].delete",
             '"work" is a recording, which says what is deleted, and when; leave it out',
         ),
+        (
+            {"timeline": [{"at": "60s", "scheduler": "stop"}, {"at": "5s", "scheduler": "start"}]},
+            "timeline[0].scheduler",
+            "stops the scheduler for good",
+        ),
         ({"timeline": [{"delete": "wrok"}]}, "timeline[0].delete", '"wrok" is no workload; write work'),
         (
             {"timeline": [{"scale": {"workload": "wrok", "replicas": 2}}]},
@@ -103,6 +108,7 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
         ({"expect": [{"measure": "makespan"}]}, "expect[0]", "has no threshold; write atMost:, atLeast: or equals:"),
         ({"expect": [{"measure": "makespan", "atMost": 5}]}, "expect[0].atMost", "is 5; write a duration such as 2s"),
         ({"expect": [{"measure": "allocation.gpu", "atLeast": 99}]}, "expect[0].atLeast", "a percentage such as 99%"),
+        ({"expect": [{"measure": "allocation.gpu", "atLeast": "nan%"}]}, "expect[0].atLeast", 'is "nan%"'),
         ({"expect": [{"measure": "memory.client", "atMost": "3s"}]}, "expect[0].atMost", "a quantity such as 300Mi"),
         (
             {"expect": [{"workload": "other", "nodes": ["a"]}]},
@@ -162,6 +168,21 @@ def test_a_threshold_is_read_in_its_measures_unit(measure: str, written: object,
     assert found == (None if value is None else pytest.approx(value))
 
 
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [
+        ({"at": "60s"}, {}),
+        ({"after": "created"}, {"at": "9s"}),
+        ({"after": "created", "at": "9s"}, {"after": "created"}),
+    ],
+)
+def test_a_scheduler_that_is_stopped_may_be_started_by_any_item_that_happens_later(
+    start: dict[str, str], stop: dict[str, str]
+) -> None:
+    timeline = [{**start, "scheduler": "start"}, {**stop, "scheduler": "stop"}]
+    assert len(Experiment.checked({"name": "t", "workloads": [WORK], "timeline": timeline}).timeline) == 2
+
+
 def test_every_measure_has_a_unit_a_meaning_and_a_direction() -> None:
     assert UNITS.keys() == BETTER.keys() == MEANINGS.keys()
 
@@ -212,6 +233,7 @@ def test_a_mistake_in_a_named_file_is_told_with_both_places(
         (", columns: {size: workers}", "arrival,worker\n1,2\n", "write size: worker in arrival.trace.columns"),
         ("", "arrival\nsoon\n", 'line 2, arrival: is "soon"; write a number from'),
         ("", "arrival,size\n1,0\n", 'line 2, size: is "0"; write a number from 1'),
+        ("", 'arrival,size,note\n1,1,"two\nlines"\n\n1,0,\n', 'line 5, size: is "0"'),
         ("", "arrival\n", "has no jobs; write a line for each"),
         ("", "", 'has no column "arrival"'),
     ],

@@ -44,12 +44,10 @@ def bound(unit: Unit, raw: object) -> float | None:
     """A threshold as a number in its measure's unit (seconds, a share of 1, a count, bytes); None when it is none."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return None
-    if isinstance(raw, str):
-        return _from_text(unit, raw.strip())
-    if not math.isfinite(raw):
-        return None
     # A bare number is a duration or a share only where it cannot be misread.
-    return float(raw) if unit not in ("s", "share") or raw in (0, 1) else None
+    plain = unit not in ("s", "share") or raw in (0, 1)
+    value = _from_text(unit, raw.strip()) if isinstance(raw, str) else float(raw) if plain else None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _from_text(unit: Unit, raw: str) -> float | None:

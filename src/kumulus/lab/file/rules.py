@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kumulus.model import durations
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, path_text, shown
 from kumulus.model.names import suggest
 
 Item = tuple[int, Mapping[str, object]]
+_MOMENTS = ("start", "created", "scheduled")
+"""What times of a timeline count from, in the order in which they come."""
 
 
 def rule_problems(raw: object) -> list[Problem]:
@@ -122,7 +125,15 @@ def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:
     """A scheduler that is stopped and never started would leave an experiment without an outcome."""
-    actions = [(index, event.get("scheduler")) for index, event in _items(raw, "timeline") if event.get("scheduler")]
-    if actions and actions[-1][1] == "stop":
+    actions = [(index, event) for index, event in _items(raw, "timeline") if event.get("scheduler")]
+    last, event = max(actions, key=lambda each: (_when(each[1]), each[0]), default=(0, {}))
+    if event.get("scheduler") == "stop":
         remedy = "add an item {after: created, scheduler: start}"
-        yield problem(("timeline", actions[-1][0], "scheduler"), "stops the scheduler for good", remedy)
+        yield problem(("timeline", last, "scheduler"), "stops the scheduler for good", remedy)
+
+
+def _when(event: Mapping[str, object]) -> tuple[int, float]:
+    """What orders events by their time, as far as that is known before the run."""
+    after, at = event.get("after", "start"), event.get("at", 0)
+    known = isinstance(at, str | int) and not durations.duration_problems((), at)
+    return _MOMENTS.index(after) if after in _MOMENTS else 0, durations.of(at) if known else 0.0
