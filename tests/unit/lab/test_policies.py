@@ -141,6 +141,7 @@ def own(folder: Path, text: str, limit: float = 5.0) -> Policy:
             "def choose(pod, nodes, study): return 0\ndef allowed(pod, nodes, study): return 1\n",
             "allowed answered no flag",
         ),
+        ("def score(pod, nodes, study): return [[1], [1, 2]]\n", "score answered no array"),
     ],
 )
 def test_a_policy_that_fails_is_told_of_as_such(text: str, words: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,7 @@ class Policy:
         """
         if not hasattr(self._module, "allowed"):
             return np.ones(len(nodes), dtype=np.bool_)
-        answer = np.asarray(self._called("allowed", pod, nodes, study))
+        answer = self._array("allowed", pod, nodes, study)
         if answer.shape != (len(nodes),) or answer.dtype != np.bool_:
             raise PolicyFailed(f"policy {self.name}: allowed answered no flag for each of {len(nodes)} nodes")
         return answer
@@ -89,7 +90,7 @@ class Policy:
         Raises:
             PolicyFailed: the policy failed.
         """
-        answer = np.asarray(self._called("score", pod, nodes, study))
+        answer = self._array("score", pod, nodes, study)
         if answer.shape != (len(nodes),) or answer.dtype.kind not in "iufb" or not np.isfinite(answer).all():
             raise PolicyFailed(f"policy {self.name}: score answered no number for each of {len(nodes)} nodes")
         return answer.astype(np.float64)
@@ -122,6 +123,13 @@ class Policy:
                 f"policy {self.name}: {function} answered {answer!r}, not a number from 0 to {count - 1}"
             )
         return int(answer)
+
+    def _array(self, function: str, pod: Pod, nodes: Nodes, study: Study) -> npt.NDArray[Any]:
+        answer = self._called(function, pod, nodes, study)
+        try:
+            return np.asarray(answer)
+        except ValueError as error:
+            raise PolicyFailed(f"policy {self.name}: {function} answered no array: {error}") from None
 
     def _called(self, function: str, pod: Pod, nodes: Nodes, study: Study) -> object:
         call: Callable[[Pod, Nodes, Study], object] = getattr(self._module, function)
