@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from kumulus.lab.file.measures import PERCENTILES, UNITS, Unit
 from kumulus.lab.file.units import shown
 from kumulus.lab.report import clusters
+from kumulus.lab.report.lines import DIGITS, line_of
 from kumulus.lab.report.model import Metadata, OfUser, Report
 
 _MOST_USERS = 8
@@ -104,10 +105,10 @@ def unfair(reports: Sequence[Report]) -> Iterator[str]:
             yield f"{each.metadata.run_id} did not come to its end: {each.results.error}"
 
 
-def same_settings(one: Metadata, other: Metadata) -> bool:
-    """Whether two runs agree in everything that their figures depend on, including the scheduler."""
-    same = one.scheduler == other.scheduler
-    return same and all(mine == theirs for _, mine, theirs in _circumstances(one, other))
+def same_settings(one: Report, other: Report) -> bool:
+    """Whether two runs agree in everything that their figures depend on, including scheduler and policy."""
+    first, second = (line_of(each, next(iter(each.results.tests), None), _policy(each)) for each in (one, other))
+    return first == second and all(mine == theirs for _, mine, theirs in _circumstances(one.metadata, other.metadata))
 
 
 def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, str]]:
@@ -131,6 +132,9 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
     mine, theirs = described(one), described(other)
     for what in mine:
         yield what, mine[what], theirs[what]
+    # Another experiment or seed has other workloads; each scheduler takes gangs and queues in a form of its own.
+    if (one.experiment, one.seed, one.scheduler.name) == (other.experiment, other.seed, other.scheduler.name):
+        yield "workloads", one.inputs.workloads[:DIGITS], other.inputs.workloads[:DIGITS]
 
 
 def _without_file(settings: Mapping[str, str]) -> list[str]:

@@ -17,7 +17,7 @@ from kumulus.lab.errors import LabError
 from kumulus.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.lab.report.compare import same_settings, table, unfair
 from kumulus.lab.report.files import manifest, os_errors_explained
-from kumulus.lab.report.model import Metadata, Report
+from kumulus.lab.report.model import Report
 from kumulus.lab.report.read import report_at
 from kumulus.surroundings import files
 
@@ -86,8 +86,8 @@ def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
         "runs": _runs(reports),
         "measures": {name: {"unit": UNITS[name], "better": BETTER[name], "meaning": MEANINGS[name]} for name in UNITS},
     }
-    # "</" would end the script, and U+2028 a line of it.
-    encoded = json.dumps(data).replace("</", "<\\/").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    # Neither "</script" nor "<!--", which would hide the end of the script, can then be in it.
+    encoded = json.dumps(data).replace("<", "\\u003c")
     parts = {name: (_PARTS / f"history.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
     return (
         parts["html"]
@@ -100,16 +100,16 @@ def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
 
 
 def _runs(reports: Sequence[tuple[str, Report]]) -> list[dict[str, Any]]:
-    known: list[Metadata] = []
-    return [_run(path, report, _series(report.metadata, known)) for path, report in reports]
+    known: list[Report] = []
+    return [_run(path, report, _series(report, known)) for path, report in reports]
 
 
-def _series(metadata: Metadata, known: list[Metadata]) -> int:
+def _series(report: Report, known: list[Report]) -> int:
     """The number of the series that a run belongs to: that of the first with the same settings."""
     for number, other in enumerate(known):
-        if other.experiment == metadata.experiment and same_settings(other, metadata):
+        if same_settings(other, report):
             return number
-    known.append(metadata)
+    known.append(report)
     return len(known) - 1
 
 

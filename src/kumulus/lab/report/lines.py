@@ -8,7 +8,8 @@ from typing import NamedTuple
 from kumulus.lab.report.model import Report, Test
 
 _EXPERIMENT = "experiment.yaml"
-_DIGITS = 8
+DIGITS = 8
+"""How much of a SHA-256 is shown."""
 
 _Pairs = tuple[tuple[str, str], ...]
 
@@ -27,15 +28,15 @@ class Line(NamedTuple):
     files: _Pairs
 
 
-def line_of(report: Report, test: Test, label: str) -> Line:
+def line_of(report: Report, test: Test | None, label: str) -> Line:
     """The line that a repetition belongs to.
 
     Args:
         report: of the run.
-        test: the repetition.
+        test: the repetition; None of a run that has come to none.
         label: what the line is called.
     """
-    metadata, used = report.metadata, test.details.policy
+    metadata, used = report.metadata, test and test.details.policy
     # A cluster's own scheduler has a configuration file in a directory of its own, whatever is in it.
     settings = {key: value for key, value in metadata.scheduler.settings.items() if key != "config"}
     details = {"stack": metadata.stack, "scheduler": metadata.scheduler.name, "ties": used.ties if used else ""}
@@ -61,7 +62,7 @@ def _name(line: Line, alike: list[Line]) -> str:
     for name, digest in line.files:
         others = [dict(each.files).get(name) for each in alike]
         if any(other not in (None, digest) for other in others):
-            apart.append(f"{name} {digest[:_DIGITS]}")
+            apart.append(f"{name} {digest[:DIGITS]}")
         elif None in others:
             apart.append(name)
     return " · ".join([line.label, *([", ".join(apart)] if apart else [])])
