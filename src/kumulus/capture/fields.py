@@ -79,7 +79,8 @@ POD_SPEC: Form = {
     "volumes": [{"name": NAME, "persistentVolumeClaim": {"claimName": NAME, "readOnly": WORD}}],
 }
 POD_LABELS: Form = LABELS
-GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/queue-name")
+QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", *QUEUE_ANNOTATIONS)
 """Annotations by which schedulers find a pod's gang and queue; the values are names of objects."""
 
 TAINTS: Form = [{"key": KEY, "value": VALUE, "effect": WORD}]

@@ -206,6 +206,18 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     assert recording.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("key", ["scheduling.volcano.sh/queue-name", "volcano.sh/queue-name"])
+def test_the_queue_of_volcano_that_pods_name_is_kept(tmp_path: Path, key: str) -> None:
+    web = thing("Deployment", "web")
+    web["spec"]["template"]["metadata"]["annotations"] = {key: "research", "note": "secret"}
+    [step] = day_of(tmp_path, [event("create", "deployments", "web", body=web)]).steps
+    assert step.what["queue"] == "research"
+    assert step.what["object"]["spec"]["template"]["metadata"]["annotations"].keys() == {
+        key,
+        "kumulus.io/recorded-template",
+    }
+
+
 def as_eks(each: dict[str, Any]) -> Any:
     return {"events": [{"timestamp": 1, "message": json.dumps(each)}]}
 

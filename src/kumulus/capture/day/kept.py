@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.capture.fields import META, OBJECTS, SELECTOR, WORD
+from kumulus.capture.fields import META, OBJECTS, QUEUE_ANNOTATIONS, SELECTOR, WORD
 from kumulus.capture.grammar import Form, Leaf, reduced
 from kumulus.capture.reading import captured_pod
 from kumulus.capture.workload import IMAGE
@@ -41,7 +41,6 @@ GROUPS = {
 }
 """By resource: the API group and the kind of objects that are replayed."""
 QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "queue")
-_QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 # Labels that the Job controller adds to a Job's pods; those of a former Job would be rejected.
 _OF_THE_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 
@@ -119,7 +118,7 @@ def queue_of(found: Mapping[str, Any]) -> str:
     template = found.get("spec", {}).get("template") or {}
     for metadata in (found.get("metadata") or {}, template.get("metadata") or {}):
         labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-        for place, keys in ((labels, QUEUE_LABELS), (annotations, _QUEUE_ANNOTATIONS)):
+        for place, keys in ((labels, QUEUE_LABELS), (annotations, QUEUE_ANNOTATIONS)):
             for key in keys:
                 if place.get(key):
                     return str(place[key])
