@@ -206,6 +206,15 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     assert recording.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_log_whose_compressed_data_is_damaged_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log.gz"
+    whole = gzip.compress("".join(json.dumps(web(number)) + "\n" for number in range(2000)).encode())
+    for damaged in (whole[:-20], b"no gzip", whole[:10] + b"\xff" + whole[11:]):
+        log.write_bytes(damaged)
+        with pytest.raises(Refused, match=r"audit\.log\.gz cannot be unpacked"):
+            list(reading.read(log, Counted()))
+
+
 @pytest.mark.parametrize("key", ["scheduling.volcano.sh/queue-name", "volcano.sh/queue-name"])
 def test_the_queue_of_volcano_that_pods_name_is_kept(tmp_path: Path, key: str) -> None:
     web = thing("Deployment", "web")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -36,7 +37,7 @@ def read(file: Path, counted: Counted) -> Iterator[Request]:
                 yield from _recording(opened, file, counted)
             else:
                 yield from _lines(opened, file, counted)
-        except (EOFError, gzip.BadGzipFile) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise Refused(f"{file} cannot be unpacked: {error}") from None
 
 
