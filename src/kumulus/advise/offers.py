@@ -132,7 +132,13 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
             unpriced.append(f"{kind} in {where or 'no region'}")
             continue
         labels = {key: value for key, value in machine.labels.items() if key not in OWN_LABELS}
-        template = {"metadata": {"labels": labels}, "capacity": dict(pool.capacity), "taints": []}
+        less = {key: much for key, much in pool.allocatable.items() if much != pool.capacity.get(key)}
+        template = {
+            "metadata": {"labels": labels},
+            "capacity": dict(pool.capacity),
+            **({"allocatable": less} if less else {}),
+            "taints": [],
+        }
         # Groups of several clusters may have the same name, and be of other machines.
         name = f"{member}/{pool.group}" if member else pool.group
         found.append(_offer(machine, name, price.hourly, {"nodeTemplate": template}))

@@ -101,6 +101,7 @@ def test_a_stacks_node_groups_can_be_the_machines(tmp_path: Path) -> None:
         "node.kubernetes.io/instance-type": "ours",
         "team": "a",
     }
+    assert found.group["nodeTemplate"]["allocatable"] == {"cpu": "7"}, "the fleet has no more room than was counted"
 
 
 @pytest.mark.parametrize(
