@@ -14,6 +14,7 @@ from kumulus.capture.day import reading
 from kumulus.capture.day.importing import import_day
 from kumulus.capture.day.intent import Day, counts
 from kumulus.capture.day.patches import NotUnderstood, patched
+from kumulus.capture.day.recording import lines
 from kumulus.capture.day.requests import Counted
 from kumulus.capture.dumps import Refused
 from kumulus.lab.file.load import load
@@ -200,10 +201,18 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     import_day([log], named, "dev", 10)
     assert load(named).experiment.name.startswith("d" * 34)
     lines = [json.loads(line) for line in recording.read_text().splitlines()]
-    assert (lines[1]["queue"], lines[1]["ran"]) == ("research", 30)
+    assert (lines[1]["queue"], lines[1]["ran"], lines[1]["over"]) == ("research", 30, 33)
     assert "suspend" not in lines[1]["object"]["spec"], "whether it may begin its queue says"
     assert lines[2]["was"] == {"at": 1.0, "bound": 2.0, "cpu": 2000, "ended": 33.0, "node": "n1", "queue": "research"}
     assert recording.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pod_that_went_with_its_node_did_not_end_by_itself(tmp_path: Path) -> None:
+    gone = event("delete", "pods", "web-1-a", 6, user="system:serviceaccount:kube-system:taint-eviction-controller")
+    day = day_of(tmp_path, [web(), *made_by_web(), bound("web-1-a", "n1", 2), gone])
+    [pod] = day.pods.every
+    assert pod.ended is not None
+    assert ["ran" in json.loads(line) for line in lines(day, "log")] == [False, False, False]
 
 
 def test_a_log_whose_compressed_data_is_damaged_is_refused(tmp_path: Path) -> None:

@@ -101,6 +101,24 @@ def test_a_part_begins_with_what_was_there_as_it_was_then(tmp_path: Path) -> Non
     assert on_nodes(replay, {"n2"}).strange == 1
 
 
+def test_a_job_that_still_waits_or_has_pods_to_come_is_there_when_a_part_begins(tmp_path: Path) -> None:
+    found = plan(
+        tmp_path,
+        create(0, "Deployment", "web", ran=5, replicas=2),
+        create(0, "Job", "waits", ran=10) | {"over": 200},
+        create(0, "Job", "nearly", ran=40) | {"over": 60},
+        create(0, "Job", "over", ran=10) | {"over": 45},
+        create(60, "Deployment", "late", replicas=1),
+        **{"from": "50s"},
+    )
+    assert [job.objects[0]["metadata"]["name"] for job in found.jobs] == ["web", "waits", "nearly", "late"]
+    delays = [
+        job.objects[0]["spec"]["template"]["metadata"]["annotations"]["pod-complete.stage.kwok.x-k8s.io/delay"]
+        for job in found.jobs[1:3]
+    ]
+    assert delays == ["10.000s", "10.000s"]
+
+
 def test_the_same_recording_is_the_same_plan_and_a_step_more_is_another(tmp_path: Path) -> None:
     steps = [create(0, "Deployment", "web", replicas=2)]
     one, again = plan(tmp_path, *steps), plan(tmp_path, *steps)

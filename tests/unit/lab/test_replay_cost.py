@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.live.amounts import Amounts
-from kumulus.lab.file.recording import PodThen, Recording
+from kumulus.lab.file.recording import PodThen, RecordedStep, Recording
 from kumulus.lab.measure.allocation import Allocation
-from kumulus.lab.measure.records import PodRecord, Records
+from kumulus.lab.measure.records import PREEMPTED, PodRecord, Records
 from kumulus.lab.measure.views import NodeView
 from kumulus.lab.plan.replayed import Replayed
 from kumulus.lab.report.model import Of, QueueBeside, ReplayBeside
@@ -92,7 +92,7 @@ def test_what_was_there_at_the_beginning_of_the_part_is_counted_then_and_now() -
     def then(at: float, bound: float, ended: float | None) -> PodThen:
         return PodThen("shop", at, bound, ended, False, 10_000, 0, 0, "n0")
 
-    recording = Recording()
+    recording = Recording([RecordedStep(10_000.0, "delete", "Job/x")])
     recording.pods = [
         then(0, 1, None),
         then(0, 7300, 9000),
@@ -116,3 +116,25 @@ def test_what_was_there_at_the_beginning_of_the_part_is_counted_then_and_now() -
     # A dollar an hour each: from the part's beginning at the earliest, to its end at the latest.
     assert found.then.cost == pytest.approx((2600 + 1700 + 999) / 3600, abs=1e-6)
     assert found.now.cost == pytest.approx((2599 + 1799 + 999) / 3600, abs=1e-6)
+
+
+@pytest.mark.parametrize(("until", "scheduled"), [(100.0, 2), (50.0, 1)])
+def test_pods_get_nodes_after_the_last_request_of_a_day_then_and_now_but_not_after_a_part(
+    until: float, scheduled: int
+) -> None:
+    recording = Recording([RecordedStep(100.0, "delete", "Job/x")])
+    recording.pods = [
+        PodThen("shop", 10, 11, 120, True, 1000, 0, 0, "n0"),
+        PodThen("shop", 40, 101, None, False, 1000, 0, 0, "n0"),
+    ]
+    replay = Replayed((), (), {"day-1": "shop"}, {}, recording, 1.0, 0.0, until, 0)
+    records = Records(Allocation())
+    for number, (at, bound, ended) in enumerate([(10, 11, 120), (40, 101, None)]):
+        record = PodRecord("day", "day-1", Amounts(cpu=1000), at, bound, bound, ended, "n0")
+        record.disrupted = "" if number else PREEMPTED
+        records.pods[str(number)] = record
+    outcome: Any = SimpleNamespace(records=records, replay_results={"day": ReplayResult()}, lasted=200.0)
+    found = beside(replay, "day", outcome).all
+    for side in (found.then, found.now):
+        assert (side.pods, side.scheduled, side.waited["min"], side.preempted) == (2, scheduled, 1, scheduled - 1)
+    assert found.then.waited == found.now.waited

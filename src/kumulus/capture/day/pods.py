@@ -95,10 +95,10 @@ class PodsThen:
                 pod.preempted |= each.get("reason") == _PREEMPTED
 
     def remove(self, key: tuple[str, str], at: float) -> None:
-        """Record that a pod is gone."""
+        """Record that a pod is gone; one that had not ended before did not end by itself."""
         pod = self.there.pop(key, None)
         if pod is not None and pod.ended is None:
-            pod.ended = at
+            pod.ended, pod.leaving = at, True
 
 
 def ran(pods: Iterable[PodThen]) -> dict[str, float]:
@@ -109,6 +109,14 @@ def ran(pods: Iterable[PodThen]) -> dict[str, float]:
         if begun is not None and pod.ended is not None and not pod.leaving:
             lasted.setdefault(pod.job, []).append(max(0.0, pod.ended - begun))
     return {job: statistics.median(each) for job, each in lasted.items()}
+
+
+def over(pods: Iterable[PodThen], end: float) -> dict[str, float]:
+    """When the last pod of each workload had ended; the end of the recording if one had not."""
+    found: dict[str, float] = {}
+    for pod in pods:
+        found[pod.job] = max(found.get(pod.job, 0.0), end if pod.ended is None else pod.ended)
+    return found
 
 
 def asked(spec: Any) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kumulus.capture.day.intent import Day
-from kumulus.capture.day.pods import ran
+from kumulus.capture.day.pods import over, ran
 
 API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
 BEGINS = f'{{"apiVersion":"{API_VERSION}","from":'
@@ -34,11 +34,12 @@ def lines(day: Day, source: str) -> Iterator[str]:
             "leftOut": dict(sorted(day.left_out.items())),
         }
     )
-    lasted = ran(day.pods.every)
+    lasted, ended = ran(day.pods.every), over(day.pods.every, until)
     for step in day.steps:
         found: dict[str, Any] = {"at": round(step.at - since, 3), "do": step.do, "job": step.job, **step.what}
         if step.do == "create" and step.job in lasted:
             found["ran"] = round(lasted[step.job], 3)
+            found["over"] = round(max(0.0, ended[step.job] - step.at), 3)
         yield _line(found)
     for pod in day.pods.every:
         yield _line({"was": pod.plain(since)})

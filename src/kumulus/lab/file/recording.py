@@ -39,6 +39,7 @@ class RecordedStep:
         job: the workload that it is about, or the node's name.
         queue: the one in which a created workload waits.
         ran: how many seconds its pods ran when recorded; None if that is not known, or they did not end.
+        over: seconds from its creation to the end of its last pod, or of the recording; None if that is not known.
         what: the object that is created, or the fields of its spec that change.
     """
 
@@ -47,6 +48,7 @@ class RecordedStep:
     job: str
     queue: str = ""
     ran: float | None = None
+    over: float | None = None
     what: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -169,7 +171,8 @@ def _step(value: Mapping[str, Any], made: set[str]) -> RecordedStep:
             if not isinstance(spec, dict) or not spec or spec.keys() - _CHANGES:
                 raise _Wrong(f"changes something else than {', '.join(sorted(_CHANGES))}")
             what = spec
-    return RecordedStep(at, str(do), job, str(value.get("queue") or ""), _number(value, "ran", 0.0, _LONGEST), what)
+    ran, over = (_number(value, key, 0.0, _LONGEST) for key in ("ran", "over"))
+    return RecordedStep(at, str(do), job, str(value.get("queue") or ""), ran, over, what)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from kumulus.stackfile.faults import FAULT_NAME_LENGTH
 # Seconds that a Job's pod runs if it did not end when recorded: longer than any run.
 _ENDLESS = 366 * 86_400.0
 _ENDING = ("Never", "OnFailure")
+_ENDED_BY_PODS = ("Job", "Pod")
 CORDON = "kumulus.io/cordoned"
 """The taint of a node that was cordoned in the recording."""
 
@@ -147,10 +148,10 @@ def _split(
 
 def replaced(alive: _Alive, since: float) -> RecordedStep:
     """The creation of a workload as it was at the beginning of the part that is replayed."""
-    step, ran = alive.step, alive.step.ran
-    return RecordedStep(
-        since, "create", step.job, step.queue, None if ran is None else step.at + ran - since, alive.object
-    )
+    step, ends = alive.step, _ends(alive)
+    # One that had waited until then, or has more pods to come, has its whole run before it.
+    left = step.ran if step.ran is None or ends is None else min(step.ran, ends - since)
+    return RecordedStep(since, "create", step.job, step.queue, left, what=alive.object)
 
 
 def _before(alive: dict[str, _Alive], closed: dict[str, None], step: RecordedStep) -> None:
@@ -168,7 +169,15 @@ def _before(alive: dict[str, _Alive], closed: dict[str, None], step: RecordedSte
 
 def _over(alive: _Alive, since: float) -> bool:
     """Whether it had ended by then."""
-    return alive.step.ran is not None and alive.step.at + alive.step.ran <= since
+    ends = _ends(alive)
+    return ends is not None and ends <= since
+
+
+def _ends(alive: _Alive) -> float | None:
+    """When its last pod had ended; None of what does not end, whatever became of single pods."""
+    step = alive.step
+    lasts = step.ran if step.over is None else step.over
+    return None if lasts is None or alive.object["kind"] not in _ENDED_BY_PODS else step.at + lasts
 
 
 def _apply(alive: _Alive, step: RecordedStep) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -75,17 +76,19 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
     result, nodes = outcome.replay_results[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
     now: dict[str, _Sums] = defaultdict(_Sums)
+    # Both end with the part. After the last request of all, the recording goes on, as the run does.
+    until = math.inf if replay.until >= replay.recording.lasted else replay.until
     costs = Costs(nodes), Costs(nodes)
     for pod in replay.recording.pods:
-        if _is_replayed(pod, replay):
+        if _is_replayed(pod, replay.since, until):
             _cost_then(costs[0], pod, replay)
             for queue in {pod.queue, ""}:
-                _then(then[queue], pod, replay)
+                _then(then[queue], pod, replay.since, until)
     for record in outcome.records.pods.values():
         if record.workload == workload:
             _cost_now(costs[1], replay.queues.get(record.job, ""), record, replay, outcome.lasted)
             for queue in {replay.queues.get(record.job, ""), ""}:
-                _now(now[queue], record, replay.speed)
+                _now(now[queue], record, replay.speed, (until - replay.since) / replay.speed)
     known = priced(nodes)
 
     def both(queue: str) -> QueueBeside:
@@ -107,9 +110,9 @@ def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
     )
 
 
-def _is_replayed(pod: PodThen, replay: Replayed) -> bool:
+def _is_replayed(pod: PodThen, since: float, until: float) -> bool:
     """Whether it is of the part that was replayed, whose beginning creates what was there then."""
-    return pod.at <= replay.until and (pod.at >= replay.since or pod.ended is None or pod.ended > replay.since)
+    return pod.at <= until and (pod.at >= since or pod.ended is None or pod.ended > since)
 
 
 def _cost_then(costs: Costs, pod: PodThen, replay: Replayed) -> None:
@@ -137,23 +140,28 @@ def _cannot_cost(known: bool, then: Costs, now: Costs) -> Iterator[str]:
             yield f"cost {when}: pods on nodes that are not known here, or have no price ({number:,})"
 
 
-def _then(sums: _Sums, pod: PodThen, replay: Replayed) -> None:
+def _then(sums: _Sums, pod: PodThen, since: float, until: float) -> None:
     sums.pods += 1
-    bound = pod.bound if pod.bound is not None and pod.bound <= replay.until else None
+    bound = _within(pod.bound, until)
     # What was there before the part began had waited before, too.
-    if bound is not None and pod.at >= replay.since:
+    if bound is not None and pod.at >= since:
         sums.waits.append(max(0.0, bound - pod.at))
-    sums.preempted += pod.preempted
+    sums.preempted += pod.preempted and (pod.ended is None or pod.ended <= until)
     sums.add(bound, pod.ended, (pod.cpu / 1000, pod.memory / 1024, pod.gpus))
 
 
-def _now(sums: _Sums, record: PodRecord, speed: float) -> None:
+def _now(sums: _Sums, record: PodRecord, speed: float, until: float) -> None:
     sums.pods += 1
-    if record.bound is not None:
-        sums.waits.append((record.bound - record.created) * speed)
-    sums.preempted += record.disrupted == PREEMPTED
+    bound = _within(record.bound, until)
+    if bound is not None:
+        sums.waits.append((bound - record.created) * speed)
+    sums.preempted += record.disrupted == PREEMPTED and (record.ended is None or record.ended <= until)
     wants = record.wants
-    sums.add(record.bound, record.ended, (wants.cpu / 1000, wants.memory / _GIB, wants.gpus))
+    sums.add(bound, record.ended, (wants.cpu / 1000, wants.memory / _GIB, wants.gpus))
+
+
+def _within(at: float | None, until: float) -> float | None:
+    return at if at is not None and at <= until else None
 
 
 def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
