@@ -243,6 +243,12 @@ def test_nodes_that_come_and_go_are_drawn_by_type_with_their_cost_and_what_happe
     assert "nodes by instance type" not in plots.write(made, tmp_path)[0].read_text()
 
 
+def test_dollars_in_a_picture_s_text_are_no_formula(tmp_path: Path) -> None:
+    made = report()
+    made.results.tests[0].details.timeline = [Moment(at=1.0, what="from $x_{ to $y")]
+    assert "1 s: from $x_{ to $y</text>" in plots.write(made, tmp_path)[0].read_text()
+
+
 def test_of_many_types_the_rarest_are_drawn_together() -> None:
     series = {f"nodes t{number}": [float(number), 1.0] for number in range(5)} | {"nodes none": [0.0, 0.0]}
     assert list(plots_nodes.by_type(series, 9)) == ["t4", "t3", "t2", "t1", "t0"]

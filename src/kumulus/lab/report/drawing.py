@@ -26,8 +26,8 @@ INK = "#333333"
 """The colour of lines that are no series, such as a limit or a moment."""
 
 _TITLE, _LEGEND = 10, 7
-# Text stays text, and ids do not change from one drawing to the next.
-_STYLE: Any = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus"}
+# Text stays text, dollars are dollars and no formulas, and ids do not change from one drawing to the next.
+_STYLE: Any = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "kumulus", "text.parse_math": False}
 _DPI = 120
 
 
