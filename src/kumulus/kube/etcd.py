@@ -16,6 +16,9 @@ from kumulus.kube.message_tables import Tables, classes_of
 if TYPE_CHECKING:
     import grpc
 
+CHANNEL = (("grpc.enable_http_proxy", 0),)
+"""Options of a channel to an etcd of this machine, which gRPC would otherwise ask the user's proxy for."""
+
 _TXN = "/etcdserverpb.KV/Txn"
 # Longer than a write takes on a busy disk; after that, the API server is asked what became of it.
 _TIMEOUT_S = 10.0
@@ -65,7 +68,7 @@ class Etcd:
 
         self._failed: type[Exception] = grpc.aio.AioRpcError
         credentials = grpc.ssl_channel_credentials(authority, key, certificate)
-        self._channel: grpc.aio.Channel = grpc.aio.secure_channel(address, credentials)
+        self._channel: grpc.aio.Channel = grpc.aio.secure_channel(address, credentials, CHANNEL)
         self._txn: Callable[..., Awaitable[bytes]] = self._channel.unary_unary(_TXN)
 
     async def create(self, *objects: tuple[bytes, bytes]) -> bool:

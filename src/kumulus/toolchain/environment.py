@@ -11,12 +11,13 @@ from kumulus.surroundings.launcher import pulumi_home
 from kumulus.toolchain import cache, pins, plugins
 
 _LANGUAGES = "languages"
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def changes(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables to set, given the current ones; applying them twice is the same as once.
 
-    The user's own choices stay: a passphrase, and whether the engine may fetch plugins.
+    The user's own choices stay: a passphrase, proxies, and whether the engine may fetch plugins.
     """
     wanted = {
         "PATH": search_path(environment.get("PATH", os.defpath)),
@@ -25,6 +26,9 @@ def changes(environment: Mapping[str, str]) -> dict[str, str]:
     if "PULUMI_CONFIG_PASSPHRASE" not in environment and "PULUMI_CONFIG_PASSPHRASE_FILE" not in environment:
         # A local backend asks for a passphrase even when nothing is secret.
         wanted["PULUMI_CONFIG_PASSPHRASE"] = ""
+    if any(map(environment.get, _PROXIES)) and "no_grpc_proxy" not in environment:
+        # Pulumi's SDK for Python would ask the proxy for the engine, which is on this machine.
+        wanted["no_grpc_proxy"] = "127.0.0.1"
     acquisition = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
     if acquisition not in environment and not plugins.complete(pulumi_home()):
         # If a provider's SDK is installed but its plugin is not, the engine spends 2.4 s of every command trying to

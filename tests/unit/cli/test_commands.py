@@ -202,6 +202,21 @@ def test_env_leaves_a_passphrase_of_the_user_alone(
     assert checkout.shell(script, **variables).rstrip("\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "unset"),
+        ({"https_proxy": "http://proxy:3128"}, "127.0.0.1"),
+        ({"http_proxy": "http://proxy:3128", "no_grpc_proxy": "mine"}, "mine"),
+    ],
+)
+def test_env_keeps_what_pulumi_says_to_its_engine_off_a_proxy(
+    checkout: Checkout, variables: dict[str, str], expected: str
+) -> None:
+    script = 'eval "$($kumulus env 2>/dev/null)"; eval "$($kumulus env 2>/dev/null)"; echo "${no_grpc_proxy-unset}"'
+    assert checkout.shell(script, **variables).strip() == expected
+
+
 def test_env_lets_the_engine_fetch_plugins_only_where_it_costs_nothing(checkout: Checkout) -> None:
     name = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
     script = f'eval "$($kumulus env 2>/dev/null)"; echo "${{{name}-unset}}"'

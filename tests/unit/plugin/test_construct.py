@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -281,3 +282,24 @@ def test_the_plugin_imports_no_sdk_before_a_component_is_asked_for() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_component_is_constructed_past_the_users_proxy(monitor: Monitor, unused_tcp_port: int) -> None:
+    proxy = f"http://127.0.0.1:{unused_tcp_port}"
+    environment = {name: value for name, value in os.environ.items() if name not in ("no_proxy", "no_grpc_proxy")}
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "kumulus.plugin"),
+        cwd=ROOT,
+        env={**environment, "http_proxy": proxy},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert started.stdout is not None
+        port = int(await started.stdout.readline())
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            plugin = provider_pb2_grpc.ResourceProviderStub(channel)
+            made = await plugin.Construct(asked(monitor, "KwokCluster", "fleet"), timeout=30)
+    finally:
+        started.terminate()
+        await started.wait()
+    assert made.urn == "urn:pulumi:dev::p::kumulus:index:KwokCluster::fleet"

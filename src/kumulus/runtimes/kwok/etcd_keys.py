@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kumulus.cluster.errors import ProviderError
+from kumulus.kube.etcd import CHANNEL
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.runtimes.kwok.etcd import ETCD
 from kumulus.runtimes.kwok.layout import Layout
@@ -61,7 +62,7 @@ class EtcdKeys:
         except OSError as error:
             raise ProviderError(f"the certificates of cluster {layout.name} cannot be read: {error}") from None
         credentials = grpc.ssl_channel_credentials(authority, key, certificate)
-        options = [("grpc.max_receive_message_length", -1)]
+        options = [("grpc.max_receive_message_length", -1), *CHANNEL]
         self._channel: grpc.Channel = grpc.secure_channel(f"127.0.0.1:{layout.ports()[ETCD]}", credentials, options)
         self._refused = grpc.RpcError
 
