@@ -265,13 +265,14 @@ class _Follower(Generic[T]):
 
     def _happened(self, batch: list[tuple[str, T]]) -> list[Event[T]]:
         events = []
+        if batch:
+            # First: where it ends the watch, the new list has to say what this batch would have said.
+            self._advance(*batch[-1])
         for kind, item in batch:
             if kind in ("ADDED", "MODIFIED", "DELETED"):
                 key = self._codec.key(item)
                 (self._known.discard if kind == "DELETED" else self._known.add)(key)
                 events.append(Event(cast(Kind, kind), key, item))
-        if batch:
-            self._advance(*batch[-1])
         return events
 
     def _advance(self, kind: str, item: T) -> None:

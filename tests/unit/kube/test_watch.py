@@ -222,6 +222,15 @@ async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Serv
     assert heard[2:] == [listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
 
 
+async def test_what_arrives_with_the_news_of_an_earlier_state_is_told_after_a_new_list(server: Server) -> None:
+    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "50"}}}
+    last = [*happens("DELETED", item("a", 101)), *happens("ADDED", item("b", 102)), bookmark]
+    server.answers = [page(100, item("a", 3)), stream(*last), page(51, item("b", 4)), silent]
+    async with server.client() as client:
+        heard = await hear(client, 5)
+    assert heard[2:] == [listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
+
+
 async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(server: Server) -> None:
     server.answers = [page(10), stream()]
     async with server.client() as client:
