@@ -6,8 +6,6 @@ kubeconfig it uses. A journal lists only what is still to be restored, and is re
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -16,14 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kumulus.host import lifetime
+from kumulus.host import lifetime, locks
 from kumulus.host.machine import state_home
 from kumulus.journal.changes import Changes, changes_from
 from kumulus.journal.errors import NotWritten
 from kumulus.surroundings import files
 
 _LOCK = ".lock"
-_ASK_AGAIN = 0.1
 
 
 def directory(cluster: str) -> Path:
@@ -140,28 +137,14 @@ def discard(cluster: str) -> None:
 
 @asynccontextmanager
 async def turn(cluster: str) -> AsyncIterator[None]:
-    """Let one process at a time begin a run on a cluster or restore what others left; the kernel releases its lock.
+    """Let one process at a time begin a run on a cluster or restore what others left.
 
     Raises:
         NotWritten: the lock's file cannot be created.
     """
     folder = directory(cluster)
-    while True:
-        with _os_errors_explained(folder / _LOCK):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            except FileNotFoundError:
-                continue  # The previous holder of the lock has just removed the directory.
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.stat(folder / _LOCK).st_ino == os.fstat(lock).st_ino:
-                break
-        except BlockingIOError:
-            await asyncio.sleep(_ASK_AGAIN)
-        except FileNotFoundError:
-            pass
-        os.close(lock)
+    with _os_errors_explained(folder / _LOCK):
+        lock, _ = await locks.take(folder / _LOCK)
     try:
         yield
     finally:

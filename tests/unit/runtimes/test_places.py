@@ -15,6 +15,7 @@ import pytest
 from kumulus.cluster.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
+from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
@@ -236,6 +237,36 @@ async def test_destroy_says_what_it_leaves_in_the_clusters_folder(tmp_path: Path
     assert tree(here.directory).keys() == {"notes.txt"}
     with pytest.raises(ProviderError, match="is not"):
         await KwokRuntime().delete(dataclasses.replace(recorded(tmp_path / "home"), directory=__file__), said)
+
+
+async def test_destroy_leaves_what_another_stack_made_while_it_waited(tmp_path: Path) -> None:
+    here = Layout.of(str(tmp_path / "home"), "dev")
+    here.directory.mkdir(parents=True)
+    here.write_note({"owner": "me"})
+    said = Said()
+    async with exclusive(here):
+        destroy = asyncio.create_task(KwokRuntime().delete(recorded(tmp_path / "home"), said))
+        await asyncio.sleep(0.2)
+        # The run that holds the lock removes the cluster; the one after it is another stack's.
+        here.write_note({"owner": "you"})
+        made(here.kwok_file)
+    await destroy
+    assert said.messages == [f"{here.directory} now belongs to you; it is left alone"]
+    assert here.kwok_file.exists()
+
+
+async def test_destroy_of_what_another_destroy_removed_meanwhile_is_done(tmp_path: Path) -> None:
+    here = Layout.of(str(tmp_path / "home"), "dev")
+    here.directory.mkdir(parents=True)
+    here.write_note({"owner": "me"})
+    said = Said()
+    async with exclusive(here):
+        destroy = asyncio.create_task(KwokRuntime().delete(recorded(tmp_path / "home"), said))
+        await asyncio.sleep(0.2)
+        directories.remove(here)
+    await destroy
+    assert said.messages == []
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize("preview", [True, False])

@@ -221,10 +221,28 @@ class KindRuntime(Runtime):
         """See :meth:`Runtime.delete`."""
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
+        nodes = await self._recorded_nodes(place, engine, recorded, report)
+        if nodes is None or (not nodes and not place.directory.exists()):
+            return
+        directories.require_own(place)
+        async with exclusive(place) as waited:
+            # The run that was waited for may have removed the cluster, and another stack may have made one there since.
+            nodes = await self._recorded_nodes(place, engine, recorded, report) if waited else nodes
+            if nodes is None:
+                return
+            left = self._remove(place, engine, nodes)
+        if left:
+            report.warn(directories.left_alone(place, left))
+        directories.remove_empty(place)
+
+    async def _recorded_nodes(
+        self, place: KindPlace, engine: Engine, recorded: Recorded, report: Reporter
+    ) -> list[Node] | None:
+        """The containers of the recorded cluster that are there; None where its place is another owner's."""
         owner = place.note().get("owner", recorded.owner)
         if not same(owner, recorded.owner):
             report.warn(directories.not_ours(place, owner))
-            return
+            return None
         try:
             nodes = await engine.nodes(place.name)
         except ProviderError as error:
@@ -233,15 +251,8 @@ class KindRuntime(Runtime):
             ) from None
         if nodes and not await self._is_recorded(place, engine, nodes, recorded):
             report.warn(f"the kind cluster named {place.name} is not the one this stack made; it is left alone")
-            nodes = []
-        if not nodes and not place.directory.exists():
-            return
-        directories.require_own(place)
-        async with exclusive(place):
-            left = self._remove(place, engine, nodes)
-        if left:
-            report.warn(directories.left_alone(place, left))
-        directories.remove_empty(place)
+            return []
+        return nodes
 
     async def _is_recorded(self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded) -> bool:
         if place.note():

@@ -266,20 +266,29 @@ class KwokRuntime(Runtime):
         if not layout.directory.exists():
             self._end(layout)
             return
-        directories.require_own(layout)
-        owner = layout.note().get("owner")
-        if owner is not None and not same(owner, recorded.owner):
-            report.warn(directories.not_ours(layout, owner))
+        if not self._is_recorded(layout, recorded, report):
             return
-        if owner is None and not layout.kwok_file.exists() and layout.foreign():
-            raise ProviderError(
-                f"{layout.directory} does not look like a cluster of ours; it is left alone: remove it by hand"
-            )
-        async with exclusive(layout):
+        async with exclusive(layout) as waited:
+            # The run that was waited for may have removed the cluster, and another stack may have made one there since.
+            if waited and layout.directory.exists() and not self._is_recorded(layout, recorded, report):
+                return
             left = self._remove(layout)
         if left:
             report.warn(directories.left_alone(layout, left))
         directories.remove_empty(layout)
+
+    def _is_recorded(self, layout: Layout, recorded: Recorded, report: Reporter) -> bool:
+        """Whether what is at a cluster's place is the recorded cluster, or what is left of it."""
+        directories.require_own(layout)
+        owner = layout.note().get("owner")
+        if owner is not None and not same(owner, recorded.owner):
+            report.warn(directories.not_ours(layout, owner))
+            return False
+        if owner is None and not layout.kwok_file.exists() and layout.foreign():
+            raise ProviderError(
+                f"{layout.directory} does not look like a cluster of ours; it is left alone: remove it by hand"
+            )
+        return True
 
     def _remove(self, layout: Layout) -> list[str]:
         """End every process of the cluster and remove its files; returns the names of foreign files, which are left."""

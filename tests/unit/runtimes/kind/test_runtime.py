@@ -25,8 +25,10 @@ from aiohttp import web
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import inotify, processes
 from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
+from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.surroundings import files
 from tests.support.apiserver import listening
@@ -412,6 +414,21 @@ async def test_another_stack_s_cluster_is_refused_and_never_deleted(bench: Bench
     await bench.delete(seen, "another stack")
     assert bench.said.messages == [f"{bench.directory} now belongs to this stack; it is left alone"]
     assert await bench.read(seen) == seen
+
+
+async def test_what_another_stack_makes_while_a_destroy_waits_is_left_alone(bench: Bench) -> None:
+    seen = await bench.create()
+    place = KindPlace(bench.directory)
+    async with exclusive(place):
+        destroy = asyncio.create_task(bench.delete(seen))
+        await asyncio.sleep(0.5)
+        bench.tools.remove()
+        bench.tools.add("dev", "7")
+        place.write_note({**place.note(), "owner": "another stack"})
+    await destroy
+    assert bench.said.messages == [f"{bench.directory} now belongs to another stack; it is left alone"]
+    assert [node["id"] for node in bench.tools.nodes.values()] == ["7"]
+    assert place.kubeconfig.exists()
 
 
 async def test_a_cluster_made_anew_by_hand_is_not_ours_and_is_not_deleted(bench: Bench) -> None:
