@@ -51,14 +51,18 @@ def _drawn() -> str:
     with suppress(OSError):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = file.with_name(f"machine.{os.getpid()}.tmp")
-        temporary.write_text(f"{secrets.token_hex(16)}\n")
         try:
+            with temporary.open("w") as opened:
+                opened.write(f"{secrets.token_hex(16)}\n")
+                opened.flush()
+                # A power loss must not leave an empty file, which would make this another machine.
+                os.fsync(opened.fileno())
             # When two processes draw at the same time, the first one's id stays.
             os.link(temporary, file)
         except FileExistsError:
             pass
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
     return _text(file)
 
 

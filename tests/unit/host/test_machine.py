@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from pathlib import Path
 
@@ -47,3 +49,30 @@ def test_where_nothing_can_be_kept_systemds_file_tells(tmp_path: Path, monkeypat
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert machine.this(systemd(tmp_path)) == machine.this(systemd(tmp_path))
     assert machine.this(systemd(tmp_path)) != machine.this(systemd(tmp_path, "another\n"))
+
+
+def test_what_was_drawn_is_on_the_disk_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that, a power loss can leave an empty file: the machine would be another one than its clusters say."""
+    synced, fsync, link = [], os.fsync, os.link
+
+    def noted(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, os.fstat(descriptor).st_size))
+        fsync(descriptor)
+
+    def linked(source: Path, target: Path) -> None:
+        assert (source.stat().st_ino, 33) in synced
+        link(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "link", linked)
+    machine.this(systemd(tmp_path))
+    assert len((tmp_path / "state" / "kumulus" / "machine").read_text()) == 33
+
+
+def test_a_full_disk_leaves_nothing_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    machine.this(systemd(tmp_path))
+    assert list((tmp_path / "state" / "kumulus").iterdir()) == []
