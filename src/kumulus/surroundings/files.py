@@ -56,7 +56,7 @@ def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(file.parent)
+    sync(file.parent)
 
 
 def unfinished(file: Path) -> Path:
@@ -74,12 +74,16 @@ def remove(file: Path) -> None:
         file.unlink()
     except FileNotFoundError:
         return
-    sync_directory(file.parent)
+    sync(file.parent)
 
 
-def sync_directory(directory: Path) -> None:
-    """Flush a directory to the disk: a new file's name survives only if its directory was flushed."""
-    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Flush a file, or a directory, to the disk: a new file's name survives only if its directory was flushed.
+
+    Raises:
+        OSError: it cannot be read, or could not be written.
+    """
+    opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
     finally:

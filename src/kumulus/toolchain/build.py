@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.surroundings import installation
+from kumulus.surroundings import files, installation
 from kumulus.toolchain import cache, golang, running
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import Embed, Tool
@@ -90,12 +90,13 @@ class Builder:
         share, target = work / "share", cache.kept(home, tool)
         share.mkdir()
         for keep in tool.keep:
-            files = sorted(self._module_directory(tool, keep.module, work / "module", step).glob(keep.path))
-            if not files:
+            found = sorted(self._module_directory(tool, keep.module, work / "module", step).glob(keep.path))
+            if not found:
                 raise ToolchainError(f"{tool.name}: module {keep.module} has no file {keep.path}")
             (share / keep.to).mkdir(parents=True, exist_ok=True)
-            for file in files:
+            for file in found:
                 shutil.copyfile(file, share / keep.to / file.name)
+                files.sync(share / keep.to / file.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(target, ignore_errors=True)
         share.replace(target)
@@ -128,10 +129,10 @@ def install(made: Path, tool: Tool, home: Path, vouching: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     if not tool.files_only:
         made.chmod(0o755)
+        # After a power loss, a stamp must not vouch for a file that has lost its content.
+        files.sync(made)
         made.replace(target)
-    unfinished = stamp.with_suffix(".new")
-    unfinished.write_text(vouching)
-    unfinished.replace(stamp)
+    files.write(stamp, vouching)
 
 
 def reuse(tool: Tool, home: Path, scratch: Path) -> bool:

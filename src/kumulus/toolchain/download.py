@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from kumulus.surroundings.files import sync
 from kumulus.toolchain import build, cache, fetch, probe, releases, unpack
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched
@@ -137,6 +138,7 @@ def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -
         folder = cache.executable(cache.home_of(known, tools[0]), tools[0]).parent
         folder.mkdir(parents=True, exist_ok=True)
         for name in taken.keys() - release.members.keys():
+            sync(taken[name])
             taken[name].replace(folder / name)
         for tool in tools:
             build.install(taken[tool.name], tool, cache.home_of(known, tool), release.stamp(tool.name))

@@ -289,6 +289,24 @@ def test_files_of_a_module_are_kept_beside_the_tool(tmp_path: Path, monkeypatch:
         builder._keep(beta, work, home, Step("beta"))
 
 
+def test_a_tool_is_on_the_disk_before_its_stamp_vouches_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power loss could leave an empty program with a stamp, which no later run would get again."""
+    made = Sample(tmp_path)
+    made.write()
+    home, synced = tmp_path / "home", []
+    beta = next(tool for tool in pins.load(made.pins).tools if tool.name == "beta")
+
+    def noted(handle: int) -> None:
+        assert not cache.stamp_file(home, beta).exists() or not Path(f"/proc/self/fd/{handle}").resolve().is_file()
+        synced.append(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    build.install(made.program("made", "true"), beta, home, beta.stamp())
+    files = (cache.executable(home, beta), cache.stamp_file(home, beta))
+    assert {file.stat().st_ino for file in files} <= set(synced)
+    assert cache.is_current(home, beta)
+
+
 def test_a_tool_of_files_only_is_the_directory_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Sample(tmp_path)
     made.write()

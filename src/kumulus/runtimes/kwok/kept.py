@@ -9,7 +9,6 @@ cluster helps.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import yaml
@@ -111,15 +110,10 @@ def sync(layout: Layout) -> None:
     Raises:
         OSError: it could not be written.
     """
-    for file in [layout.kwok_file, layout.kubeconfig, *(layout.directory / "pki").glob("*")]:
-        opened = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-    for folder in (layout.directory / "pki", layout.directory, layout.directory.parent, layout.home):
-        if folder.is_dir():
-            files.sync_directory(folder)
+    pki = layout.directory / "pki"
+    folders = (pki, layout.directory, layout.directory.parent, layout.home)
+    for path in (layout.kwok_file, layout.kubeconfig, *pki.glob("*"), *folders):
+        files.sync(path)
 
 
 def _cut_off(layout: Layout, file: Path, copy: Path) -> bool:
