@@ -39,6 +39,7 @@ from kumulus.provider.values import from_struct
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.surroundings.version import FORM
+from tests.unit.provider.test_fault import KUBECONFIG
 
 ROOT = Path(__file__).resolve().parents[3]
 CLUSTER = "urn:pulumi:dev::kumulus::kumulus:index:EmulatedCluster$kumulus:index:Cluster::demo"
@@ -435,6 +436,29 @@ async def test_an_option_that_needs_a_new_cluster_replaces_it(plugin: Plugin) ->
         "options.etcdQuota": "ADD",
         "options.featureGates": "DELETE_REPLACE",
     }
+
+
+async def test_only_an_unknown_option_that_needs_a_new_cluster_replaces_it(plugin: Plugin) -> None:
+    inputs, outputs = await created(plugin, options={"apiServerPort": 7000, "etcdQuota": "4Gi"})
+    news = {**inputs, "options": {"apiServerPort": UNKNOWN_WIRE, "etcdQuota": UNKNOWN_WIRE}}
+    assert await plugin.changes(CLUSTER, outputs, news) == {
+        "options.apiServerPort": "UPDATE_REPLACE",
+        "options.etcdQuota": "UPDATE",
+    }
+
+
+async def test_an_existing_cluster_whose_kubeconfig_is_not_known_yet_stays_the_same_cluster(plugin: Plugin) -> None:
+    # As when the cluster itself, declared by another provider in the same program, is changed by the same update.
+    options = {"kubeconfig": KUBECONFIG.format(address="https://eks.example.com")}
+    inputs = await plugin.check(CLUSTER, {"name": "demo", "runtime": "existing", "options": options})
+    known = {"identity": "uid-1", "kubeconfig": "/c/kubeconfig.yaml", "server": "https://s", "directory": "/c"}
+    outputs = {**inputs, **known, "owner": "me", "components": {"kube-apiserver": "running"}, "configuration": ""}
+    news = {**inputs, "options": {"kubeconfig": UNKNOWN_WIRE}}
+    assert await plugin.changes(CLUSTER, outputs, news) == {"options.kubeconfig": "UPDATE"}
+    request = provider_pb2.UpdateRequest(urn=CLUSTER, id="demo", olds=struct(outputs), news=struct(news), preview=True)
+    after = json_format.MessageToDict((await plugin.stub.Update(request)).properties)
+    assert {key: after[key] for key in known} == known
+    assert after["configuration"] == UNKNOWN_WIRE
 
 
 async def test_a_degraded_cluster_is_repaired_in_place(plugin: Plugin) -> None:

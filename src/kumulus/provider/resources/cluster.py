@@ -89,7 +89,7 @@ class Cluster(Resource):
             inputs.get("kubernetesVersion"),
             replace=runtime is None or not runtime.takes_version(before, after),
         )
-        if runtime is None or contains_unknown(inputs):
+        if runtime is None or inputs.get("options") is UNKNOWN:
             return found + differences("options", old_outputs.get("options"), inputs.get("options"), replace=True)
         old_options, options = _mapping(old_outputs, "options"), _mapping(inputs, "options")
         for key in sorted({*old_options, *options}):
@@ -97,6 +97,8 @@ class Cluster(Resource):
             found += differences(
                 join("options", key), old_options.get(key), options.get(key), replace=replace, deep=True
             )
+        if contains_unknown(inputs):
+            return found
         # A killed destroy may have removed a cluster that the state still has; detected without a refresh, too.
         gone = bool(old_outputs.get("directory")) and runtime.removed(str(old_outputs["directory"]))
         status = "removed" if gone else left_by_runs(old_outputs) or old_outputs.get("status")
@@ -202,9 +204,11 @@ class Cluster(Resource):
                 f"Kubernetes {before} becomes {after}: the API server, the controller manager and the scheduler "
                 "are restarted, what is in the cluster stays"
             )
-        for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
-            op.report.info(line)
-        configuration, was = runtime.configuration(self._wanted(inputs)), old_outputs.get("configuration")
+        configuration, was = UNKNOWN, old_outputs.get("configuration")
+        if not contains_unknown(inputs):
+            for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
+                op.report.info(line)
+            configuration = runtime.configuration(self._wanted(inputs))
         # The endpoints of a service that is added, removed or reconfigured are known only after the update.
         unchanged = old_outputs.get("options") == inputs.get("options") and configuration == was
         return {
