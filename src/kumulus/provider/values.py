@@ -12,6 +12,7 @@ from google.protobuf import struct_pb2
 
 from kumulus.model.unknown import UNKNOWN
 
+_DRIFT = "drift"
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 _REFERENCE = "5cf8f73096256a8f31e491e813e4eb8e"
@@ -98,11 +99,14 @@ def keep_secret(outputs: struct_pb2.Struct, *inputs: struct_pb2.Struct) -> struc
     """Mark outputs as secret where the inputs of the same name are or contain a secret; returns the outputs.
 
     The engine does this for plugins without support for secrets; this plugin needs the support for its components.
+    Drift quotes values of all inputs, so it is secret if any of them is.
     """
     for source in inputs:
-        for key in source.fields:
+        for key, value in source.fields.items():
             if key in outputs.fields:
-                _keep_secret(outputs.fields[key], source.fields[key])
+                _keep_secret(outputs.fields[key], value)
+            if _DRIFT in outputs.fields and _has_secret(value):
+                _mark(outputs.fields[_DRIFT])
     return outputs
 
 
@@ -112,8 +116,13 @@ def _keep_secret(output: struct_pb2.Value, source: struct_pb2.Value) -> None:
     if output.HasField("struct_value") and source.HasField("struct_value") and not _is_secret(source):
         keep_secret(output.struct_value, source.struct_value)
         return
-    marked = struct_pb2.Struct(fields={_SIGNATURE: struct_pb2.Value(string_value=_SECRET), "value": output})
-    output.CopyFrom(struct_pb2.Value(struct_value=marked))
+    _mark(output)
+
+
+def _mark(output: struct_pb2.Value) -> None:
+    if not _is_secret(output):
+        marked = struct_pb2.Struct(fields={_SIGNATURE: struct_pb2.Value(string_value=_SECRET), "value": output})
+        output.CopyFrom(struct_pb2.Value(struct_value=marked))
 
 
 def _is_secret(value: struct_pb2.Value) -> bool:

@@ -204,6 +204,20 @@ async def test_what_came_as_a_secret_goes_as_one() -> None:
     assert json_format.MessageToDict(found.inputs)["inner"] == {"a": secret("hidden")}
 
 
+async def test_drift_is_a_secret_if_any_input_is_for_it_quotes_them() -> None:
+    async def act(op: Operation) -> Properties:
+        drift = {"altered": {"a-0": 'annotations["token"]: "old" instead of "hidden"'}}
+        return {"annotations": {"token": "hidden"}, "drift": drift}
+
+    secret = {rpc._special_sig_key: rpc._special_secret_sig, "value": "hidden"}
+    for inputs, shown in (({"annotations": {"token": secret}}, False), ({"annotations": {"token": "plain"}}, True)):
+        async with probing(act) as plugin:
+            request = provider_pb2.ReadRequest(urn=PROBE, id="id", inputs=struct(inputs), properties=struct({}))
+            drift = json_format.MessageToDict((await plugin.stub.Read(request)).properties)["drift"]
+        assert (rpc._special_sig_key not in drift) == shown
+        assert from_struct(struct({"drift": drift}))["drift"]["altered"]
+
+
 async def test_any_provider_configuration_is_taken_and_never_replaces(plugin: Plugin) -> None:
     news = struct({"version": "1"})
     checked = from_struct((await plugin.stub.CheckConfig(provider_pb2.CheckRequest(news=news))).inputs)
