@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -103,7 +104,12 @@ def _status(code: int) -> web.Response:
 
 
 def _selects(selector: str, labels: Mapping[str, str]) -> bool:
-    for term in filter(None, selector.split(",")):
+    for term in filter(None, re.split(r",(?![^(]*\))", selector)):
+        key, excluded, values = term.partition(" notin ")
+        if excluded:
+            if labels.get(key) in values.strip("()").split(","):
+                return False
+            continue
         key, unequal, value = term.partition("!=")
         if unequal:
             if labels.get(key) == value:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.faults import records
+from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.posted import posted_node, record_of
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.base import Operation
+from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.node_pool import NodePool
+from kumulus.provider.resources.pool_inputs import pool_of
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
-from tests.support.object_store import MAPS, storing
+from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.support.said import Said
-from tests.unit.model.test_fault_changes import GROUP
+from tests.unit.model.test_fault_changes import GROUP, NOW
 from tests.unit.provider.test_fault import KUBECONFIG
 
 WITH_SLICES: dict[str, Any] = {
@@ -25,6 +31,73 @@ WITH_SLICES: dict[str, Any] = {
     "gpuProduct": "NVIDIA-H100-80GB-HBM3",
     "resourceSlices": {"driver": "gpu.nvidia.com"},
 }
+
+
+OLD, NEW = "a" * 32, "b" * 32
+
+
+@dataclass
+class Adopted:
+    """A pool with the identity of the stack that made it, as an import records it; the stack's own is another one."""
+
+    store: Store
+    resource: NodePool
+    outputs: Properties
+
+    @property
+    def wanted(self) -> Properties:
+        return {**self.outputs, "stackId": NEW}
+
+    @property
+    def identities(self) -> set[str]:
+        return {each["metadata"]["labels"][STACK_ID] for each in self.store.under(NODES)}
+
+    async def cut_off(self) -> Properties:
+        """Update it, while only some nodes can be changed; returns what is recorded."""
+        self.store.refuse = lambda verb, path, _: 403 if verb == "PATCH" and path.endswith(("-2", "-5")) else None
+        with pytest.raises(PartialFailure) as failure:
+            await self.resource.update(operation(), "dev/a", self.outputs, self.wanted)
+        self.store.refuse = lambda *_: None
+        assert self.identities == {OLD, NEW}
+        return failure.value.outputs
+
+
+def operation(**inputs: Any) -> Operation:
+    urn = "urn:pulumi:dev::p::kumulus:index:NodePool::a"
+    return Operation(urn, Said(), asyncio.Event(), old_inputs=inputs)
+
+
+@pytest.fixture
+async def adopted(tmp_path: Path) -> AsyncIterator[Adopted]:
+    (pool,) = pools(ClusterSpec.checked({"nodeGroups": [GROUP]}), "dev")
+    async with storing() as store, store.client() as client:
+        namespace = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+        (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
+        place = {"kubeconfig": str(tmp_path / "k"), "clusterName": "dev", "clusterOutlivesStack": False, "stackId": OLD}
+        outputs = {**place, "clusterIdentity": namespace["metadata"]["uid"], **pool_to_properties(pool)}
+        there = pool_of(outputs)
+        await records.write_pool(client, there, Owner(OLD))
+        for n in range(there.replicas):
+            store.put(NODES, posted_node(there, n, NOW, record_of(there, n)))
+        connections = Connections()
+        yield Adopted(store, NodePool(connections), outputs)
+        await connections.close()
+
+
+async def test_a_refresh_after_a_cut_off_change_of_identity_leaves_the_nodes_the_stacks_own(adopted: Adopted) -> None:
+    left = await adopted.cut_off()
+    found = await adopted.resource.read(operation(), "dev/a", left, adopted.wanted)
+    assert found is not None
+    assert (found.outputs["replicas"], "othersNodes" in found.outputs["drift"]) == (12, False)
+    assert "stackId" in {each.path for each in adopted.resource.diff(found.outputs, adopted.wanted)}
+    assert (await adopted.resource.update(operation(), "dev/a", found.outputs, adopted.wanted))["stackId"] == NEW
+    assert adopted.identities == {NEW}
+
+
+async def test_a_destroy_after_a_cut_off_change_of_identity_removes_the_nodes_of_both(adopted: Adopted) -> None:
+    left = await adopted.cut_off()
+    await adopted.resource.delete(operation(**adopted.wanted), "dev/a", left)
+    assert adopted.store.under(NODES) == adopted.store.under(MAPS) == []
 
 
 async def test_a_pool_with_slices_is_not_recorded_in_a_cluster_without_them(tmp_path: Path) -> None:
@@ -39,8 +112,7 @@ async def test_a_pool_with_slices_is_not_recorded_in_a_cluster_without_them(tmp_
             {}, {**place, "clusterIdentity": namespace["metadata"]["uid"], **pool_to_properties(pool)}, "/"
         )
         assert checked.failures == []
-        op = Operation("urn:pulumi:dev::p::kumulus:index:NodePool::a", Said(), asyncio.Event())
         with pytest.raises(ProviderError, match=r"does not serve resource\.k8s\.io"):
-            await resource.create(op, checked.inputs)
+            await resource.create(operation(), checked.inputs)
         assert store.under(MAPS) == []
         await connections.close()

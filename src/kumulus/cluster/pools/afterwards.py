@@ -40,7 +40,7 @@ class Patience:
 STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8.0)
 
 
-async def look(client: Client, pool: Pool, patience: Patience) -> Observation | None:
+async def look(client: Client, pool: Pool, patience: Patience, recorded: str | None = None) -> Observation | None:
     """What exists; None when it cannot be read.
 
     It reads until nothing changes: a server completes requests even if no client waits for the answer.
@@ -49,20 +49,21 @@ async def look(client: Client, pool: Pool, patience: Patience) -> Observation | 
         client: the cluster's API.
         pool: what is wanted.
         patience: how long.
+        recorded: as for :func:`kumulus.cluster.pools.observe.observe`.
     """
-    seen = await _within(client, pool, patience.whole)
+    seen = await _within(client, pool, patience.whole, recorded)
     with suppress(TimeoutError):
         async with asyncio.timeout(patience.still):
             while seen is not None:
                 await asyncio.sleep(_STILL)
-                before, seen = seen, await _within(client, pool, patience.whole) or seen
+                before, seen = seen, await _within(client, pool, patience.whole, recorded) or seen
                 if seen.same_nodes(before):
                     break
     return seen
 
 
-async def _within(client: Client, pool: Pool, seconds: float) -> Observation | None:
+async def _within(client: Client, pool: Pool, seconds: float, recorded: str | None) -> Observation | None:
     with suppress(ApiError, Unreachable, NotServed, TimeoutError):
         async with asyncio.timeout(seconds):
-            return await observe(client, pool, patience=seconds)
+            return await observe(client, pool, patience=seconds, recorded=recorded)
     return None

@@ -38,7 +38,7 @@ from kumulus.provider.resources.in_cluster import (
     with_remedy,
 )
 from kumulus.provider.resources.limit import limited, why
-from kumulus.provider.resources.pool_inputs import INPUTS, checked, formerly, left_behind, pool_of
+from kumulus.provider.resources.pool_inputs import INPUTS, as_recorded, checked, formerly, left_behind, pool_of
 from kumulus.provider.resources.pool_outcome import (
     counted,
     number,
@@ -122,25 +122,30 @@ class NodePool(InCluster):
         """See :meth:`InCluster.look`."""
         pool = pool_of(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
+        # An import knows no outputs.
+        recorded_as = recorded_owner(outputs or None)
         faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
-        seen = await observe(client, await scaled.as_left(client, faulted, LOOK_PATIENCE), patience=LOOK_PATIENCE)
+        left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
+        seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
-        there = {**inputs, **left_behind(outputs, inputs)}
         found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
-        return outputs_of(there, number(pool, seen.present), found)
+        return outputs_of(as_recorded(inputs, outputs), number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
         """See :meth:`InCluster.remove`."""
+        # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
+        recorded_as = recorded_owner(outputs)
+        outputs = {**outputs, "stackId": op.old_inputs.get("stackId") or recorded_as}
         try:
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
-                labelled = await _labelled(client, outputs)
+                labelled = await _labelled(client, outputs, recorded_as)
                 with self.cleared_way(outputs, len(labelled)):
                     result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
-                    orphaned = await _orphaned(client, outputs, formerly(op, outputs))
+                    orphaned = await _orphaned(client, outputs, formerly(op, outputs), recorded_as)
                     result = await remove_nodes(client, orphaned, stop, op.report)
                 if result.complete and outputs.get("resourceSlices"):
                     await remove_slices(client, str(outputs["name"]), stop, result)
@@ -148,15 +153,14 @@ class NodePool(InCluster):
             raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
         if not result.complete:
             raise ProviderError(f"pool {outputs.get('name')}: {outcome(result, op)}")
-        await forget(client, str(known(outputs, "name")), self.owner(op, outputs))
+        for identity in {recorded_as, recorded_owner(outputs)}:
+            await forget(client, str(known(outputs, "name")), self.owner(op, {"stackId": identity}))
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`; if only part of the work succeeds, that part is recorded."""
         old_outputs: Properties = old or {}
         pool, left = pool_of(inputs), left_behind(old_outputs, inputs)
-        recorded_as = recorded_owner(old)
-        # The recorded identity has to stay on record until all nodes are marked with the new one.
-        there = {**inputs, **left, **({} if recorded_as is None else {"stackId": recorded_as or None})}
+        recorded_as, there = recorded_owner(old), as_recorded(inputs, old_outputs)
         try:
             async with limited(op):
                 with self.needing_cluster(inputs):
@@ -186,13 +190,15 @@ class NodePool(InCluster):
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
         except TimeoutError:
-            after = await afterwards.look(client, pool, patience_after(op))
+            after = await afterwards.look(client, pool, patience_after(op), recorded_as)
             raise partial_failure(pool, resource_id, there, why(op), after, known=counted(old_outputs)) from None
         except (ApiError, Unreachable) as error:
-            after = await afterwards.look(client, pool, patience_after(op, error))
+            after = await afterwards.look(client, pool, patience_after(op, error), recorded_as)
             raise partial_failure(pool, resource_id, there, explain(error), after, known=counted(old_outputs)) from None
         if not result.complete:
-            after = result.left if result.certain else await afterwards.look(client, pool, patience_after(op))
+            after = (
+                result.left if result.certain else await afterwards.look(client, pool, patience_after(op), recorded_as)
+            )
             if after is not None and not result.certain:
                 result = result.recounted(seen, after)
             message, reasons = outcome(result, op), result.problems[1:]
@@ -266,17 +272,17 @@ class NodePool(InCluster):
             op.report.info(f"drift to repair: {drift.summary(found)}")
 
 
-async def _labelled(client: Client, outputs: Properties) -> list[str]:
+async def _labelled(client: Client, outputs: Properties, recorded: str | None) -> list[str]:
     """Names of the pool's nodes, without real nodes and nodes of other stacks, which may carry its label too."""
     pool = pool_of(outputs)
     nodes = selected(client, of_pool(str(known(outputs, "name"))))
-    return [node.name async for node in nodes if not node.real and not is_anothers(pool, node)]
+    return [node.name async for node in nodes if not node.real and not is_anothers(pool, node, recorded)]
 
 
-async def _orphaned(client: Client, outputs: Properties, formerly: int) -> list[str]:
+async def _orphaned(client: Client, outputs: Properties, formerly: int, recorded: str | None) -> list[str]:
     """Names of the pool's nodes that lost its label; Kumulus's record on them says that it made them."""
     none = pool_of({**outputs, "replicas": 0, "resourceSlices": None})
-    return (await observe(client, none, formerly=formerly)).extra
+    return (await observe(client, none, formerly=formerly, recorded=recorded)).extra
 
 
 def _drift(outputs: Properties) -> Mapping[str, object]:

@@ -87,6 +87,15 @@ def formerly(op: Operation, outputs: Properties) -> int:
     return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
 
 
+def as_recorded(inputs: Properties, old_outputs: Properties) -> Properties:
+    """The inputs, with what stays on record until an update is complete.
+
+    That is the identity that nodes may still have, and what :func:`left_behind` returns.
+    """
+    marked = {"stackId": old_outputs.get("stackId")} if old_outputs else {}
+    return {**inputs, **left_behind(old_outputs, inputs), **marked}
+
+
 def left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
     """The recorded devices of a pool that no longer publishes any, kept on record until their slices are gone."""
     key = "resourceSlices"
