@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
@@ -56,7 +57,8 @@ class Connections:
         self._identities: dict[Client, str] = {}
         self._silent: dict[str, tuple[float, float, Unreachable]] = {}
         self._foreseen: dict[str, Connection] = {}
-        self._lock = asyncio.Lock()
+        # One for each cluster: those that answer do not wait for one that does not.
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def foresee(self, kubeconfig: str, connection: Connection) -> None:
         """In a preview, set how to reach a cluster whose kubeconfig is not written yet.
@@ -85,7 +87,7 @@ class Connections:
         from kumulus.kube import Client, load_kubeconfig, objects
 
         asked = time.monotonic()
-        async with self._lock:
+        async with self._locks[kubeconfig]:
             refresh(kubeconfig)
             foreseen: Connection | None = None
             try:

@@ -27,6 +27,7 @@ from kumulus.provider.resources.registry import CLASSES
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_ready import ReleaseReady
+from tests.support.object_store import storing
 from tests.support.said import Said
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
@@ -170,3 +171,23 @@ def test_whether_a_cluster_outlives_its_stack_is_true_or_false(
 ) -> None:
     found = resource(Connections()).check({}, {**PLACE, **own, "clusterOutlivesStack": "yes"}, "")
     assert Failure("clusterOutlivesStack", "'yes' is not a boolean") in found.failures
+
+
+async def test_clusters_that_answer_do_not_wait_for_one_that_does_not(tmp_path: Path) -> None:
+    silent = socket()
+    silent.bind(("127.0.0.1", 0))
+    silent.listen()
+    connections = Connections()
+    async with storing() as store:
+        uid = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
+        for name, port in (("silent", silent.getsockname()[1]), ("answers", int(store.address.rpartition(":")[2]))):
+            (tmp_path / name).write_text(KUBECONFIG.format(port=port))
+        asked = asyncio.ensure_future(connections.client(str(tmp_path / "silent"), "uid", 60.0))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            await connections.client(str(tmp_path / "answers"), uid, 3.0)
+        assert not asked.done()
+        asked.cancel()
+        await asyncio.wait([asked])
+    await connections.close()
+    silent.close()
