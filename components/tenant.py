@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
 import pulumi
-import yaml
 from pulumi_kubernetes.core.v1 import ResourceQuota, Secret, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import Checked, problems_explained, within
 from kumulus.components.resources import ClusterLike, Namespace, depended_on, marked
+from kumulus.kube import yaml_writing
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
@@ -218,4 +218,4 @@ def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str
         "users": [{"name": context, "user": {"token": base64.b64decode(data["token"]).decode()}}],
         "contexts": [{"name": context, "context": {"cluster": context, "user": context, "namespace": namespace}}],
     }
-    return yaml.safe_dump(document, sort_keys=False)
+    return yaml_writing.written(document)

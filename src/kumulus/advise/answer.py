@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import yaml
-
 from kumulus.advise.advice import Advice
+from kumulus.kube import yaml_writing
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
 from kumulus.stackfile.expand import region_of
@@ -34,7 +33,7 @@ def lines(advice: Advice) -> Iterator[str]:
         yield f"# not looked at, no price is known: {_first(advice.unpriced)}"
     if advice.uncounted:
         yield f"# not counted, as it is not known how many pods they have: {_first(advice.uncounted)}"
-    yield yaml.safe_dump(json.loads(json.dumps({"nodeGroups": groups(advice)})), sort_keys=False).rstrip()
+    yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
 
 
 def groups(advice: Advice) -> list[dict[str, Any]]:

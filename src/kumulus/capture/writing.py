@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-import yaml
-
 from kumulus.capture.cel import CannotRename
 from kumulus.capture.devices import DEVICE_KINDS, gates
 from kumulus.capture.fields import OBJECTS, UNSEEN
@@ -22,9 +20,9 @@ from kumulus.capture.reading import form_of
 from kumulus.capture.spool import Spool
 from kumulus.capture.words import Words
 from kumulus.capture.workload import shapes
+from kumulus.kube import yaml_writing
 
 STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
-_DUMPER: type[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 120
 
 
@@ -115,7 +113,7 @@ class _Replaced:
 
 
 def _block(value: object) -> str:
-    return str(yaml.dump(value, Dumper=_DUMPER, sort_keys=False, width=_WIDTH, allow_unicode=True))
+    return yaml_writing.written(value, width=_WIDTH)
 
 
 def _flow(value: object) -> str:

@@ -8,12 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kumulus.advise.advice import Advice
 from kumulus.advise.answer import groups
 from kumulus.advise.demand import Demand, Shape, largest_first
 from kumulus.cli import clone, experiment, project, stack
+from kumulus.kube import yaml_writing
 from kumulus.toolchain.errors import ToolMissing
 
 _LABEL = "kumulus.io/advised"
@@ -32,7 +31,7 @@ def verify(advice: Advice, demand: Demand) -> int:
     current = project.current()
     file = current.stack_file(name)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(yaml.safe_dump({"config": {"kumulus:cluster": {"nodeGroups": groups(advice)}}}), "utf-8")
+    file.write_text(yaml_writing.written({"config": {"kumulus:cluster": {"nodeGroups": groups(advice)}}}), "utf-8")
     try:
         clone.bring_up(name)
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +58,7 @@ def _taken_down(name: str) -> bool:
 def _run(name: str, demand: Demand, order: str, folder: Path) -> int:
     workloads = []
     for number, shape in enumerate(largest_first(demand.whole, order)):
-        (folder / f"pods-{number}.yaml").write_text(yaml.safe_dump(_deployment(f"pods-{number}", shape)), "utf-8")
+        (folder / f"pods-{number}.yaml").write_text(yaml_writing.written(_deployment(f"pods-{number}", shape)), "utf-8")
         workloads.append(
             {
                 "name": f"pods-{number}",
@@ -70,7 +69,7 @@ def _run(name: str, demand: Demand, order: str, folder: Path) -> int:
         )
     made = folder / "experiment.yaml"
     document = {"name": "advised", "workloads": workloads, "expect": [{"measure": "pods.pending", "equals": 0}]}
-    made.write_text(yaml.safe_dump(document), "utf-8")
+    made.write_text(yaml_writing.written(document), "utf-8")
     parser = argparse.ArgumentParser()
     experiment.add_arguments(parser)
     return experiment.run(parser.parse_args(["run", str(made), "-s", name]))

@@ -99,10 +99,9 @@ def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
     If nodes have moved to another group, an extra update removes them first: groups are updated in parallel, and the
     old group might remove what the new one has created.
     """
-    import yaml
-
     from kumulus.capture.regrouping import moved, without
     from kumulus.capture.writing import STACK
+    from kumulus.kube import yaml_writing
 
     now, before = ((each / STACK).read_text(encoding="utf-8") for each in (begun, directory))
     if now == before:
@@ -116,7 +115,7 @@ def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
             f"{project.current().shown(file)} has been changed since it was cloned from {directory}\n"
             "  Undo that, or delete it and clone again"
         )
-    for text in [yaml.safe_dump({"config": between}, sort_keys=False)] * bool(moving) + [now]:
+    for text in [yaml_writing.written({"config": between})] * bool(moving) + [now]:
         clone_file.write(file, text)
         code, output = stack.run_quietly(["up", "-s", name, "--yes", "--skip-preview", "--non-interactive"])
         if code != 0:

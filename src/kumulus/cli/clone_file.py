@@ -25,8 +25,7 @@ def write(file: Path, text: str) -> None:
         UserError: the nodes would be written over a file that is not a clone's.
         OSError: it cannot be written.
     """
-    import yaml
-
+    from kumulus.kube import yaml_writing
     from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
 
     salt = pulumi_project.salt(file)
@@ -42,7 +41,7 @@ def write(file: Path, text: str) -> None:
             raise UserError(f"{shown} is already there, and not of this clone\n  Name another with -s, or delete it")
         files.write(beside, lines)
         named = {_NODES: os.path.relpath(beside, project.current().root), _CLUSTER: cluster}
-        text = str(yaml.safe_dump({"config": named}, sort_keys=False, width=120))
+        text = yaml_writing.written({"config": named}, width=120)
     files.write(file, text + salt)
 
 

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kumulus.journal.errors import JournalError
-from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, load, loaded_from
 from kumulus.lab.report import beside
@@ -78,7 +76,7 @@ class Experiment:
 
 def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> Loaded:
     if isinstance(description, Mapping):
-        text = yaml.safe_dump(dict(description), sort_keys=False)
+        text = yaml_writing.written(dict(description))
         return loaded_from(dict(description), directory, "the experiment", text)
     return load(Path(description).expanduser())
 

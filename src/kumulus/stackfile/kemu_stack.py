@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from kumulus.kube.yaml_writing import Dumper
 from kumulus.model.errors import Notice
 from kumulus.stackfile.expand import KEMU_LABELS
 from kumulus.stackfile.kemu import KemuFile, Plain
@@ -51,6 +52,8 @@ def _comments(source: str, notices: tuple[Notice, ...]) -> list[str]:
 
 class _Dumper(yaml.SafeDumper):
     """Writes multi-line strings as blocks, and quotes whatever a YAML reader could take for another type."""
+
+    yaml_implicit_resolvers = Dumper.yaml_implicit_resolvers
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

@@ -21,6 +21,7 @@ from kumulus.capture.words import Words
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
+from kumulus.stackfile.yamltext import read_all_yaml, read_yaml_file
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
@@ -65,6 +66,18 @@ def written(directory: Path, *raws: dict[str, Any]) -> dict[str, str]:
 
 def cluster(directory: Path) -> ClusterSpec:
     return ClusterSpec.checked(yaml.safe_load((directory / "stack.yaml").read_text())["config"]["kumulus:cluster"])
+
+
+def test_labels_that_go_would_read_as_numbers_are_quoted(tmp_path: Path) -> None:
+    labels = {"example.com/rack": "08", "example.com/commit": "1234e56"}
+    labelled = pod("p", "n0")
+    labelled["metadata"]["labels"] = labels
+    written(tmp_path / "out", node("n0", **labels), labelled)
+    stack: Any = read_yaml_file(tmp_path / "out" / "stack.yaml")
+    template = ClusterSpec.checked(stack["config"]["kumulus:cluster"]).nodeGroups[0].nodeTemplate
+    assert labels.items() <= template.metadata.labels.items()
+    shape: Any = read_all_yaml((tmp_path / "out" / "workload.yaml").read_text())[0]
+    assert shape["labels"] == labels
 
 
 def test_nodes_that_are_alike_are_one_group_with_their_names(tmp_path: Path) -> None:

@@ -116,3 +116,10 @@ def test_a_file_gives_the_same_nodes_on_every_runtime(tmp_path: Path) -> None:
     assert stacks["kind"].spec.kindConfig
     # Real nodes take add-ons' pods where there are some.
     assert [stacks[name].system_pool is None for name in stacks] == [False, True, True]
+
+
+def test_labels_that_go_would_read_as_numbers_are_quoted() -> None:
+    group = '{name: a, placement: [], nodeTemplate: {metadata: {labels: {rack: "08", commit: 1234e56}}}}'
+    text = stack_file_of(convert(f"{{kind: ClusterConfig, spec: {{nodeGroups: [{group}]}}}}", "a.yaml"))
+    assert "rack: '08'\n" in text
+    assert "commit: '1234e56'\n" in text

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kumulus.capture.day import reading, series
 from kumulus.capture.day.intent import Day, counts
 from kumulus.capture.day.recording import BEGINS, lines, span
 from kumulus.capture.day.requests import Counted, Request, Unusable, seconds
 from kumulus.capture.dumps import Refused
+from kumulus.kube import yaml_writing
 from kumulus.model import durations
 from kumulus.model.names import dns_safe
 from kumulus.surroundings import files
@@ -145,5 +144,5 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
         "workloads": [{"name": "recorded", "replay": replay}],
         "timeout": f"{lasted / speed + _TIMEOUT_BESIDE:.0f}s",
     }
-    text = yaml.safe_dump(made, sort_keys=False, width=120)
+    text = yaml_writing.written(made, width=120)
     return f"{_BEGINS}\n{text}"

@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from kumulus.kube import yaml_writing
 from kumulus.lab.errors import LabError
 from kumulus.model.gfd import SHARE_RESOURCE
 from kumulus.schedulers import SchedulerError, registry
@@ -82,7 +81,7 @@ def written(directory: Path, name: str, document: dict[str, Any]) -> Path:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = (directory / name).absolute()
-    files.write(file, yaml.safe_dump(document, sort_keys=False), mode=0o600)
+    files.write(file, yaml_writing.written(document), mode=0o600)
     return file
 
 

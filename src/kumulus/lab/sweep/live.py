@@ -16,13 +16,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
-import yaml
 
 from kumulus import toolchain
 from kumulus.catalog.prices import Prices, catalog
 from kumulus.host import memory
 from kumulus.journal.errors import JournalError
-from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, with_prices
 from kumulus.lab.report import beside
@@ -158,7 +157,7 @@ def _make(project: Path, cell: Cell) -> None:
         project.mkdir(parents=True, exist_ok=True)
         files.write(project / "Pulumi.yaml", _PROJECT)
         files.write(project / "__main__.py", _PROGRAM)
-        stack = yaml.safe_dump({"config": dict(cell.stack_elsewhere)}, sort_keys=False)
+        stack = yaml_writing.written({"config": dict(cell.stack_elsewhere)})
         files.write(project / f"Pulumi.{_stack(cell.id)}.yaml", stack)
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
-
+from kumulus.kube import yaml_writing
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded, loaded_from
 from kumulus.lab.offline import experiment as offline
@@ -65,7 +64,7 @@ def loaded(cell: Cell) -> Loaded:
         SpecError: a file cannot be read, or has mistakes.
     """
     raw = dict(cell.raw)
-    return loaded_from(raw, cell.directory, f"cell {cell.id}", yaml.safe_dump(raw, sort_keys=False))
+    return loaded_from(raw, cell.directory, f"cell {cell.id}", yaml_writing.written(raw))
 
 
 def _run(task: Task) -> Result:

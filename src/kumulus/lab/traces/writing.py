@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kumulus.catalog.instances import gpu_products, mig_profiles
+from kumulus.kube import yaml_writing
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.fields import NAME_LENGTH
 from kumulus.lab.file.model import Experiment
@@ -251,4 +250,4 @@ def _from(file: Path, other: Path) -> str:
 
 
 def _yaml(document: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(document), sort_keys=False, width=120)
+    return yaml_writing.written(dict(document), width=120)

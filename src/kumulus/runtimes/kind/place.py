@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
-
+from kumulus.kube import yaml_writing
 from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place, unfinished
 from kumulus.surroundings import files
@@ -43,7 +42,7 @@ class KindPlace(Place):
         self.directory.mkdir(mode=0o700)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING, _BEGUN: begun})
-        files.write(self.config_file, yaml.safe_dump(dict(config), sort_keys=False))
+        files.write(self.config_file, yaml_writing.written(dict(config)))
 
     def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
         """Note that the cluster is complete, and the ids of its containers."""

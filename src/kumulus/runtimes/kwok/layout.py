@@ -18,10 +18,9 @@ import yaml
 
 from kumulus.autoscalers.registry import NAMES as AUTOSCALERS
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
+from kumulus.kube.yaml_writing import Dumper
 from kumulus.runtimes.place import Place, unfinished
 from kumulus.surroundings import files
-
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 @dataclass(frozen=True)
@@ -169,4 +168,4 @@ def _ports_of(components: list[dict[str, Any]]) -> dict[str, int]:
 
 def dump(documents: list[dict[str, Any]]) -> str:
     """Write YAML documents."""
-    return yaml.dump_all(documents, Dumper=_DUMPER, sort_keys=False)
+    return yaml.dump_all(documents, Dumper=Dumper, sort_keys=False)

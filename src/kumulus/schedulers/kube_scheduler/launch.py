@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
+from kumulus.kube import yaml_writing
 from kumulus.schedulers import registry
 from kumulus.schedulers.decisions import asked, log
 from kumulus.schedulers.decisions.document import NAME as DECISIONS
@@ -94,7 +93,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
         version=version,
         scheduler_names=names,
         settings={**limits, **build.settings, **({"featureGates": gates} if gates else {})},
-        files={file.name: yaml.safe_dump(document, sort_keys=False), **({asked.NAME: noting.text()} if noting else {})},
+        files={file.name: yaml_writing.written(document), **({asked.NAME: noting.text()} if noting else {})},
         objects=build.objects(),
     )
 

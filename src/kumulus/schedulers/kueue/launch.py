@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from kumulus.kube import ApiError
+from kumulus.kube import ApiError, yaml_writing
 from kumulus.kueue import certificates, manifests
 from kumulus.kueue.manifests import NAMESPACE
 from kumulus.schedulers import definitions, registry
@@ -54,7 +52,7 @@ def plan(request: Request) -> Plan:
         version=version,
         scheduler_names=(scheduler.scheduler_name,),
         settings={"clientQPS": connection["qps"], "clientBurst": connection["burst"]},
-        files={file.name: yaml.safe_dump(document, sort_keys=False)},
+        files={file.name: yaml_writing.written(document)},
         objects=_objects(webhooks, _frameworks(document, request.config)),
         awaited=functools.partial(certificates.mount, directory=mounted),
         working=_webhooks_answer,

@@ -11,8 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
+from kumulus.kube import yaml_writing
 from kumulus.schedulers import templates
 from kumulus.schedulers.templates import Manifest
 
@@ -73,7 +72,7 @@ def queues(quotas: Mapping[str, Mapping[str, str]]) -> str:
         root["queues"] = children
     rules = [{"name": "provided", "create": True}, {"name": "tag", "value": "namespace", "create": True}]
     partition = {"name": "default", "placementrules": rules, "queues": [root]}
-    return str(yaml.safe_dump({"partitions": [partition]}, sort_keys=False))
+    return yaml_writing.written({"partitions": [partition]})
 
 
 def _task_group(name: str, members: int, template: Manifest) -> dict[str, Any]:
