@@ -22,7 +22,7 @@ FAST_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class TooMuch(ValueError):
-    """A text is not read, because of what reading it would cost.
+    """A text is not read, because of what reading it would cost, or as it has no end.
 
     Args:
         message: what there is too much of, without a full stop.
@@ -88,7 +88,7 @@ class Limits:
         """Count one event.
 
         Raises:
-            TooMuch: there are too many values by now, or too deep ones.
+            TooMuch: there are too many values by now, or too deep ones, or one contains itself.
         """
         if isinstance(event, yaml.CollectionEndEvent):
             anchor, before = self._begun.pop()
@@ -97,6 +97,10 @@ class Limits:
             return
         if not isinstance(event, yaml.NodeEvent):
             return
+        if isinstance(event, yaml.AliasEvent) and any(anchor == event.anchor for anchor, _ in self._begun):
+            # As in Go; PyYAML would make a value that contains itself.
+            message = f"{_place(event)}*{event.anchor} stands for what it is in"
+            raise TooMuch(message, "leave it out, or write what is meant")
         before = self._values
         self._values += self._sizes.get(event.anchor or "", 1) if isinstance(event, yaml.AliasEvent) else 1
         if isinstance(event, yaml.CollectionStartEvent):

@@ -61,6 +61,8 @@ def test_merge_keys_may_bring_in_what_is_written_again() -> None:
         ("a: 1\n\tb: 2", "line 2, column 1"),
         ("a: 1\nb: 2\na: 3", 'line 3, column 1: the key "a" is there twice'),
         ("a: *missing", "line 1, column 4"),
+        ("a: &b\n  c: *b", "line 2, column 6: *b stands for what it is in"),
+        ("&a [1, {b: *a}]", "line 1, column 12: *a stands for what it is in"),
         ("a: 1\n---\nb: 2", "line 2, column 1"),
         ("a: !!python/object:os.system x", "line 1, column 4"),
         ("a: \x00", "special characters"),
