@@ -26,14 +26,20 @@ def of_any(stack: str) -> None:
         UserError: pulumi does not accept the stack's name, the file is not YAML, or a state file is half written; says
             where.
     """
-    if not _NAME.fullmatch(stack):
-        file = project.current().shown(project.current().stack_file(stack))
-        raise UserError(
-            f"{stack!r} cannot be a stack's name: Pulumi takes letters a to z, digits, -, _ and ., 100 at most\n"
-            f"  Rename {file}"
-        )
+    of_name(stack, f"Rename {project.current().shown(project.current().stack_file(stack))}")
     stack_file.read(stack)
     of_state()
+
+
+def of_name(stack: str, remedy: str = "Name another with -s") -> None:
+    """Before a stack's file is written, or read: its name.
+
+    Raises:
+        UserError: pulumi does not accept it; with the remedy.
+    """
+    if not _NAME.fullmatch(stack):
+        takes = "Pulumi takes letters a to z, digits, -, _ and ., 100 at most"
+        raise UserError(f"{stack!r} cannot be a stack's name: {takes}\n  {remedy}")
 
 
 def of_state() -> None:

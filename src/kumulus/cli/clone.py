@@ -19,8 +19,7 @@ from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
     from kumulus.capture.putting import Put
-
-_NAMED = 3
+    from kumulus.stackfile.load import Loaded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,21 +70,37 @@ def clone(capture: Path, name: str) -> Put:
 
 def _declare(source: Path, name: str) -> None:
     """Write the stack's file; an existing one has to describe the same nodes and faults."""
-    file = project.current().stack_file(name)
+    beforehand.of_name(name)
+    file, wanted = project.current().stack_file(name), _described(source, name)
     if not file.exists():
         clone_file.write(file, source.read_text(encoding="utf-8"))
         return
-    described = stack_file.described_by(source), stack_file.described(name)
-    wanted, there = (each.only if each else None for each in described)
-    if wanted is None or there is None or [_nodes(wanted), wanted.faults] != [_nodes(there), there.faults]:
+    described = stack_file.described(name)
+    there = described.only if described else None
+    if there is None or [_nodes(wanted), wanted.faults] != [_nodes(there), there.faults]:
         shown = project.current().shown(file)
         raise UserError(f"{shown} is another stack's, or has been changed\n  Name another with -s, or delete that file")
 
 
-def _nodes(loaded: object) -> list[tuple[str, list[str]]]:
-    from kumulus.stackfile.load import Loaded
+def _described(source: Path, name: str) -> Loaded:
+    """The cluster in a capture's stack file, which may be larger than a stack's file: all nodes' names are in it.
 
-    assert isinstance(loaded, Loaded)
+    Raises:
+        UserError: it cannot be read, or has mistakes.
+    """
+    import yaml
+
+    try:
+        config = clone_file.config_of(source.read_text(encoding="utf-8"))
+    except (ValueError, yaml.YAMLError) as error:
+        raise UserError(f"{source} cannot be read: {' '.join(str(error).split())}") from None
+    described = stack_file.StackFile(name, source.parent, str(source), config).described
+    if described is None or described.only is None:
+        raise UserError(f"{source} does not describe a cluster\n  Capture it again")
+    return described.only
+
+
+def _nodes(loaded: Loaded) -> list[tuple[str, list[str]]]:
     return [(pool.name, pool.node_names()) for pool in loaded.pools]
 
 

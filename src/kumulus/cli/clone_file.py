@@ -71,7 +71,8 @@ def config_of(text: str) -> dict[str, Any]:
 
     from kumulus.kube.yaml_limits import FAST_LOADER
 
-    config = (yaml.load(text, Loader=FAST_LOADER) or {}).get("config")  # noqa: S506 - a safe loader
+    document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
+    config = document.get("config") if isinstance(document, dict) else None
     return config if isinstance(config, dict) else {}
 
 
