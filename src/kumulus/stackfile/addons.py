@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -39,9 +40,10 @@ def chart_name(chart: str) -> str:
 
 def missing_chart(path: Path) -> tuple[str, str] | None:
     """Why a path is not a chart's, and what to write instead; None if it is."""
-    if path.is_file() or (path / "Chart.yaml").is_file():
+    # Unlike Path.is_file, these raise nothing for a name that is too long or may not be looked up.
+    if os.path.isfile(path) or os.path.isfile(path / "Chart.yaml"):
         return None
-    what = "has no Chart.yaml" if path.is_dir() else "is not there"
+    what = "has no Chart.yaml" if os.path.isdir(path) else "is not there"
     return f"the chart {shown_path(path)} {what}", "write the path of a chart's directory or .tgz file"
 
 

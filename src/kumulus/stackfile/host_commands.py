@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -98,7 +99,10 @@ class HostCommand(Section):
 def missing(command: HostCommand, base: Path) -> tuple[str, str] | None:
     """What is wrong with a command's directory, and the remedy; None for nothing."""
     place = base / command.dir
-    return None if place.is_dir() else (f"the directory {shown_path(place)} is not there", "write that of the command")
+    # Unlike Path.is_dir, this raises nothing for a name that is too long or may not be looked up.
+    if os.path.isdir(place):
+        return None
+    return f"the directory {shown_path(place)} is not there", "write that of the command"
 
 
 def load_name(image: str) -> str:
@@ -136,7 +140,7 @@ def load_name_problems(images: object, commands: Mapping[str, Where]) -> Iterato
 
 def missing_archive(image: str, base: Path) -> tuple[str, str] | None:
     """What is wrong with an archive of `loadImages`, and the remedy; None for nothing."""
-    if not is_archive(image) or (base / image).is_file():
+    if not is_archive(image) or os.path.isfile(base / image):
         return None
     return f"the archive {shown_path(base / image)} is not there", "write the path of what `docker save` has written"
 

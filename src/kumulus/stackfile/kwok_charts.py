@@ -10,13 +10,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked, text, whole
+from kumulus.fields import QuantityText, Section, checked, text, whole
 from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.names import Mistake
 from kumulus.model.shards import MOST_SHARDS
-from kumulus.stackfile.addons import chart_kind
+from kumulus.stackfile.addons import chart_kind, not_empty_mistake, repository_mistake
 
 IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
 # The smallest address range that a pod network may have: 4,094 addresses.
@@ -39,12 +38,6 @@ def _network_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def _repository_mistake(url: str) -> Mistake | None:
-    if url.startswith(("https://", "http://", "oci://")):
-        return None
-    return Mistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
-
-
 class KwokCharts(Section):
     """How KWOK is installed in a cluster whose nodes run containers."""
 
@@ -56,12 +49,12 @@ class KwokCharts(Section):
         ),
         examples=["false"],
     )
-    repoURL: Annotated[str, text(_repository_mistake, form="repository")] = Field(
+    repoURL: Annotated[str, text(repository_mistake, form="repository")] = Field(
         default="https://kwok.sigs.k8s.io/charts/",
         description="The chart repository.",
         examples=["https://charts.example.com"],
     )
-    chart: str = Field(
+    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
         default="kwok",
         description=(
             "The chart kwok: its name in the repository, an `oci://` reference, or a path, if no repository can be "
@@ -69,7 +62,7 @@ class KwokCharts(Section):
         ),
         examples=["./charts/kwok"],
     )
-    stageFastChart: str = Field(
+    stageFastChart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
         default="stage-fast",
         description="The chart stage-fast: its name in the repository, an `oci://` reference, or a path.",
         examples=["./charts/stage-fast"],
@@ -113,8 +106,10 @@ class KwokCharts(Section):
         ),
         examples=["10.128.0.0/9"],
     )
-    cpu: str = Field(default="100m", description="CPU that each kwok-controller requests.", examples=['"1"'])
-    memory: str = Field(default="128Mi", description="Memory that each kwok-controller requests.", examples=["1Gi"])
+    cpu: QuantityText = Field(default="100m", description="CPU that each kwok-controller requests.", examples=['"1"'])
+    memory: QuantityText = Field(
+        default="128Mi", description="Memory that each kwok-controller requests.", examples=["1Gi"]
+    )
 
     def addon(self, chart: str) -> dict[str, str | None]:
         """Where a chart is, in the fields of an add-on."""

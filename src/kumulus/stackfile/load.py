@@ -15,7 +15,7 @@ from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
-from kumulus.stackfile.addons import Addon, in_order, missing_chart
+from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
 from kumulus.stackfile.expand import Flavour, pools, system_pool
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
@@ -254,11 +254,13 @@ def resolved(spec: ClusterSpec, expanded: Sequence[Pool]) -> tuple[tuple[Resolve
 
 def _missing_files(spec: ClusterSpec, base: Path, prefix: Where) -> list[Problem]:
     """Files and directories that the spec names and that do not exist on this machine."""
-    charts = [
-        ((*prefix, "clusterAddons", index, "chart"), missing_chart(base / addon.chart))
-        for index, addon in enumerate(spec.clusterAddons)
-        if addon.chart_kind == "path"
+    named: list[tuple[Where, str]] = [
+        *(((*prefix, "clusterAddons", index, "chart"), addon.chart) for index, addon in enumerate(spec.clusterAddons)),
+        (("prometheusStack", "chart"), spec.prometheusStack.chart),
     ]
+    if spec.kwokCharts.install is not False:
+        named += [(("kwokCharts", key), getattr(spec.kwokCharts, key)) for key in ("chart", "stageFastChart")]
+    charts = [(where, missing_chart(base / chart)) for where, chart in named if chart_kind(chart) == "path"]
     directories = [
         (("hostCommands", index, "dir"), host_commands.missing(command, base))
         for index, command in enumerate(spec.hostCommands)

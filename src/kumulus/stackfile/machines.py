@@ -88,8 +88,8 @@ def of_groups(
         base: the directory that the program's path is relative to.
     """
     binary = Path(base, asked.binary).absolute()
-    if not binary.is_file() or not os.access(binary, os.X_OK):
-        there = "cannot be run" if binary.exists() else "is not there"
+    if not os.path.isfile(binary) or not os.access(binary, os.X_OK):
+        there = "cannot be run" if os.path.exists(binary) else "is not there"
         remedy = "write the path of cluster-autoscaler's program, which Kumulus does not build"
         return {}, [Problem("autoscaler.binary", f"{binary} {there}", remedy)]
     hourly = {}

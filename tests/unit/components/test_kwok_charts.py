@@ -135,6 +135,10 @@ def test_stages_have_a_weight_and_the_name_of_the_cluster_whose_they_are() -> No
         ({"shards": 0}, "kwokCharts.shards", "from 1 to 64"),
         ({"repoURL": "charts"}, "kwokCharts.repoURL", "starts with https://"),
         ({"chards": 2}, "kwokCharts.chards", "write shards"),
+        ({"cpu": "a lot"}, "kwokCharts.cpu", "write a quantity such as"),
+        ({"memory": "-1Gi"}, "kwokCharts.memory", "write 0 or more"),
+        ({"chart": ""}, "kwokCharts.chart", "without blanks"),
+        ({"stageFastChart": " "}, "kwokCharts.stageFastChart", "without blanks"),
     ],
 )
 def test_mistakes_are_told_by_path_and_remedy(charts: dict[str, Any], path: str, remedy: str) -> None:

@@ -39,6 +39,7 @@ def test_a_command_needs_a_name_and_what_to_run(tmp_path: Path) -> None:
         ({"environment": {"A-B": "x"}}, 'environment["A-B"]', "letters, digits and _"),
         ({"environment": {"TAG": 1.0}}, "environment.TAG", 'in quotes: "1.0"'),
         ({"dir": "./app"}, "dir", "is not there"),
+        ({"dir": "x" * 300}, "dir", "is not there"),
         ({"triggers": "v1"}, "triggers", 'is "v1", not a list; write triggers: [v1]'),
         ({"command": "make"}, "command", "not a known key"),
     ],
@@ -63,7 +64,8 @@ def test_images_are_names_or_archives_that_are_there(tmp_path: Path) -> None:
         "write my-app:dev",
         *["write a name with a tag, my-app:dev, or ./my-app.tar"] * 2,
     ]
-    assert "is not there" in told(tmp_path, runtime="kind", loadImages=bad[3:4])["loadImages[0]"]
+    for archive in (bad[3], f"./{'x' * 300}.tar"):
+        assert "is not there" in told(tmp_path, runtime="kind", loadImages=[archive])["loadImages[0]"]
     assert "not a text" in told(tmp_path, runtime="kind", loadImages=bad[4:])["loadImages[0]"]
 
 

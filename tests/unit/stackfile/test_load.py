@@ -241,6 +241,19 @@ def test_credentials_in_a_url_are_never_shown(server: str) -> None:
     assert "hidden" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("section", "key"), [("kwokCharts", "chart"), ("kwokCharts", "stageFastChart"), ("prometheusStack", "chart")]
+)
+@pytest.mark.parametrize("name", ["mine", "x" * 300])
+def test_a_local_chart_of_what_comes_along_has_to_be_there(tmp_path: Path, section: str, key: str, name: str) -> None:
+    cluster: dict[str, Any] = {"runtime": "kind", "observability": {}, section: {key: f"./{name}"}}
+    assert list(told({"cluster": cluster}, tmp_path)) == [f"{section}.{key}"]
+
+
+def test_a_local_chart_that_is_not_installed_need_not_be_there(tmp_path: Path) -> None:
+    read({"cluster": {"runtime": "kind", "kwokCharts": {"install": False, "chart": "./mine"}}}, tmp_path)
+
+
 def test_a_local_chart_has_to_be_there(tmp_path: Path) -> None:
     config = {"cluster": {"clusterAddons": [{"name": "mine", "chart": "./charts/mine"}]}}
     assert "is not there" in told(config, tmp_path)["clusterAddons[0].chart"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +140,7 @@ def problems(options: Mapping[str, Any]) -> dict[str, str]:
         return {"kubeconfig": "is required: the path of a kubeconfig, or its content"}
     if not isinstance(options.get("context", ""), str):
         return {"context": "is not the name of a context"}
-    if not is_content(setting) and ":" in setting and not Path(setting).exists():
+    if not is_content(setting) and ":" in setting and not os.path.exists(setting):
         return {"kubeconfig": f"{setting} names several files; write the one that has the context"}
     try:
         source = Source.of(options)
