@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import errno
+import os
 
 
 class UserError(Exception):
     """Something the user can fix. The message's first line says what is wrong, the rest what to do."""
 
 
+# What is in the way where a file belongs, and what to do.
+_IN_THE_WAY = {
+    errno.EROFS: "Run it where files can be written",
+    errno.ENOTDIR: "Remove the file that is there instead of a directory, or name another place",
+    errno.EEXIST: "Remove the file that is there instead of a directory, or name another place",
+    errno.EISDIR: "Remove the directory that is there instead of a file, or name another place",
+    errno.ENAMETOOLONG: "Name another place",
+}
+
+
 def os_message(error: OSError) -> str | None:
-    """Two lines for a full disk, or a file that this user may not read or write; None for any other error."""
+    """Two lines for a full disk, or a file that cannot be read or written where it is; None for any other error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = f"{error.filename}: " if error.filename is not None else ""
         return f"{place}no space left on the disk that is written to\n  Make room there, and run it again"
-    if not isinstance(error, PermissionError) or error.filename is None:
+    if error.filename is None:
         return None
-    remedy = "Run it as the user it belongs to, or in a copy of your own"
-    return f"{error.filename}: permission denied\n  {remedy}"
+    if isinstance(error, PermissionError):
+        remedy = "Run it as the user it belongs to, or in a copy of your own"
+        return f"{error.filename}: permission denied\n  {remedy}"
+    remedy = _IN_THE_WAY.get(error.errno or 0, "")
+    return f"{error.filename}: {os.strerror(error.errno or 0).lower()}\n  {remedy}" if remedy else None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: the file has no workload, the stack is not up, or the scheduler did not decide.
     """
-    from kumulus.capture import probe
     from kumulus.capture.dry import Undecided
     from kumulus.capture.dumps import Refused
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
@@ -62,14 +62,14 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--watch needs the capture that the clone is of\n  Write --on DIRECTORY")
     if not args.watch and (args.context or args.kubeconfig):
         raise UserError("--context and --kubeconfig name the source that --watch follows\n  Write --watch, or -s STACK")
+    if not 0 < args.every < math.inf:
+        raise UserError(f"--every {args.every:g} is no number of seconds")
     try:
-        wanted = probe.read(args.workload, args.count)
+        wanted = _wanted(args)
         found = _cluster(args)
         if args.watch:
             return fit_watch.watch(args, found, wanted)
         answer = asyncio.run(_ask(found.kubeconfig, wanted, args))
-    except OSError as error:
-        raise UserError(f"{args.workload}: {error.strerror or error}") from None
     except (Refused, Undecided, ApiError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
     print("\n".join(lines(found.label, wanted, answer)))
@@ -87,6 +87,15 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     found += [f"  to fit all: {change.what}" for change in answer.changes]
     found += [f"  tried: {each}" for each in answer.tried]
     return found
+
+
+def _wanted(args: argparse.Namespace) -> Probe:
+    from kumulus.capture import probe
+
+    try:
+        return probe.read(args.workload, args.count)
+    except OSError as error:
+        raise UserError(f"{args.workload}: {error.strerror or error}") from None
 
 
 def _cluster(args: argparse.Namespace) -> which.Which:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import math
 import time
 from typing import TYPE_CHECKING
 
 from kumulus.cli import capture, catching_up, which
-from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +30,6 @@ def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
     Raises:
         UserError: there is no such source, it is another cluster, or the clone's stack file was changed.
     """
-    if not 0 < args.every < math.inf:
-        raise UserError(f"--every {args.every:g} is no number of seconds")
     source = capture.connection(args.kubeconfig, args.context)
     report = Said(wanted)
     while True:

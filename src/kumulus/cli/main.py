@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,14 @@ def script() -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Run a subcommand and return the exit code: 0, 1 if it failed, 2 if the command line is wrong."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the locale's encoding has no letter for, such as the lines of a tree in Latin-1, is printed as ?.
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        print("error: the current directory was removed\n  Change to one that is there", file=sys.stderr)
+        return 1
     try:
         return _main(arguments)
     except OSError as error:
