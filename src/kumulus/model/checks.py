@@ -29,6 +29,17 @@ def problem(where: Where, message: str, remedy: str = "") -> Problem:
     return Problem(path_text(where), message, remedy)
 
 
+def no_text(where: Where, value: object) -> Problem:
+    """The problem of a value that has to be a text.
+
+    Of a number or a switch, nobody knows any more how the file writes it: `1.10` is 1.1, `0777` is 511, `yes` is true.
+    """
+    remedy = 'write "", or a text'
+    if isinstance(value, bool | int | float):
+        remedy = f'write it in quotes: "{shown(value)}", or as the file has it'
+    return problem(where, f"is {shown(value)}, not a text", remedy)
+
+
 def mapping_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a value is a mapping with string keys; nothing else can be checked unless it is."""
     if not isinstance(raw, Mapping):
@@ -133,7 +144,7 @@ def node_info_problems(where: Where, raw: object) -> list[Problem]:
             continue
         here = (*where, key)
         if not isinstance(value, str):
-            found.append(problem(here, f"is {shown(value)}", f'write it in quotes: "{shown(value)}"'))
+            found.append(no_text(here, value))
         # The first two are also the values of the labels kubernetes.io/arch and kubernetes.io/os.
         elif mistake := label_value_mistake(value):
             found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
@@ -230,8 +241,7 @@ def _text_map_problems(where: Where, raw: object, key_mistake: _MistakeOf, value
         if mistake := key_mistake(key):
             found.append(problem(here, f"the key {mistake.message}", mistake.remedy))
         if not isinstance(value, str):
-            quoted = f'"{shown(value)}"' if isinstance(value, bool | int | float) else '""'
-            found.append(problem(here, f"is {shown(value)}, not a text", f"write it in quotes: {quoted}"))
+            found.append(no_text(here, value))
         elif mistake := value_mistake(value):
             found.append(problem(here, f"{shown(value)} {mistake.message}", mistake.remedy))
     return found
@@ -256,7 +266,7 @@ def _one_taint_problems(where: Where, taint: Mapping[str, object]) -> list[Probl
     elif mistake := label_key_mistake(key):
         found.append(problem((*where, "key"), f"{shown(key)} {mistake.message}", mistake.remedy))
     if value is not None and not isinstance(value, str):
-        found.append(problem((*where, "value"), f"is {shown(value)}, not a text", f'write "{shown(value)}" in quotes'))
+        found.append(no_text((*where, "value"), value))
     elif value is not None and (mistake := label_value_mistake(value)):
         found.append(problem((*where, "value"), f"{shown(value)} {mistake.message}", mistake.remedy))
     if effect not in EFFECTS:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kumulus.fields import Section, checked, short_label, text
-from kumulus.model.checks import problem
+from kumulus.model.checks import no_text, problem
 from kumulus.model.errors import Problem, Where, path_text, shown, shown_path
 from kumulus.model.names import Mistake
 
@@ -37,7 +37,7 @@ def _environment_problems(where: Where, raw: object) -> list[Problem]:
         if not _VARIABLE.fullmatch(str(key)):
             found.append(problem(here, "is not the name of a variable", "write letters, digits and _"))
         elif not isinstance(value, str):
-            found.append(problem(here, f"is {shown(value)}, not a text", f'write it in quotes: "{shown(value)}"'))
+            found.append(no_text(here, value))
     return found
 
 

@@ -38,6 +38,7 @@ def test_a_command_needs_a_name_and_what_to_run(tmp_path: Path) -> None:
         ({"when": "first"}, "when", "write one of beforeAddons, beforeNodes, last"),
         ({"environment": {"A-B": "x"}}, 'environment["A-B"]', "letters, digits and _"),
         ({"environment": {"TAG": 1.0}}, "environment.TAG", 'in quotes: "1.0"'),
+        ({"environment": {"TAG": None}}, "environment.TAG", 'is nothing, not a text; write "", or a text'),
         ({"dir": "./app"}, "dir", "is not there"),
         ({"dir": "x" * 300}, "dir", "is not there"),
         ({"triggers": "v1"}, "triggers", 'is "v1", not a list; write triggers: [v1]'),
