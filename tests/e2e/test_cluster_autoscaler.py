@@ -179,6 +179,15 @@ def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_fo
         cloud.ask("NodeGroupDecreaseTargetSize", id=POOL, delta=-1)
         assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 4
         assert refused(cloud, "NodeGroupDecreaseTargetSize", id=POOL, delta=-3) == grpc.StatusCode.FAILED_PRECONDITION
+        # cluster-autoscaler no longer waits for one: it deletes it by its ID, which it takes for the node's name too.
+        late = next(
+            each.id for each in cloud.ask("NodeGroupNodes", id=POOL).instances if each.status.instanceState == 2
+        )
+        fake = {"name": late, "providerID": late}
+        assert cloud.ask("NodeGroupForNode", node=fake).nodeGroup.id == POOL
+        cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[fake])
+        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 3
+        assert late not in {each.id for each in cloud.ask("NodeGroupNodes", id=POOL).instances}
     processes.kill(project.processes()["scaled/node-groups"])
     assert "node-groups is stopped and will be started" in project.foresee("--refresh").messages["scaled-control-plane"]
     project.up("--refresh")

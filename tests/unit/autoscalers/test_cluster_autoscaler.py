@@ -11,13 +11,13 @@ import pytest
 
 from kumulus.autoscalers import registry
 from kumulus.autoscalers.cluster_autoscaler import interface, prices
-from kumulus.autoscalers.cluster_autoscaler.groups import Groups
+from kumulus.autoscalers.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
 from kumulus.autoscalers.cluster_autoscaler.service import Service
 from kumulus.autoscalers.descriptor import Place
 from kumulus.kube.messages import message_classes
 from kumulus.model.bounds import Bounds
 from kumulus.model.errors import SpecError
-from kumulus.model.pools import Pool
+from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.runtimes.kwok import autoscaling, configuration
 from kumulus.stackfile.load import load
 
@@ -148,6 +148,20 @@ def test_every_call_of_the_interface_has_an_answer_and_its_messages() -> None:
 def pool(name: str, cpu: str, memory: str) -> Pool:
     has = {"cpu": cpu, "memory": memory, "pods": "110"}
     return Pool(name, name, "", "", 1, {}, capacity=has, allocatable=has, bounds=Bounds(0, 5))
+
+
+def test_a_machine_on_its_way_is_in_its_group_by_its_id() -> None:
+    pools = {name: pool(name, "4", "16Gi") for name in ("web", "web-2")}
+    for each in pools.values():
+        coming = provider_id(each, 3)
+        assert group_of(pools, coming, {}) is each
+        assert node_of(coming) == each.node_name(3)
+        # As a node it has its name and labels.
+        assert group_of(pools, each.node_name(3), {POOL_LABEL: each.name}) is each
+        assert group_of(pools, each.node_name(3), {}) is None
+    assert group_of(pools, "kumulus://other/other-3", {}) is None
+    assert group_of(pools, "kumulus://web/web-x", {}) is None
+    assert group_of(pools, "web", {}) is None
 
 
 def test_a_pod_costs_its_share_of_the_machine_where_that_is_the_cheapest() -> None:

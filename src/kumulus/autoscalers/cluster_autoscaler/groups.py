@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _LONGEST = 10.0
+_SCHEME = "kumulus://"
 
 
 class Refused(Exception):
@@ -90,7 +91,11 @@ class Groups:
 
     async def target(self, name: str) -> int:
         """How many nodes a group has, including those that are being created."""
-        return len({*await self.there(name), *self.coming(name)})
+        return len(await self._numbers(name))
+
+    async def _numbers(self, name: str) -> set[int]:
+        # In this order: a node that arrives in between is then counted once, not missed.
+        return {*self.coming(name), *await self.there(name)}
 
     async def increase(self, name: str, by: int) -> None:
         """Start creating more machines.
@@ -101,7 +106,7 @@ class Groups:
         """
         pool = self.pool(name)
         async with self._turn:
-            taken = {*await self.there(name), *self.coming(name)}
+            taken = await self._numbers(name)
             if by <= 0:
                 raise Refused(f"{name} cannot grow by {by}")
             if pool.bounds and len(taken) + by > pool.bounds.most:
@@ -121,11 +126,10 @@ class Groups:
             coming = self.coming(name)
             if by <= 0 or by > len(coming):
                 raise Refused(f"{name} has {len(coming)} machines on their way: {by} of them cannot be given up")
-            for ordinal in coming[-by:]:
-                self._coming[name].pop(ordinal).cancel()
+            await self._give_up(name, coming[-by:])
 
     async def delete(self, name: str, nodes: Sequence[str]) -> None:
-        """Remove nodes, and what is left on them.
+        """Remove nodes, and what is left on them; cancel those that are being created.
 
         Raises:
             Unknown: one of them is not in the group.
@@ -134,16 +138,22 @@ class Groups:
         """
         pool = self.pool(name)
         async with self._turn:
-            there = {node.name for node in (await self.there(name)).values()}
-            if strange := [node for node in nodes if ordinal_of(pool, node) is None]:
-                raise Unknown(f"{strange[0]} is no node of {name}")
-            doomed = sorted(there & set(nodes))
-            left = len(there) - len(doomed) + len(self.coming(name))
-            if doomed and pool.bounds and left < pool.bounds.least:
+            doomed = {ordinal_of(pool, node): node for node in nodes}
+            if None in doomed:
+                raise Unknown(f"{doomed[None]} is no node of {name}")
+            has = await self._numbers(name)
+            left = len(has - doomed.keys())
+            if left < len(has) and pool.bounds and left < pool.bounds.least:
                 raise Refused(f"{name} has to have {pool.bounds.least} nodes, and {left} would be left")
-            result = await remove_nodes(self._client, doomed, asyncio.Event(), Silent())
+            await self._give_up(name, [ordinal for ordinal in self.coming(name) if ordinal in doomed])
+            there = [node.name for ordinal, node in (await self.there(name)).items() if ordinal in doomed]
+            result = await remove_nodes(self._client, there, asyncio.Event(), Silent())
             if result.problems:
                 raise Refused("; ".join(result.problems))
+
+    async def _give_up(self, name: str, ordinals: Iterable[int]) -> None:
+        mine = self._coming.get(name, {})
+        await _ended([mine.pop(ordinal) for ordinal in ordinals])
 
     async def close(self) -> None:
         """Cancel the machines that are being created."""
@@ -184,13 +194,25 @@ class Groups:
 
 def provider_id(pool: Pool, ordinal: int) -> str:
     """The ID by which cluster-autoscaler recognises a node as this machine of a group."""
-    return f"kumulus://{pool.name}/{pool.node_name(ordinal)}"
+    return f"{_SCHEME}{pool.name}/{pool.node_name(ordinal)}"
 
 
 def group_of(pools: Mapping[str, Pool], name: str, labels: Mapping[str, str]) -> Pool | None:
-    """The group that a node belongs to, by its name and labels; None if it is in none of them."""
-    pool = pools.get(labels.get(POOL_LABEL, ""))
-    return pool if pool is not None and ordinal_of(pool, name) is not None else None
+    """The group that a node belongs to, by its name and labels; None if it is in none of them.
+
+    A machine that is being created has no labels yet, and its name is its :func:`provider_id`.
+    """
+    pool = pools.get(labels.get(POOL_LABEL) or name.removeprefix(_SCHEME).partition("/")[0])
+    return pool if pool is not None and ordinal_of(pool, node_of(name)) is not None else None
+
+
+def node_of(name: str) -> str:
+    """The name of a node as the cluster has it.
+
+    cluster-autoscaler calls a machine that has not become a node by its provider ID (FakeNode in its
+    clusterstate/clusterstate.go), also when it gives up waiting for it and has it deleted.
+    """
+    return name.rpartition("/")[2]
 
 
 async def _ended(tasks: Iterable[asyncio.Task[Any]]) -> None:

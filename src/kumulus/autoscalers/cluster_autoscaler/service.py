@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from kumulus.autoscalers.cluster_autoscaler import interface, prices
-from kumulus.autoscalers.cluster_autoscaler.groups import Groups, group_of, provider_id
+from kumulus.autoscalers.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
 from kumulus.cluster.pools.bodies import Bodies
 from kumulus.kube.protobuf import encode_object
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
@@ -112,7 +112,7 @@ class Service:
 
     async def _delete_nodes(self, request: Any) -> dict[str, Any]:
         await self._pools()
-        await self._groups.delete(request.id, [node.name for node in request.nodes])
+        await self._groups.delete(request.id, [node_of(node.name) for node in request.nodes])
         return {}
 
     async def _decrease_target_size(self, request: Any) -> dict[str, Any]:
