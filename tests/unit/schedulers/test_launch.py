@@ -186,6 +186,16 @@ def test_yunikorn_takes_queues_or_a_config_map(tmp_path: Path) -> None:
         ),
         (
             "kube-scheduler",
+            "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, profiles: []}",
+            "profiles[0] is for default-scheduler, whose pods the cluster's own scheduler places\n  Write another name",
+        ),
+        (
+            "kube-scheduler",
+            "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, profiles: [mine]}",
+            "profiles is no list of mappings",
+        ),
+        (
+            "kube-scheduler",
             "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, clientConnection: 3}",
             "clientConnection is 3\n  Write a mapping",
         ),

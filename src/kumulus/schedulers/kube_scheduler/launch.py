@@ -124,9 +124,11 @@ def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str,
 
 
 def _names(document: dict[str, Any], request: Request) -> tuple[str, ...]:
-    profiles = document.get("profiles")
-    listed = profiles if isinstance(profiles, list) else [{}]
-    names = tuple(str((each or {}).get("schedulerName") or _OF_THE_CLUSTER) for each in listed)
+    # Without profiles, kube-scheduler has one for the cluster's pods.
+    profiles = document.get("profiles") or [{}]
+    if not isinstance(profiles, list) or not all(isinstance(each, dict) for each in profiles):
+        raise SchedulerError(f"the scheduler's configuration {request.config}: profiles is no list of mappings")
+    names = tuple(str(each.get("schedulerName") or _OF_THE_CLUSTER) for each in profiles)
     if _OF_THE_CLUSTER in names:
         raise SchedulerError(
             f"the scheduler's configuration {request.config}: profiles[{names.index(_OF_THE_CLUSTER)}] is for "
