@@ -15,7 +15,7 @@ from kumulus.lab.file.manifest import objects_of
 from kumulus.lab.plan.plan import make
 from kumulus.lab.plan.pods import UnknownPlace
 from kumulus.model.errors import SpecError
-from kumulus.model.manifests import COUNTED, expected_pods, job_pods, pod_templates
+from kumulus.model.manifests import COUNTED, counted_templates, pod_templates
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -85,12 +85,10 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
             raise Unadvisable(f"{called}: the {each['kind']} has no pod template with a list of containers")
         if each.get("kind") == "DaemonSet":
             daemons += [template["spec"] for template in pod_templates(each)]
-        elif each.get("kind") == "JobSet":
-            pods += _of_job_set(called, each, namespace)
         elif each.get("kind") in COUNTED:
-            count = expected_pods(dict(each))
             pods += [
-                Pods(called, template["spec"], _labels(template), count, namespace) for template in pod_templates(each)
+                Pods(called, template["spec"], _labels(template), count, namespace)
+                for template, count in counted_templates(each)
             ]
         elif any(pod_templates(each)):
             uncounted.append(f"{each.get('kind')} {called}")
@@ -144,13 +142,3 @@ def _of_experiment(path: Path) -> Workloads:
 
 def _labels(template: Object) -> Object:
     return (template.get("metadata") or {}).get("labels") or {}
-
-
-def _of_job_set(name: str, job_set: Object, namespace: str) -> list[Pods]:
-    found = []
-    for part in (job_set.get("spec") or {}).get("replicatedJobs") or []:
-        job = (part.get("template") or {}).get("spec") or {}
-        replicas = part.get("replicas")
-        count = (1 if replicas is None else int(replicas)) * job_pods(job)
-        found += [Pods(name, template["spec"], _labels(template), count, namespace) for template in pod_templates(job)]
-    return found

@@ -54,18 +54,27 @@ def expected_pods(each: Mapping[str, Any]) -> int:
     if kind == "Pod":
         return 1
     if kind == "Job":
-        return job_pods(spec)
+        return _job_pods(spec)
     if kind in _REPLICATED:
         return _number(spec, "replicas")
     if kind == "JobSet":
-        return sum(
-            _number(part, "replicas") * job_pods((part.get("template") or {}).get("spec") or {})
-            for part in spec.get("replicatedJobs") or []
-        )
+        return sum(_part_pods(part) for part in spec.get("replicatedJobs") or [])
     return 0
 
 
-def job_pods(spec: Mapping[str, Any]) -> int:
+def counted_templates(each: Mapping[str, Any]) -> list[tuple[Object, int]]:
+    """The pod templates of an object of one of the :data:`COUNTED` kinds, and how many pods are made of each."""
+    if each.get("kind") == "JobSet":
+        parts = (each.get("spec") or {}).get("replicatedJobs") or []
+        return [(template, _part_pods(part)) for part in parts for template in pod_templates(part)]
+    return [(template, expected_pods(each)) for template in pod_templates(each)]
+
+
+def _part_pods(part: Mapping[str, Any]) -> int:
+    return _number(part, "replicas") * _job_pods((part.get("template") or {}).get("spec") or {})
+
+
+def _job_pods(spec: Mapping[str, Any]) -> int:
     """How many pods a Job with this spec has at the same time."""
     parallelism = _number(spec, "parallelism")
     return min(parallelism, _number(spec, "completions", parallelism))

@@ -6,12 +6,12 @@ import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from kumulus.model.manifests import COUNTED, counted_templates
 from kumulus.model.pod_requests import spec_requests
 from kumulus.model.quantity import ZERO, Quantity, QuantityError, parse
 from kumulus.schedulers.errors import SchedulerError
 
 Manifest = dict[str, Any]
-_REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
 
 
 def copied(workloads: Iterable[Mapping[str, Any]]) -> list[Manifest]:
@@ -23,23 +23,20 @@ def templates(workload: Manifest) -> list[tuple[Manifest, int]]:
     """The pod templates of a workload, each with the number of pods made from it.
 
     Args:
-        workload: a Pod, Job, JobSet, Deployment, StatefulSet or ReplicaSet. A Pod is its own template.
+        workload: of one of the kinds :data:`kumulus.model.manifests.COUNTED`. A Pod is its own template.
 
     Raises:
-        SchedulerError: it is of another kind.
+        SchedulerError: it is of another kind, or has no template.
     """
-    kind, spec = workload.get("kind"), workload.get("spec", {})
-    if kind == "Pod":
-        return [(workload, 1)]
-    if kind == "Job":
-        return [(spec["template"], _at_once(spec))]
-    if kind in _REPLICATED:
-        return [(spec["template"], int(spec.get("replicas", 1)))]
-    if kind == "JobSet":
-        jobs = [(each["template"]["spec"], int(each.get("replicas", 1))) for each in spec["replicatedJobs"]]
-        return [(job["template"], replicas * _at_once(job)) for job, replicas in jobs]
-    known = ", ".join(("Pod", "Job", "JobSet", *_REPLICATED))
-    raise SchedulerError(f"{label(workload)}: a {kind} has no pod template that is known here\n  Write one of {known}")
+    kind = workload.get("kind")
+    if kind not in COUNTED:
+        known = ", ".join(COUNTED)
+        raise SchedulerError(
+            f"{label(workload)}: a {kind} has no pod template that is known here\n  Write one of {known}"
+        )
+    if not (found := counted_templates(workload)):
+        raise SchedulerError(f"{label(workload)} has no pod template\n  Write one with a list of containers")
+    return found
 
 
 def size(workloads: Sequence[Manifest]) -> int:
@@ -61,18 +58,19 @@ def namespace(workload: Mapping[str, Any]) -> str:
 def annotate(
     template: Manifest, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
 ) -> None:
-    """Add labels and annotations to a pod template."""
-    metadata = template.setdefault("metadata", {})
+    """Add labels and annotations to a pod template or a workload."""
+    # A key without a value is one that is missing.
+    template["metadata"] = metadata = template.get("metadata") or {}
     for field, added in (("labels", labels), ("annotations", annotations)):
         if added:
-            metadata.setdefault(field, {}).update(added)
+            metadata[field] = {**(metadata.get(field) or {}), **added}
 
 
 def assign(workloads: Sequence[Manifest], scheduler_name: str) -> None:
     """Make a scheduler responsible for the pods of the given workloads."""
     for workload in workloads:
         for template, _ in templates(workload):
-            template.setdefault("spec", {})["schedulerName"] = scheduler_name
+            template["spec"]["schedulerName"] = scheduler_name
 
 
 def requests(template: Manifest) -> dict[str, Quantity]:
@@ -103,12 +101,6 @@ def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
 def written(amounts: Mapping[str, Quantity]) -> dict[str, str]:
     """Amounts in the format of a manifest."""
     return {resource: str(amount) for resource, amount in amounts.items()}
-
-
-def _at_once(job: Mapping[str, Any]) -> int:
-    parallelism = int(job.get("parallelism", 1))
-    completions = job.get("completions")
-    return parallelism if completions is None else min(parallelism, int(completions))
 
 
 def _defaulted(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,6 +151,16 @@ def test_requests_count_limits_init_containers_and_overhead_as_the_scheduler_doe
     assert found == {"cpu": "3", "memory": "1124Mi", "nvidia.com/gpu": "1"}
 
 
+@pytest.mark.parametrize("scheduler", registry.NAMES)
+def test_a_key_without_a_value_is_one_that_is_missing(scheduler: str) -> None:
+    spec = {"parallelism": None, "completions": None, "template": {"metadata": None, "spec": pod_spec()}}
+    bare = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "labels": None}, "spec": spec}
+    made = workloads.single(scheduler, bare)
+    if registry.get(scheduler).gangs:
+        made += workloads.gang(scheduler, [bare], "train")
+    assert {templates.size([each]) for each in made if each["kind"] == "Job"} == {1}
+
+
 def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
     assert templates.size([job(pods=8, completions=3)]) == 3
     assert templates.size([job(pods=8, completions=None)]) == 8
@@ -186,6 +196,10 @@ def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
                 "volcano", [job(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}})], "g"
             ),
             "cpu: '1x' is not a Kubernetes quantity; write a quantity",
+        ),
+        (
+            lambda: workloads.single("volcano", {"kind": "Job", "metadata": {"name": "j"}, "spec": None}),
+            "Job default/j has no pod template\n  Write one with a list of containers",
         ),
         (
             lambda: workloads.gang("volcano", [job(), {**job(), "metadata": {"name": "b"}}], "g"),

@@ -44,8 +44,8 @@ def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
         raise SchedulerError(
             f"{templates.label(made)}: kueue is set up for {' and '.join(_MANAGED)}\n  Write a Job, or use volcano"
         )
-    made["metadata"].setdefault("labels", {})[_QUEUE] = queue or DEFAULT_QUEUE
-    made["spec"]["suspend"] = True
+    templates.annotate(made, labels={_QUEUE: queue or DEFAULT_QUEUE})
+    made["spec"] = {**(made.get("spec") or {}), "suspend": True}
     return [made]
 
 
