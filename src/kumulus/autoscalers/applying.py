@@ -12,7 +12,7 @@ from kumulus.autoscalers.descriptor import Autoscaler, Manifest
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.faults import offerings
 from kumulus.cluster.ownership import already_there
-from kumulus.kube import ApiError, objects
+from kumulus.kube import ApiError, objects, paths
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.offer_effects import ANNOTATION
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LABEL = "kumulus.io/autoscaler"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_COLLECTIONS = {"KWOKNodeClass": "kwoknodeclasses"}
 _PATIENCE = 30.0
 _ROLES = (
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -48,7 +47,7 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
     autoscaler, asked = found
     wanted = autoscaler.objects(asked)
     for manifest in wanted:
-        there = await objects.find(client, path_of(manifest))
+        there = await objects.find(client, paths.address(manifest))
         if there is not None and not is_its(there, autoscaler):
             named = f"{manifest['kind']} {manifest['metadata']['name']}"
             raise already_there(autoscaler.name, named, "take autoscaler out of the stack file")
@@ -74,7 +73,7 @@ async def put(
     for manifest in wanted:
         body = labelled(manifest, {LABEL: autoscaler.name, **(labels or {})})
         await _put(client, body)
-        kept.add(path_of(body))
+        kept.add(paths.address(body))
     for collection in autoscaler.instances:
         for name in await objects.names(client, collection, {"labelSelector": f"{LABEL}={autoscaler.name}"}):
             if f"{collection}/{name}" not in kept:
@@ -93,7 +92,7 @@ def labelled(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
 
 
 async def _put(client: Client, manifest: dict[str, Any]) -> None:
-    collection, name = _collection(manifest), manifest["metadata"]["name"]
+    collection, name = paths.collection(manifest), manifest["metadata"]["name"]
     for last in (False, True):
         try:
             await objects.replace(client, collection, await _with_offerings(client, f"{collection}/{name}", manifest))
@@ -162,16 +161,3 @@ async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
         except ApiError as error:
             if error.status != 404:
                 raise
-
-
-def path_of(manifest: Mapping[str, Any]) -> str:
-    """An object's path in the API."""
-    return f"{_collection(manifest)}/{manifest['metadata']['name']}"
-
-
-def _collection(manifest: Mapping[str, Any]) -> str:
-    kind, version = manifest["kind"], manifest["apiVersion"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    namespace = manifest["metadata"].get("namespace")
-    inside = f"/namespaces/{namespace}" if namespace else ""
-    return f"{root}{inside}/{_COLLECTIONS.get(kind, kind.lower() + 's')}"

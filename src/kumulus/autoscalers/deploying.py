@@ -17,7 +17,7 @@ from kumulus.autoscalers.descriptor import Autoscaler, Manifest
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.ownership import NotOurs, is_ours, whose
 from kumulus.cluster.pod_waiting import reason
-from kumulus.kube import ApiError, objects
+from kumulus.kube import ApiError, objects, paths
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
 
@@ -70,7 +70,7 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
     for manifest in wanted:
         count += 1
         named = f"{manifest['kind']} {manifest['metadata']['name']}"
-        there = await objects.find(client, applying.path_of(manifest))
+        there = await objects.find(client, paths.address(manifest))
         if there is None:
             missing.append(named)
             continue
@@ -101,7 +101,7 @@ async def deploy(
     """
     await look(client, autoscaler, wanted, owner)
     deployment = next(each for each in wanted if each["kind"] == _DEPLOYMENT)
-    path = applying.path_of(deployment)
+    path = paths.address(deployment)
     there = await objects.find(client, path)
     if there is not None and not _holds(deployment["spec"]["template"], there["spec"]["template"]):
         # A new pod would wait in vain for the machines that the old one was launching.
@@ -159,7 +159,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
 async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
     metadata, gives_up, shown = deployment["metadata"], time.monotonic() + _PATIENCE, ""
     while True:
-        there = await client.get(applying.path_of(deployment))
+        there = await client.get(paths.address(deployment))
         status = there.get("status") or {}
         current = status.get("observedGeneration", 0) >= there["metadata"]["generation"]
         if current and status.get("updatedReplicas") and status.get("readyReplicas"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kumulus.kube.objects import find
+from kumulus.kube.paths import inside, root
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
@@ -43,8 +44,7 @@ class Resource:
 
     def collection(self, namespace: str = "") -> str:
         """The path of all of them, or of those in a namespace."""
-        root = _root(self.api_version)
-        return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
+        return f"{root(self.api_version)}{inside(namespace)}/{self.plural}"
 
 
 async def namespaced(client: Client) -> list[Resource]:
@@ -61,7 +61,7 @@ async def namespaced(client: Client) -> list[Resource]:
             listed = [group["preferredVersion"], *group["versions"]]
             versions += dict.fromkeys(each["groupVersion"] for each in listed)
     # A group is still listed for a moment after its last kind is removed.
-    answers = await asyncio.gather(*(find(client, _root(version)) for version in versions))
+    answers = await asyncio.gather(*(find(client, root(version)) for version in versions))
     found: dict[tuple[str, str], Resource] = {}
     for version, answer in zip(versions, answers, strict=True):
         for each in answer["resources"] if answer else ():
@@ -69,7 +69,3 @@ async def namespaced(client: Client) -> list[Resource]:
                 resource = Resource(version, each["kind"], each["name"])
                 found.setdefault((resource.group, resource.plural), resource)
     return list(found.values())
-
-
-def _root(api_version: str) -> str:
-    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

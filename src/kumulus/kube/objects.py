@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import ApiError, no_answer
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
+from kumulus.kube.paths import inside
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
@@ -158,16 +159,12 @@ async def release_instances(client: Client, definition: Mapping[str, Any]) -> No
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
     root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
     unfinished = [
-        f"{root}{_inside(item['metadata'])}/{plural}/{item['metadata']['name']}"
+        f"{root}{inside(item['metadata'].get('namespace'))}/{plural}/{item['metadata']['name']}"
         async for page in client.pages(f"{root}/{plural}")
         for item in page
         if item["metadata"].get("finalizers")
     ]
     await for_each(unfinished, lambda address: _release(client, address), workers=client.connections)
-
-
-def _inside(metadata: Mapping[str, Any]) -> str:
-    return f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
 
 
 async def _release(client: Client, address: str) -> None:

@@ -13,6 +13,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.ownership import is_ours, whose
 from kumulus.kube import ApiError, objects
 from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.paths import address, collection
 from kumulus.model.identity import Owner
 from kumulus.model.quantity import parse
 
@@ -53,19 +54,6 @@ def label(manifest: Manifest) -> str:
     metadata = manifest["metadata"]
     inside = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
     return f"{manifest['kind']} {inside}{metadata['name']}"
-
-
-def collection(manifest: Manifest) -> str:
-    """The collection in which an object is created: `/apis/batch/v1/namespaces/default/jobs`."""
-    version, metadata = str(manifest["apiVersion"]), manifest["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    inside = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-    return f"{root}{inside}/{manifest['kind'].lower()}s"
-
-
-def address(manifest: Manifest) -> str:
-    """The API path of an object."""
-    return f"{collection(manifest)}/{manifest['metadata']['name']}"
 
 
 async def look(

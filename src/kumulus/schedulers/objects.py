@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError
+from kumulus.kube import ApiError, paths
 from kumulus.kube import objects as verbs
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.tenancy import RUN_LABEL
@@ -51,14 +51,6 @@ class Mark:
     def labels(self) -> dict[str, str]:
         """As labels."""
         return {**({RUN_LABEL: self.run} if self.run else {}), **self.owner.labels}
-
-
-def path(manifest: Mapping[str, Any]) -> str:
-    """The collection an object is created in: `/apis/batch/v1/namespaces/default/jobs`."""
-    version, metadata = str(manifest["apiVersion"]), manifest["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    inside = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-    return f"{root}{inside}/{manifest['kind'].lower()}s"
 
 
 async def create(
@@ -123,7 +115,7 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
 async def _create(client: Client, scheduler: str, manifest: Mapping[str, Any], labels: Mapping[str, str]) -> None:
     metadata = manifest["metadata"]
     body = {**manifest, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
-    collection = path(manifest)
+    collection = paths.collection(manifest)
     try:
         await client.create(collection, body)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError
+from kumulus.kube.paths import inside, root
 from kumulus.lab.errors import LabError
 from kumulus.schedulers import registry
 
@@ -31,8 +32,8 @@ class Kinds:
             ApiError, Unreachable: it could not be asked.
         """
         plural, namespaced = await self._resource(version, kind)
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        return f"{root}/namespaces/{namespace}/{plural}" if namespaced else f"{root}/{plural}"
+        where = inside(namespace if namespaced else "")
+        return f"{root(version)}{where}/{plural}"
 
     async def namespaced(self, version: str, kind: str) -> bool:
         """Whether objects of the kind are in a namespace; raises the same errors as :meth:`path`."""
@@ -48,9 +49,8 @@ class Kinds:
             raise LabError(f"the cluster knows no {kind} of {version}; {remedy}") from None
 
     async def _ask(self, version: str) -> dict[str, tuple[str, bool]]:
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         try:
-            found = await self._client.get(root)
+            found = await self._client.get(root(version))
         except ApiError as error:
             if error.status != 404:
                 raise

@@ -13,7 +13,7 @@ from kumulus.journal import book, recover, undo
 from kumulus.journal.book import Journal
 from kumulus.journal.errors import JournalError, NotWritten
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
-from kumulus.kueue import declared
+from kumulus.kube.paths import collection
 from kumulus.kueue.federation import in_namespace
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.kinds import Kinds
@@ -125,7 +125,7 @@ class Session:
     async def _make(self, client: Client, wanted: Sequence[Manifest], where: str) -> None:
         for each in wanted:
             try:
-                await client.create(declared.collection(each), each)
+                await client.create(collection(each), each)
             except ApiError as error:
                 raise LabError(
                     f"{each['kind']} {each['metadata']['name']} is refused by {where}: {error.message}; "

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.kube import ApiError
+from kumulus.kube.paths import address
 from kumulus.kueue import declared, federation
 from kumulus.kueue.federation import Manifest, Queue
 from kumulus.kueue.manifests import NAMESPACE
@@ -92,7 +93,7 @@ class _Member(InCluster):
             owner = self.owner(op, inputs)
             seen = await declared.look(client, wanted, owner, recorded=before)
         declared.refuse(seen)
-        made = [declared.address(each) for each in wanted]
+        made = [address(each) for each in wanted]
         try:
             await declared.converge(client, wanted, owner, seen)
             await self.settled(op, client, inputs)

@@ -13,8 +13,8 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.ownership import already_there
 from kumulus.host import processes
 from kumulus.host.ports import Claims
-from kumulus.kube import ApiError, Unreachable, objects
-from kumulus.kueue import certificates, component, declared
+from kumulus.kube import ApiError, Unreachable, objects, paths
+from kumulus.kueue import certificates, component
 from kumulus.runtimes.kwok import components, last_words
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.surroundings import files
@@ -196,16 +196,16 @@ def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:
 async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
     metadata, name = manifest["metadata"], manifest["metadata"]["name"]
     body = {**manifest, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **_MARK}}}
-    there = await objects.find(client, declared.address(manifest))
+    there = await objects.find(client, paths.address(manifest))
     if there is None:
-        await objects.create_or_merge(client, declared.collection(manifest), body)
+        await objects.create_or_merge(client, paths.collection(manifest), body)
         return
     if not _MARK.items() <= (there["metadata"].get("labels") or {}).items():
         raise already_there("Kueue", f"{manifest['kind']} {name}", "leave the cluster out of kumulus:federation")
     # The contents of these two are Kueue's.
     if manifest["kind"] not in ("Secret", "Namespace"):
-        await objects.replace(client, declared.collection(manifest), body)
+        await objects.replace(client, paths.collection(manifest), body)
 
 
 async def _established(client: Client, definition: Mapping[str, Any]) -> bool:
-    return objects.is_established(await client.get(declared.address(definition)))
+    return objects.is_established(await client.get(paths.address(definition)))

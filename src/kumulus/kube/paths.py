@@ -1,0 +1,28 @@
+"""Paths in the API of what a manifest describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def root(api_version: str) -> str:
+    """The path of a version of an API group: `/apis/batch/v1`, `/api/v1`."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def inside(namespace: str | None) -> str:
+    """The part of a path that says in which namespace an object is; empty for one in none."""
+    return f"/namespaces/{namespace}" if namespace else ""
+
+
+def collection(manifest: Mapping[str, Any]) -> str:
+    """The collection of an object, `/apis/batch/v1/namespaces/default/jobs`, if the plural of its kind is regular."""
+    kind = manifest["kind"].lower()
+    plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    return f"{root(manifest['apiVersion'])}{inside(manifest['metadata'].get('namespace'))}/{plural}"
+
+
+def address(manifest: Mapping[str, Any]) -> str:
+    """The path of an object, if the plural of its kind is regular."""
+    return f"{collection(manifest)}/{manifest['metadata']['name']}"
