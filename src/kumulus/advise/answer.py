@@ -10,6 +10,7 @@ from kumulus.advise.advice import Advice
 from kumulus.kube import yaml_writing
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
+from kumulus.model.words import listed
 from kumulus.stackfile.expand import region_of
 
 _NAMED = 4
@@ -30,9 +31,9 @@ def lines(advice: Advice) -> Iterator[str]:
     if advice.unmodelled:
         yield f"# left to the scheduler: {', '.join(advice.unmodelled)}"
     if advice.unpriced:
-        yield f"# not looked at, no price is known: {_first(advice.unpriced)}"
+        yield f"# not looked at, no price is known: {listed(advice.unpriced, _NAMED)}"
     if advice.uncounted:
-        yield f"# not counted, as it is not known how many pods they have: {_first(advice.uncounted)}"
+        yield f"# not counted, as it is not known how many pods they have: {listed(advice.uncounted, _NAMED)}"
     yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
 
 
@@ -47,11 +48,6 @@ def groups(advice: Advice) -> list[dict[str, Any]]:
             there = {"region": region} if region and region != region_of(zone) else {}
             group["placement"].append({"availabilityZone": zone, "replicas": replicas, **there})
     return list(found.values())
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _spread(number: int, zones: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -18,6 +18,7 @@ from kumulus.capture.probe import Probe
 from kumulus.capture.raising import raised_quotas
 from kumulus.capture.verdict import Verdict
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
+from kumulus.model.words import counted
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -132,7 +133,7 @@ async def _nodes(
         added = await dry.nodes(like, needed)
         verdict = await dry.pods(probe, left, priority, among=there + needed)
         await dry.drop(added)
-        what = f"{first}{needed:,} more node{'' if needed == 1 else 's'} like those of {name}"
+        what = f"{first}{counted(needed, 'more node')} like those of {name}"
         if verdict.all_fit:
             answer.changes.append(Change(what, needed))
         else:

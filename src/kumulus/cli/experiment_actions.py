@@ -28,6 +28,7 @@ from kumulus.lab.run.options import Options
 from kumulus.lab.run.progress import Progress
 from kumulus.lab.run.run import Run
 from kumulus.model.errors import SpecError
+from kumulus.model.words import counted
 from kumulus.runtimes import directories
 
 _PATIENCE = 10.0
@@ -64,7 +65,7 @@ def check(args: argparse.Namespace) -> int:
         try:
             experiment = load(file).experiment
             jobs = sum(workload.jobs for workload in experiment.workloads)
-            amounts = f"{_counted(len(experiment.workloads), 'workload')}, {_counted(jobs, 'job')}"
+            amounts = f"{counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
             print(f"{file}: {experiment.name}: {amounts}; no mistakes")
         except SpecError as error:
             print(f"error: {error}", file=sys.stderr)
@@ -238,7 +239,3 @@ def _commit() -> str:
     except OSError:
         return ""
     return found.stdout.strip()
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.model.words import counted
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,6 +43,5 @@ def run(args: argparse.Namespace) -> int:
     failed = [result for result in done.results if not result.complete]
     if failed:
         first = failed[0]
-        count = "1 run" if len(failed) == 1 else f"{len(failed):,} runs"
-        print(f"{count} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
+        print(f"{counted(len(failed), 'run')} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
     return 1 if failed else 0

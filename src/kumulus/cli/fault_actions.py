@@ -28,6 +28,7 @@ from kumulus.model.fault_consequences import described as meaning
 from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
+from kumulus.model.words import counted
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
 from kumulus.stackfile.fault_now import NoPools, resolved
@@ -174,8 +175,7 @@ def _meaning(fault: ResolvedFault) -> str:
 
 def in_words(fault: Record) -> str:
     """A description of a fault that is being replaced: `gpu-fell-off-bus on 3 nodes, since 10:03:00Z`."""
-    count = size(fault.nodes)
-    where = f" on {count:,} node{'' if count == 1 else 's'}" if fault.nodes else ""
+    where = f" on {counted(size(fault.nodes), 'node')}" if fault.nodes else ""
     return f"{fault.kind or 'of no kind'}{where}, since {fault.since}"
 
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.model.words import listed
 
 ALL_THE_SAME = "--with-tenants"
 _PATIENCE = 5.0
@@ -40,9 +41,7 @@ def refusal(stack: str, found: dict[str, list[str]]) -> str:
         found: what is in each namespace.
     """
     lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
-    for namespace, made in found.items():
-        more = f" and {len(made) - _NAMED} more" if len(made) > _NAMED else ""
-        lines.append(f"  {namespace}: {', '.join(made[:_NAMED])}{more}")
+    lines += [f"  {namespace}: {listed(made, _NAMED)}" for namespace, made in found.items()]
     return "\n".join(
         [
             *lines,

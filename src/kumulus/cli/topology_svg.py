@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kumulus.cli.topology_text import NAMES, counted, describe
+from kumulus.cli.topology_text import NAMES, describe
 from kumulus.model.pools import Pool
 from kumulus.model.topology import Level
 from kumulus.model.totals import totals
+from kumulus.model.words import counted
 
 _MOST_DOMAINS = 8
 _MOST_NODES = 36

@@ -9,6 +9,7 @@ from itertools import groupby
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
 from kumulus.model.topology import Level
 from kumulus.model.totals import totals
+from kumulus.model.words import counted
 
 NAMES = {
     "nvlinkDomain": ("NVLink domain", "NVLink domains"),
@@ -76,11 +77,6 @@ def branches(levels: Sequence[Level], nodes: range) -> tuple[Branch, ...]:
         inside = branches(levels[1:], level.ordinals(group[0], stop))
         found.append(Branch(level, group[0], len(group), size, inside))
     return tuple(found)
-
-
-def counted(number: int, what: str) -> str:
-    """A number and what it counts: 1 node, 2,550 nodes."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def describe(pool: Pool) -> str:

@@ -12,6 +12,7 @@ from kumulus.cli import project, stack_file
 from kumulus.cli.entering import require_venv
 from kumulus.cli.errors import UserError
 from kumulus.model.names import default_cluster_name
+from kumulus.model.words import listed
 
 _SHOWN = 12
 # A `name:` that is not the first key of a list item, as the name of a group or an add-on usually is.
@@ -93,7 +94,7 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
         return found[""]
     if cluster is None and (hub := stack_file.hub(stack)) in found:
         return found[hub]
-    choices = _listed(list(found))
+    choices = listed(list(found), _SHOWN)
     if cluster is None:
         first = next(iter(found))
         raise UserError(
@@ -133,8 +134,3 @@ def _names_some(file: Path) -> bool:
     except OSError:
         return False
     return "kumulus:clusters" in text or _NAME.search(text) is not None
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"

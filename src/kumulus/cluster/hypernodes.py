@@ -13,6 +13,7 @@ from kumulus.kube.media import USER_AGENT
 from kumulus.model.hypernodes import HyperNode
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.words import listed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -157,11 +158,10 @@ def taken(seen: Seen) -> str:
     """The message about wanted names that other owners' HyperNodes have, with a remedy; empty when there are none."""
     if not seen.foreign:
         return ""
-    named = ", ".join(f"{name} ({whose})" for name, whose in sorted(seen.foreign.items())[:3])
-    more = f" and {len(seen.foreign) - 3:,} more" if len(seen.foreign) > 3 else ""
+    named = listed([f"{name} ({whose})" for name, whose in sorted(seen.foreign.items())], 3)
     example = min(seen.foreign)
     return (
-        f"there already, and not this stack's: {named}{more}; they are left alone. Give the pool or its zone another "
+        f"there already, and not this stack's: {named}; they are left alone. Give the pool or its zone another "
         f"name, or remove them where they were made (kubectl delete hypernode {example})"
     )
 

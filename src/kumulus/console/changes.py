@@ -24,6 +24,7 @@ from kumulus.kube.bulk import for_each
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described
 from kumulus.model.identity import Owner
+from kumulus.model.words import counted, listed
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.faults import fault_from
 
@@ -121,7 +122,7 @@ class Changes:
     async def _cordon(self, asked: Mapping[str, Any]) -> tuple[str, Callable[[], Awaitable[str]]]:
         nodes, off = self._nodes(asked), asked["do"] == "cordon"
         pods = sum(len(self._live.fleet.on(name)) for name in nodes)
-        stay = f"take no new pods; what is on them stays ({_counted(pods, 'pod')})" if off else "take pods again"
+        stay = f"take no new pods; what is on them stays ({counted(pods, 'pod')})" if off else "take pods again"
         says = f"{asked['do']} {_these(nodes)}: they {stay}"
 
         async def do() -> str:
@@ -134,7 +135,7 @@ class Changes:
             outcome = await for_each(nodes, patch, workers=client.connections)
             if outcome.failed:
                 raise Refused(f"not all are {asked['do']}ed: {outcome.failed[0][1]}")
-            return f"{_counted(len(nodes), 'node')} {asked['do']}ed"
+            return f"{counted(len(nodes), 'node')} {asked['do']}ed"
 
         return says, do
 
@@ -177,7 +178,7 @@ class Changes:
             except (operations.Refused, stages.NoStages) as error:
                 raise Refused(str(error)) from None
             _complain(turned)
-            return f"{fault.name} is active on {_counted(len(nodes), 'node')}"
+            return f"{fault.name} is active on {counted(len(nodes), 'node')}"
 
         return f"inject {fault.name}: {says}", do
 
@@ -222,9 +223,4 @@ def _complain(turned: Turned) -> None:
 
 
 def _these(nodes: list[str]) -> str:
-    more = f" and {len(nodes) - _NAMED:,} more" if len(nodes) > _NAMED else ""
-    return f"{_counted(len(nodes), 'node')} ({', '.join(nodes[:_NAMED])}{more})"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{counted(len(nodes), 'node')} ({listed(nodes, _NAMED)})"

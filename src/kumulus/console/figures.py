@@ -52,8 +52,3 @@ def bar(part: int, whole: int, width: int) -> str:
         eighths = 1
     full, rest = divmod(eighths, 8)
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
-
-
-def counted(number: int, what: str) -> str:
-    """A number and what it counts: 1 node, 2,550 nodes."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -20,6 +20,7 @@ from kumulus.cluster.live.node import Node
 from kumulus.cluster.live.pod import Pod
 from kumulus.console import groups
 from kumulus.kube.watch import Event
+from kumulus.model.words import counted
 
 SPAN = 3600.0
 """Seconds that are remembered."""
@@ -185,7 +186,7 @@ class Memory:
         at, history = self._now(), self.history
         for count, word in ((self._more, "more"), (self._fewer, "fewer")):
             if count:
-                self._recorder.happened(f"{count:,} node{'' if count == 1 else 's'} {word}", Sort.RESIZE, at)
+                self._recorder.happened(f"{counted(count, 'node')} {word}", Sort.RESIZE, at)
         self._more = self._fewer = 0
         history.end = at
         # What was there at the beginning and still is cannot be forgotten, however much it is.

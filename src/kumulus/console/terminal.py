@@ -14,8 +14,9 @@ from textual.widgets import Footer, Sparkline, Static
 
 from kumulus.cluster.live.fleet import Live
 from kumulus.cluster.live.summary import Share, Summary, summary
-from kumulus.console.figures import amount, bar, counted, percent, written
+from kumulus.console.figures import amount, bar, percent, written
 from kumulus.console.text import headline, main_resource
+from kumulus.model.words import counted
 
 REFRESH = 1.0
 """Seconds between two redraws."""

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kumulus.cluster.live.summary import Share, Summary
-from kumulus.console.figures import RESOURCES, amount, bar, counted, percent, written
+from kumulus.console.figures import RESOURCES, amount, bar, percent, written
+from kumulus.model.words import counted
 
 _BAR = 20
 _MOST_REASONS = 8

@@ -18,6 +18,7 @@ from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import ApiError
 from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.words import counted
 from kumulus.schedulers import SchedulerError, children
 from kumulus.schedulers import objects as of_schedulers
 
@@ -47,10 +48,10 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         lines.append(f"{changes.scheduler.name} removed")
         journal.drop(scheduler=None)
     if ended := await end_faults(client, changes.run, changes.faults):
-        lines.append(_counted(ended, "fault", "ended"))
+        lines.append(f"{counted(ended, 'fault')} ended")
     journal.drop(faults=changes.faults)
     if removed := await remove_marked(client, changes.run, await _unwanted(client, changes.nodes)):
-        lines.append(_counted(removed, "node", "removed"))
+        lines.append(f"{counted(removed, 'node')} removed")
     journal.drop(nodes=changes.nodes)
     if changes.autoscaler is not None:
         if await autoscaling.put_back(client, changes.autoscaler):
@@ -61,7 +62,7 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         lines.append(f"namespace {', '.join(gone)} removed")
     journal.drop(namespaces=changes.namespaces)
     if removed := await remove_marked(client, changes.run, reversed(changes.outside), one_by_one=True):
-        lines.append(_counted(removed, "object", "removed"))
+        lines.append(f"{counted(removed, 'object')} removed")
     journal.drop(outside=changes.outside)
     return lines
 
@@ -184,7 +185,3 @@ async def _unwanted(client: Client, nodes: tuple[str, ...]) -> list[str]:
     known = await records.read(client)
     wanted = {name for pool in known.pools.values() for name in pool.node_names()}
     return [path for path in nodes if path.rpartition("/")[2] not in wanted]
-
-
-def _counted(count: int, what: str, done: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'} {done}"

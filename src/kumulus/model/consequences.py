@@ -10,6 +10,7 @@ from kumulus.model.pools import Pool
 from kumulus.model.quantity import ZERO, Quantity, human, parse
 from kumulus.model.topology import LEVELS, moved
 from kumulus.model.totals import pool_resources, resource_order
+from kumulus.model.words import counted, listed
 
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -66,9 +67,9 @@ class Consequence:
         parts = []
         if step := self.after - self.before:
             sign = "+" if step > 0 else MINUS
-            parts.append(f"{sign}{_count(abs(step), 'node')} ({self.before:,} {ARROW} {self.after:,})")
+            parts.append(f"{sign}{counted(abs(step), 'node')} ({self.before:,} {ARROW} {self.after:,})")
         if self.changed or not parts:
-            parts.append(f"{_count(self.changed, 'node')} changed")
+            parts.append(f"{counted(self.changed, 'node')} changed")
         amounts = [self._amount(name, amount) for name, amount in (self.resources or {}).items()]
         devices = [_devices(driver, amount) for driver, amount in (self.devices or {}).items()]
         details = [*devices, *amounts, *([_money(self.cost)] if self.cost else []), *self.fields]
@@ -79,7 +80,7 @@ class Consequence:
         return _amount(name, amount) + product
 
     def _pods(self) -> str:
-        return f"; {_count(self.pods, 'running pod')} would go" if self.pods else ""
+        return f"; {counted(self.pods, 'running pod')} would go" if self.pods else ""
 
 
 def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hourly = lambda _: None) -> Consequence:
@@ -183,8 +184,7 @@ def _published(pool: Pool | None) -> dict[str, int]:
 
 def _keys(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> str:
     keys = sorted(key for key in {**old, **new} if old.get(key) != new.get(key))
-    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
-    return f"{what} {', '.join(keys[:_NAMED])}{more}" if keys else ""
+    return f"{what} {listed(keys, _NAMED)}" if keys else ""
 
 
 def _amount(name: str, amount: Quantity) -> str:
@@ -198,8 +198,4 @@ def _money(hourly: float) -> str:
 
 
 def _devices(driver: str, amount: int) -> str:
-    return f"{MINUS if amount < 0 else '+'}{_count(abs(amount), f'{driver} device')}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{MINUS if amount < 0 else '+'}{counted(abs(amount), f'{driver} device')}"

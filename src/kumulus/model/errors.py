@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kumulus.model.words import counted
+
 Where = tuple[str | int, ...]
 """A place in a document: mapping keys and list indices, outermost first."""
 _LONGEST_PLACE = 400
@@ -66,8 +68,7 @@ class SpecError(Exception):
         super().__init__(self.problems, source)
 
     def __str__(self) -> str:
-        count = len(self.problems)
-        summary = f"{count} problem{'' if count == 1 else 's'}"
+        summary = counted(len(self.problems), "problem")
         if self.source:
             summary += f" in {self.source}"
         return "\n".join([summary, *(f"  {problem}" for problem in self.problems)])

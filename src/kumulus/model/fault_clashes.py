@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kumulus.model.names import node_name
 from kumulus.model.node_effects import NodeEffects
-from kumulus.model.node_sets import NodeSet, common, size
+from kumulus.model.node_sets import NodeSet, common
+from kumulus.model.words import listed
 
 _NAMED = 3
 
@@ -26,6 +27,4 @@ def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet
     if not shared:
         return ""
     named = [node_name(pool, ordinal) for pool, members in sorted(shared.items()) for ordinal in sorted(members)]
-    count = size(shared)
-    more = f" and {count - _NAMED:,} more" if count > _NAMED else ""
-    return f"the {both[0]} of {', '.join(named[:_NAMED])}{more}"
+    return f"the {both[0]} of {listed(named, _NAMED)}"

@@ -13,6 +13,7 @@ from kumulus.model.node_sets import NodeSet, ranges, size
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.quantity import ZERO, Quantity, human, parse
+from kumulus.model.words import counted
 
 if TYPE_CHECKING:
     from kumulus.model.pools import Pool
@@ -92,7 +93,7 @@ def ended(
 
 def reclaimed(machines: Collection[str]) -> str:
     """The suffix with the number of an autoscaler's machines that are taken back: `; 8 machines`; empty for none."""
-    return f"; {len(machines):,} machine{'' if len(machines) == 1 else 's'}" if machines else ""
+    return f"; {counted(len(machines), 'machine')}" if machines else ""
 
 
 def loss(effects: NodeEffects, nodes: NodeSet, pools: Iterable[Pool]) -> dict[str, str]:
@@ -121,14 +122,13 @@ def _running(running: int | None, pods: PodEffects | None) -> str:
 
 
 def _nodes(nodes: NodeSet) -> str:
-    count = size(nodes)
     named = [
         node_name(pool, min(members)) if len(members) == 1 else f"{pool}-[{ranges(members)}]"
         for pool, members in list(nodes.items())[:_POOLS]
     ]
     more = f" and {len(nodes) - _POOLS} more pools" if len(nodes) > _POOLS else ""
     shown = ", ".join(each if len(each) <= 60 else f"{each[:57]}..." for each in named)
-    return f"{count:,} node{'' if count == 1 else 's'} ({shown}{more})"
+    return f"{counted(size(nodes), 'node')} ({shown}{more})"
 
 
 def _amounts(sign: str, resources: object) -> list[str]:

@@ -10,6 +10,7 @@ from kumulus.cluster.pools.slices import SliceObservation
 from kumulus.model.devices import Devices
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, slice_name
+from kumulus.model.words import listed
 
 _NAMED = 5
 
@@ -82,8 +83,7 @@ def summary(drift: Mapping[str, object]) -> str:
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{len(names):,}: {', '.join(names[:_NAMED])}{more}"
+    return f"{len(names):,}: {listed(names, _NAMED)}"
 
 
 def _fields(found: Iterable[Sequence[FieldDifference]]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cluster.pools.live import selected
 from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.model.words import listed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -32,6 +33,5 @@ async def in_the_way(client: Client, pool: Pool, patience: float | None = None) 
 
 def refusal(pool: Pool, taken: list[str]) -> str:
     """The error message about them."""
-    more = f" and {len(taken) - _NAMED:,} more" if len(taken) > _NAMED else ""
-    names = f"{', '.join(taken[:_NAMED])}{more}"
+    names = listed(taken, _NAMED)
     return f"pool {pool.name}: real nodes carry its names: {names}; nothing was changed: rename the group or its zone"

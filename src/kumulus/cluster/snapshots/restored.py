@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots.file import About
+from kumulus.model.words import listed
 
 
 class OfAnother(ProviderError):
@@ -42,8 +43,7 @@ def require_nodes(about: About, file: Path, wanted: Collection[str], there: Coll
         OfAnother: one does not.
     """
     if missing := sorted(set(wanted).difference(there)):
-        more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
         raise OfAnother(
-            f"pods of {file.name} are on nodes that are not here: {', '.join(missing[:3])}{more}; "
+            f"pods of {file.name} are on nodes that are not here: {listed(missing, 3)}; "
             f"restore it into a stack with the node groups of {about.stack}"
         )

@@ -24,6 +24,7 @@ from kumulus.lab.federation.dispatching import CLUSTERS
 from kumulus.lab.federation.members import Federation
 from kumulus.lab.federation.proxy import Proxy
 from kumulus.lab.file.timeline import Event
+from kumulus.model.words import counted
 from kumulus.runtimes import outages
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Outages:
             led = self._led[event.partition]
             led.cut = True
             cut = led.proxy.cut()
-            return f"{event.partition} is cut off: {cut} connection{'' if cut == 1 else 's'} of the hub severed"
+            return f"{event.partition} is cut off: {counted(cut, 'connection')} of the hub severed"
         assert event.restore is not None
         return await self._restore(event.restore)
 

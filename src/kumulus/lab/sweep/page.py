@@ -13,6 +13,7 @@ from kumulus.lab.report.files import os_errors_explained
 from kumulus.lab.sweep.file import SEED, Sweep, group_of, label, words
 from kumulus.lab.sweep.significance import Difference, difference, interval, needed
 from kumulus.lab.sweep.store import Result
+from kumulus.model.words import counted
 from kumulus.surroundings import files
 
 NAME = "sweep.html"
@@ -101,7 +102,7 @@ def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         yield f"{measure}: {MEANINGS[measure]}"
         width = max(len(row.name) for row in rows)
         for row in rows:
-            runs = f"{len(row.values)} run{'' if len(row.values) == 1 else 's'}"
+            runs = counted(len(row.values), "run")
             cells = [row.name.ljust(width), _with_interval(UNITS[measure], row.mean, row.low, row.high), runs]
             yield "  " + "  ".join([*cells, _against(UNITS[measure], row)])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kumulus.autoscalers import deploying, registry
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.ownership import NotOurs
+from kumulus.model.words import listed
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources.base import Operation, Properties, known
@@ -74,7 +75,7 @@ class Autoscaler(InCluster):
         elif "Deployment" in " ".join(seen.altered):
             op.report.info(f"{autoscaler.name} is restarted; its nodes stay")
         elif seen.altered or seen.missing:
-            op.report.info(f"changed: {_listed([*seen.altered, *seen.missing])}")
+            op.report.info(f"changed: {listed([*seen.altered, *seen.missing], _NAMED)}")
         return inputs
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -103,7 +104,7 @@ class Autoscaler(InCluster):
             return None
         if not seen.there:
             return None
-        drift = {"missing": _listed(seen.missing), "altered": _listed(seen.altered)}
+        drift = {"missing": listed(seen.missing, _NAMED), "altered": listed(seen.altered, _NAMED)}
         return drifted(inputs, {key: what for key, what in drift.items() if what})
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
@@ -124,8 +125,3 @@ class Autoscaler(InCluster):
             return autoscaler, autoscaler.deployment(asked)
         except (ToolMissing, ValueError) as error:
             raise ProviderError(f"{self.title(inputs)}: {error}") from None
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"

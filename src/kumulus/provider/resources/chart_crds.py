@@ -12,6 +12,7 @@ from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, ChartError, Source
 from kumulus.model.unknown import UNKNOWN
+from kumulus.model.words import listed
 from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
@@ -199,6 +200,4 @@ def _reason(error: Exception) -> str:
 
 
 def _names(names: Any) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
-    return f"{len(listed):,}: {', '.join(listed[:_NAMED])}{more}"
+    return f"{len(names):,}: {listed(sorted(names), _NAMED)}"

@@ -11,6 +11,7 @@ from kumulus.cluster import hypernodes
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.cluster.hypernodes import CRD, Seen
 from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
+from kumulus.model.words import listed
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
@@ -155,5 +156,4 @@ def _outputs(inputs: Properties, seen: Seen) -> Properties:
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{len(names):,}: {', '.join(names[:_NAMED])}{more}"
+    return f"{len(names):,}: {listed(names, _NAMED)}"

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.helm.readiness import Readiness, look
+from kumulus.model.words import listed
 from kumulus.provider.properties import INTEGER, NUMBER, Property
 from kumulus.provider.resources.base import Operation, Properties, known
 from kumulus.provider.resources.in_cluster import WORK_PATIENCE
@@ -69,5 +70,4 @@ class ReleaseReady(OfRelease):
 def _why(found: Readiness) -> str:
     """The reasons that pods give for waiting, or else the workloads that are waiting."""
     reasons = found.reasons or found.waiting
-    more = f" and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-    return "; ".join(reasons[:_MOST_REASONS]) + more
+    return listed(reasons, _MOST_REASONS, "; ")
