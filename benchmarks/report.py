@@ -12,9 +12,10 @@ from typing import Any
 
 import psutil
 
+from kumulus.model.words import with_part
+
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-_BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
 @dataclass
@@ -57,9 +58,7 @@ def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> 
     known = {name: known[name] for name in order if name in known}
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(known, indent=2) + "\n")
-    text = PAGE.read_text()
-    head, rest = text.split(_BEGIN)
-    PAGE.write_text(head + _BEGIN + "\n" + tables(known) + _END + rest.split(_END)[1])
+    PAGE.write_text(with_part(PAGE.read_text(), "measured", tables(known)))
 
 
 def tables(known: dict[str, Any]) -> str:

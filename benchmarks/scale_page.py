@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from kumulus.lab.report import drawing
 from kumulus.lab.report.drawing import COLOURS, INK
 from kumulus.model import scale
+from kumulus.model.words import with_part
 
 RESULTS = Path(__file__).parent / "results" / "sizes.json"
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Leases become longer at 1,000 and 5,000 nodes, where the curve of the CPU has its steps.
 _STEPS = 200
-_BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 # All sizes were measured on this.
 _MACHINE = scale.Machine(cores=2, memory_mb=25_200)
 
@@ -27,9 +27,7 @@ def main() -> int:
     sizes = json.loads(RESULTS.read_text())
     draw(sizes, _DOCS / "pictures" / "scale.svg")
     page = _DOCS / "scale.md"
-    text = page.read_text()
-    head, rest = text.split(_BEGIN)
-    page.write_text(head + _BEGIN + "\n" + table(sizes) + _END + rest.split(_END)[1])
+    page.write_text(with_part(page.read_text(), "measured", table(sizes)))
     return 0
 
 

@@ -6,20 +6,17 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+from kumulus.model.words import with_part
 from tests.support.trials import Trial, recorded
 
 RECORD = Path(__file__).resolve().parent / "results" / "trials.jsonl"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
-_BEGIN, _END = "<!-- counted: begin -->", "<!-- counted: end -->"
 
 
 def publish(record: Path = RECORD, page: Path = PAGE) -> None:
     """Write the table into the page; the page's text around it stays."""
     found = list(recorded(record))
-    text = page.read_text()
-    head, rest = text.split(_BEGIN)
-    tail = rest.split(_END)[1]
-    page.write_text(f"{head}{_BEGIN}\n{table(found)}{_END}{tail}")
+    page.write_text(with_part(page.read_text(), "counted", table(found)))
 
 
 def table(found: Sequence[tuple[str, Trial]]) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from kumulus.catalog.faults import Kind, kinds
 from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.words import with_part
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "faults.md"
-_BEGIN, _END = "<!-- catalog: begin -->\n", "<!-- catalog: end -->\n"
 
 
 def table() -> str:
@@ -28,8 +28,7 @@ def table() -> str:
 
 def with_table(text: str) -> str:
     """The page with the current table; the text around the table stays."""
-    head, rest = text.split(_BEGIN)
-    return head + _BEGIN + table() + _END + rest.split(_END)[1]
+    return with_part(text, "catalog", table())
 
 
 def _on_node(kind: Kind) -> str:

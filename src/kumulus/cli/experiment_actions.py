@@ -28,7 +28,7 @@ from kumulus.lab.run.options import Options
 from kumulus.lab.run.progress import Progress
 from kumulus.lab.run.run import Run
 from kumulus.model.errors import SpecError
-from kumulus.model.words import counted
+from kumulus.model.words import aligned, counted
 from kumulus.runtimes import directories
 
 _PATIENCE = 10.0
@@ -77,7 +77,7 @@ def compare(args: argparse.Namespace) -> int:
     """Show runs side by side."""
     files = [find(run, args.results) for run in args.runs]
     reports = [report_at(file) for file in files]
-    print(comparison.as_text(comparison.table(reports, args.all)))
+    print(aligned(comparison.table(reports, args.all)))
     for line in comparison.unfair(reports):
         print(f"unfair: {line}")
     if args.page is not None:
@@ -111,9 +111,7 @@ def show(args: argparse.Namespace) -> int:
     if len(rows) == 1:
         print(f"no runs in {args.results}")
         return 0
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(aligned(rows))
     return 0
 
 

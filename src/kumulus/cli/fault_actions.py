@@ -28,7 +28,7 @@ from kumulus.model.fault_consequences import described as meaning
 from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
-from kumulus.model.words import counted
+from kumulus.model.words import aligned, counted
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
 from kumulus.stackfile.fault_now import NoPools, resolved
@@ -138,10 +138,9 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         )
         for each in sorted(known.faults.values(), key=lambda each: each.name)
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print(f"{args.title}: {_count(len(known.faults))}")
-    for row in rows if len(rows) > 1 else []:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if len(rows) > 1:
+        print(aligned(rows))
     return 0
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
+from kumulus.model.words import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -179,9 +180,7 @@ def _list(args: argparse.Namespace) -> int:
     if len(rows) == 1:
         print(f"{found.label} has no snapshot")
         return 0
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(aligned(rows))
     return 0
 
 

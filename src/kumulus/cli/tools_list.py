@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kumulus.cli import needs
 from kumulus.cli.doctor_stack import how
+from kumulus.model.words import aligned
 from kumulus.toolchain import releases
 from kumulus.toolchain.locate import Location, locate
 from kumulus.toolchain.pins import Pins
@@ -18,12 +19,8 @@ def table(known: Pins) -> str:
     others = [tool for version in known.kubernetes for tool in known.control_plane(version)]
     rows = [("TOOL", "VERSION", "FROM", "SIZE", "NEEDED BY")]
     rows += [_row(known, locate(known, tool)) for tool in (*known.tools, *others)]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    lines = []
-    for tool, version, source, size, who in rows:
-        left = f"{tool:<{widths[0]}}  {version:<{widths[1]}}  {source:<{widths[2]}}"
-        lines.append(f"{left}  {size:>{widths[3]}}  {who}".rstrip())
-    return "\n".join(lines)
+    widest = max(len(size) for *_, size, _ in rows)
+    return aligned([(*row, size.rjust(widest), who) for *row, size, who in rows])
 
 
 def urls(known: Pins) -> str:

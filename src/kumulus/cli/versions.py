@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Iterator
 
+from kumulus.model.words import aligned
 from kumulus.surroundings import installation
 from kumulus.surroundings.version import VERSION
 from kumulus.toolchain import pins
@@ -24,8 +25,7 @@ def versions() -> str:
         ("Python", platform.python_version(), sys.executable),
         *_tools(known),
     ]
-    width, wider = max(len(name) for name, *_ in rows), max(len(version) for _, version, _ in rows)
-    return "\n".join(f"{name:<{width}}  {version:<{wider}}  {place}".rstrip() for name, version, place in rows)
+    return aligned(rows)
 
 
 def _tools(known: Pins) -> Iterator[tuple[str, str, str]]:

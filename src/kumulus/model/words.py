@@ -1,4 +1,4 @@
-"""Numbers of things, and lists of names, in messages."""
+"""Texts for people: numbers of things, lists of names, tables, and parts of pages."""
 
 from __future__ import annotations
 
@@ -25,3 +25,23 @@ def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{separator.join(names[:most])}{more}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as a table for the terminal, a line for each; all have the same number of cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def with_part(page: str, name: str, part: str) -> str:
+    """A page with another text between the comments `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+
+    Raises:
+        ValueError: the page does not have both of them, once.
+    """
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    head, rest = page.split(begin)
+    _, tail = rest.split(end)
+    return head + begin + part + end + tail

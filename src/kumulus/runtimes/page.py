@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kumulus.model.words import with_part
 from kumulus.runtimes import registry
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "clusters.md"
-_BEGIN, _END = "<!-- runtimes: begin -->\n", "<!-- runtimes: end -->\n"
 
 
 def table() -> str:
@@ -22,8 +22,7 @@ def table() -> str:
 
 def with_table(text: str) -> str:
     """The page with the table as it is now; the text around it stays."""
-    head, rest = text.split(_BEGIN)
-    return head + _BEGIN + table() + _END + rest.split(_END)[1]
+    return with_part(text, "runtimes", table())
 
 
 if __name__ == "__main__":

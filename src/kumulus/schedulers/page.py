@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kumulus import toolchain
+from kumulus.model.words import with_part
 from kumulus.schedulers import registry
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "schedulers.md"
-_BEGIN, _END = "<!-- schedulers: begin -->\n", "<!-- schedulers: end -->\n"
 
 
 def table() -> str:
@@ -26,8 +26,7 @@ def table() -> str:
 
 def with_table(text: str) -> str:
     """The page with the current table; the text around it stays."""
-    head, rest = text.split(_BEGIN)
-    return head + _BEGIN + table() + _END + rest.split(_END)[1]
+    return with_part(text, "schedulers", table())
 
 
 if __name__ == "__main__":

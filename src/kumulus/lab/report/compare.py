@@ -150,11 +150,3 @@ def _limits(metadata: Metadata) -> str:
             if key.lower().endswith(limit):
                 found[limit] = f"{float(value):g}" if value.replace(".", "", 1).isdigit() else value
     return ", ".join(f"{limit} {value}" for limit, value in sorted(found.items(), reverse=True))
-
-
-def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a table for the terminal."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
