@@ -99,11 +99,9 @@ def whole_form(least: int, most: int) -> dict[str, object]:
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
-def capacity_problems(where: Where, raw: object) -> list[Problem]:
+@checks.of_mapping
+def capacity_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a template's capacity: those of any resources, misspelt names, and missing `pods`."""
-    if wrong := checks.mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     wrong = checks.resource_problems(where, raw)
     wrong += checks.resource_name_problems(where, raw)
     if "pods" not in raw:

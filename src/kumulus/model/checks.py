@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.names import Mistake, annotation_key_mistake, is_own, label_key_mistake, label_value_mistake, suggest
@@ -21,6 +23,8 @@ _ANNOTATION_BYTES = 256 * 1024
 _NODE_INFO_KEYS = ("architecture", "operatingSystem", "kubeletVersion")
 _TAINT_KEYS = ("key", "value", "effect")
 
+P = ParamSpec("P")
+Check: TypeAlias = Callable[Concatenate[Where, object, P], list[Problem]]
 _MistakeOf = Callable[[str], Mistake | None]
 
 
@@ -49,6 +53,17 @@ def mapping_problems(where: Where, raw: object) -> list[Problem]:
         for key in raw
         if not isinstance(key, str)
     ]
+
+
+def of_mapping(check: Callable[Concatenate[Where, Mapping[str, Any], P], list[Problem]]) -> Check[P]:
+    """Make a check of mappings one of any value: a value that is no mapping has that problem alone."""
+
+    @wraps(check)
+    def checked(where: Where, raw: object, /, *args: P.args, **kwargs: P.kwargs) -> list[Problem]:
+        wrong = mapping_problems(where, raw)
+        return wrong or check(where, cast(Mapping[str, Any], raw), *args, **kwargs)
+
+    return checked
 
 
 def unknown_key_problems(where: Where, raw: Mapping[str, object], known: Iterable[str]) -> list[Problem]:
@@ -132,11 +147,9 @@ def taint_problems(where: Where, raw: object) -> list[Problem]:
     return found
 
 
-def node_info_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def node_info_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of `{architecture, operatingSystem, kubeletVersion}`, each an optional string."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found = unknown_key_problems(where, raw, _NODE_INFO_KEYS)
     for key in _NODE_INFO_KEYS:
         value = raw.get(key)
@@ -151,15 +164,13 @@ def node_info_problems(where: Where, raw: object) -> list[Problem]:
     return found
 
 
-def resource_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def resource_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from resource names to quantities, by the API server's rules for a node's status.
 
     Source: k8s.io/kubernetes pkg/apis/core/validation, ValidateResourceQuantityValue: nothing negative, and whole
     numbers for pods and extended resources.
     """
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found: list[Problem] = []
     for name, written in raw.items():
         here = (*where, name)
@@ -231,10 +242,10 @@ def meant_resource(name: str) -> str | None:
 _EXAMPLES = {"cpu": '"96"', "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": '"110"'}
 
 
-def _text_map_problems(where: Where, raw: object, key_mistake: _MistakeOf, value_mistake: _MistakeOf) -> list[Problem]:
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
+@of_mapping
+def _text_map_problems(
+    where: Where, raw: Mapping[str, Any], key_mistake: _MistakeOf, value_mistake: _MistakeOf
+) -> list[Problem]:
     found: list[Problem] = []
     for key, value in raw.items():
         here = (*where, key)

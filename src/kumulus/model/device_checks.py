@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
-from kumulus.model.checks import mapping_problems, problem, quantity_problems, unknown_key_problems, whole_problems
+from kumulus.model.checks import of_mapping, problem, quantity_problems, unknown_key_problems, whole_problems
 from kumulus.model.devices import MILLI, PER_DEVICE, SLICES_KEYS, WHOLE
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.mig import PROFILES
@@ -32,16 +33,14 @@ _PROFILE = re.compile(r"[1-7]g\.[0-9]+gb")
 _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=[0-9])")
 
 
-def devices_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Every problem of devices in their plain form; empty when `devices_from` accepts it.
 
     Args:
         where: its place.
         raw: the keys `SLICES_KEYS`; driver and count are required; None counts as absent.
     """
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found = unknown_key_problems(where, raw, SLICES_KEYS)
     found += driver_problems((*where, "driver"), raw.get("driver"))
     found += count_problems((*where, "count"), raw.get("count"))
@@ -84,11 +83,9 @@ def count_problems(where: Where, raw: object) -> list[Problem]:
     return whole_problems(where, raw, 1, MOST_DEVICES, "a number of devices")
 
 
-def attribute_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def attribute_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from attribute names to values: a string, number or boolean, or {version: "1.2.3"}."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found: list[Problem] = []
     for name, value in raw.items():
         here = (*where, name)
@@ -99,11 +96,9 @@ def attribute_problems(where: Where, raw: object) -> list[Problem]:
     return found
 
 
-def device_capacity_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def device_capacity_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from the names of a device's capacities to quantities."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found: list[Problem] = []
     for name, written in raw.items():
         found += _name_problems((*where, name), name, "capacity")

@@ -6,10 +6,10 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from kumulus.model import durations
-from kumulus.model.checks import mapping_problems, problem, unknown_key_problems, unknown_key_remedy
+from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems, unknown_key_remedy
 from kumulus.model.errors import Problem, Where, shown
 
 Kind = Literal["fixed", "uniform", "normal", "lognormal", "exponential"]
@@ -75,7 +75,7 @@ def distribution_problems(where: Where, raw: object) -> list[Problem]:
         what = f"names {len(raw)} distributions" if raw else "is empty"
         return [problem(where, what, f"write one of {', '.join(PARAMETERS)}")]
     ((kind, parameters),) = raw.items()
-    return _parameter_problems((*where, kind), kind, parameters)
+    return _parameter_problems((*where, kind), parameters, kind)
 
 
 def distribution_of(raw: object) -> Distribution:
@@ -91,10 +91,8 @@ def distribution_of(raw: object) -> Distribution:
     return Distribution(kind, *values)
 
 
-def _parameter_problems(where: Where, kind: str, raw: object) -> list[Problem]:
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
+@of_mapping
+def _parameter_problems(where: Where, raw: Mapping[str, Any], kind: str) -> list[Problem]:
     wanted = PARAMETERS[kind]
     wrong = unknown_key_problems(where, raw, wanted)
     for name, unit in wanted.items():

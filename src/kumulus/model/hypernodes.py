@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
-from kumulus.model.checks import mapping_problems, problem, replicas_problems, unknown_key_problems
+from kumulus.model.checks import mapping_problems, of_mapping, problem, replicas_problems, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import Pool
@@ -112,11 +112,9 @@ def describe(old: Mapping[str, HyperNode], new: Mapping[str, HyperNode]) -> str:
     return ", ".join(parts) + (f": {details}" if details else "")
 
 
-def fabrics_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def fabrics_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of fabrics in their plain form: a mapping from pool names to `{zone, replicas, topology}`."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found: list[Problem] = []
     for pool, fabric in raw.items():
         here = (*where, pool)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
-from kumulus.model.checks import mapping_problems, problem, quantity_problems
+from kumulus.model.checks import of_mapping, problem, quantity_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import label_key_mistake, suggest
 
@@ -52,16 +53,14 @@ _COUNTED_OTHERWISE = {
 _GPUS = "requests.nvidia.com/gpu"
 
 
-def quota_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def quota_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from quota names to their limits.
 
     Args:
         where: its place.
         raw: the value found there.
     """
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     wrong = []
     for name, amount in raw.items():
         here = (*where, name)

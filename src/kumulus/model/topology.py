@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
-from kumulus.model.checks import mapping_problems, problem, unknown_key_problems, whole_problems
+from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems, whole_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import label_key_mistake
 
@@ -106,11 +106,9 @@ def moved(pool: str, old: Topology | None, new: Topology | None, replicas: int) 
     return sum(before.labels(pool, ordinal) != after.labels(pool, ordinal) for ordinal in range(replicas))
 
 
-def topology_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def topology_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a topology's plain form: a mapping from level names to `{label, nodes}`."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found = unknown_key_problems(where, raw, LEVELS)
     for name, level in raw.items():
         here = (*where, str(name))

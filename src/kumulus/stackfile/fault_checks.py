@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kumulus.catalog.faults import kinds
-from kumulus.model.checks import mapping_problems, problem, quantity_problems, resource_name_problems
+from kumulus.model.checks import mapping_problems, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
 from kumulus.model.node_effects import KUBELETS
@@ -78,11 +79,9 @@ def _bracketed(name: str) -> tuple[str, str, str]:
     return pool, bracket, rest.removesuffix("]")
 
 
-def change_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def change_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from resources to what is left of them, "7", or what is lost of them, "-1"."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found = list(resource_name_problems(where, raw))
     for name, written in raw.items():
         amount = written.removeprefix("-") if isinstance(written, str) else written
@@ -96,11 +95,9 @@ def changes(raw: Mapping[str, str | int | float]) -> dict[str, str]:
     return {name: canonical(written) for name, written in raw.items()}
 
 
-def condition_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def condition_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from condition types to `{status, reason, message}`, all of them optional."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found: list[Problem] = []
     for kind, each in raw.items():
         here = (*where, kind)

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from kumulus.fields import FORM, Section, checked, found, whole
-from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
+from kumulus.model.checks import of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, is_own, label_key_mistake
 from kumulus.model.nodes import HOSTNAME_LABEL
@@ -74,10 +74,8 @@ _SIZED_BY = {
 Count = Annotated[int, whole(1, MOST_NODES)]
 
 
-def _label_keys_problems(where: Where, raw: object) -> list[Problem]:
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
+@of_mapping
+def _label_keys_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     wrong = unknown_key_problems(where, raw, LEVELS)
     for level, key in raw.items():
         here = (*where, level)

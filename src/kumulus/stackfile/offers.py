@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from kumulus.catalog.instances import instance_types
 from kumulus.fields import FORM, Section, checked
-from kumulus.model.checks import is_counted_whole, mapping_problems, problem, quantity_problems, resource_name_problems
+from kumulus.model.checks import is_counted_whole, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.quantity import canonical
 from kumulus.stackfile.autoscaler import CapacityType
@@ -31,11 +31,9 @@ def _types_problems(where: Where, raw: object) -> list[Problem]:
     return [problem(where, f"{shown(raw)} fits no instance type of the catalog", "write more of it as *, such as e2-*")]
 
 
-def _limits_problems(where: Where, raw: object) -> list[Problem]:
+@of_mapping
+def _limits_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Problems of a mapping from resources, or `nodes`, to their limits."""
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
     found = list(resource_name_problems(where, {name: each for name, each in raw.items() if name != MACHINES}))
     for name, written in raw.items():
         whole = name == MACHINES or is_counted_whole(str(name))

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from kumulus.fields import FORM, Section, checked, found, short_label
 from kumulus.model import durations
 from kumulus.model import usage as model
-from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
+from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -56,10 +56,8 @@ def _usage_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
     return (_range_problems if kind == "range" else _curve_problems)((*where, kind), inner, absolute)
 
 
-def _range_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
+@of_mapping
+def _range_problems(where: Where, raw: Mapping[str, Any], absolute: str) -> list[Problem]:
     wrong = unknown_key_problems(where, raw, ("from", "to"))
     for key in ("from", "to"):
         wrong += _amount_problems((*where, key), raw.get(key), absolute)

@@ -5,20 +5,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from kumulus.fields import QuantityText, checked, whole
-from kumulus.model.checks import mapping_problems, problem
+from kumulus.model.checks import of_mapping, problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.runtimes.section import RuntimeSection
 
 
-def _switches_problems(where: Where, raw: object) -> list[Problem]:
-    if wrong := mapping_problems(where, raw):
-        return wrong
-    assert isinstance(raw, Mapping)
+@of_mapping
+def _switches_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     return [
         problem((*where, key), f"is {shown(value)}", 'write true, false or a text in quotes, such as "true"')
         for key, value in raw.items()
