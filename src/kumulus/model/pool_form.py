@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from kumulus.model.bounds import bounds_from, bounds_problems
@@ -19,7 +20,7 @@ from kumulus.model.checks import (
 )
 from kumulus.model.device_checks import devices_problems
 from kumulus.model.devices import devices_from
-from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.gfd import compacted, expanded, gpu_problems
 from kumulus.model.named_nodes import named_nodes_from, named_nodes_problems
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, longest_node_name
@@ -39,23 +40,20 @@ from kumulus.model.quantity import QuantityError, canonical, parse
 from kumulus.model.shards import MOST_SHARDS
 from kumulus.model.topology import topology_from, topology_problems
 
-POOL_KEYS = (
-    "name",
-    "replicas",
-    "labels",
-    "gpu",
-    "annotations",
-    "taints",
-    "capacity",
-    "allocatable",
-    "nodeInfo",
-    "topology",
-    "resourceSlices",
-    "shards",
-    "nodes",
-    "minReplicas",
-    "maxReplicas",
-)
+_OPTIONAL: dict[str, Callable[[Where, object], list[Problem]]] = {
+    "labels": partial(label_problems, ours_too=True),
+    "gpu": gpu_problems,
+    "annotations": partial(annotation_problems, ours_too=True),
+    "taints": taint_problems,
+    "capacity": resource_problems,
+    "allocatable": resource_problems,
+    "nodeInfo": node_info_problems,
+    "topology": topology_problems,
+    "resourceSlices": devices_problems,
+    "shards": lambda where, raw: whole_problems(where, raw, 1, MOST_SHARDS),
+    "nodes": partial(named_nodes_problems, ours_too=True),
+}
+POOL_KEYS = ("name", "replicas", *_OPTIONAL, "minReplicas", "maxReplicas")
 """The keys of the plain form, in its order."""
 
 
@@ -95,29 +93,11 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
     most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
     found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else most)
     found += replicas_problems(("replicas",), raw.get("replicas"))
-    if raw.get("labels") is not None:
-        found += label_problems(("labels",), raw["labels"], ours_too=True)
-    if raw.get("gpu") is not None:
-        found += gpu_problems(("gpu",), raw["gpu"])
-    if raw.get("annotations") is not None:
-        found += annotation_problems(("annotations",), raw["annotations"], ours_too=True)
-    if raw.get("taints") is not None:
-        found += taint_problems(("taints",), raw["taints"])
-    if raw.get("capacity") is not None:
-        found += resource_problems(("capacity",), raw["capacity"])
+    for key, check in _OPTIONAL.items():
+        if raw.get(key) is not None:
+            found += check((key,), raw[key])
     if raw.get("allocatable") is not None:
-        found += resource_problems(("allocatable",), raw["allocatable"])
         found += allocatable_problems(raw["allocatable"], raw.get("capacity") or {})
-    if raw.get("nodeInfo") is not None:
-        found += node_info_problems(("nodeInfo",), raw["nodeInfo"])
-    if raw.get("topology") is not None:
-        found += topology_problems(("topology",), raw["topology"])
-    if raw.get("resourceSlices") is not None:
-        found += devices_problems(("resourceSlices",), raw["resourceSlices"])
-    if raw.get("shards") is not None:
-        found += whole_problems(("shards",), raw["shards"], 1, MOST_SHARDS)
-    if raw.get("nodes") is not None:
-        found += named_nodes_problems(("nodes",), raw["nodes"], ours_too=True)
     return found + bounds_problems((), raw, raw.get("replicas"))
 
 
