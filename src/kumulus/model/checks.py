@@ -7,6 +7,7 @@ same mistake in the same words. Each takes the place it checks, and returns ever
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
@@ -64,6 +65,17 @@ def of_mapping(check: Callable[Concatenate[Where, Mapping[str, Any], P], list[Pr
         return wrong or check(where, cast(Mapping[str, Any], raw), *args, **kwargs)
 
     return checked
+
+
+def matching(pattern: re.Pattern[str], what: str, remedy: str) -> Check[[]]:
+    """A check that a value is a text that matches a pattern; `what` ends the sentence "is …, not "."""
+
+    def check(where: Where, raw: object) -> list[Problem]:
+        if isinstance(raw, str) and pattern.fullmatch(raw):
+            return []
+        return [problem(where, f"is {shown(raw)}, not {what}", remedy)]
+
+    return check
 
 
 def unknown_key_problems(where: Where, raw: Mapping[str, object], known: Iterable[str]) -> list[Problem]:

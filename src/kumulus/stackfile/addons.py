@@ -47,7 +47,7 @@ def missing_chart(path: Path) -> tuple[str, str] | None:
     return f"the chart {shown_path(path)} {what}", "write the path of a chart's directory or .tgz file"
 
 
-def mapping_of_yaml(raw: object) -> object:
+def mapping_of_yaml(raw: object) -> dict[str, Any]:
     """A mapping of JSON values, given as a mapping or as YAML text; an empty text is an empty mapping.
 
     Raises:
@@ -59,9 +59,10 @@ def mapping_of_yaml(raw: object) -> object:
     if not isinstance(value, Mapping):
         message = f"is a text of {shown(value)}, not of a mapping" if isinstance(raw, str) else f"is {shown(value)}"
         raise SpecError([Problem("", message, "write a mapping, or a YAML text of one")])
-    if reason := json_problem(dict(value)):
+    found = dict(value)
+    if reason := json_problem(found):
         raise SpecError([Problem("", reason, "write texts, numbers, true, false, lists and mappings")])
-    return value
+    return found
 
 
 def mapping_problems(where: Where, raw: object) -> list[Problem]:
@@ -73,17 +74,11 @@ def mapping_problems(where: Where, raw: object) -> list[Problem]:
     return []
 
 
-def _as_mapping(raw: object) -> dict[str, Any]:
-    value = mapping_of_yaml(raw)
-    assert isinstance(value, Mapping)
-    return dict(value)
-
-
 def repository_mistake(url: str) -> Mistake | None:
     """What is wrong with the URL of a chart repository; None for nothing."""
     if url.startswith(("https://", "http://", "oci://")):
         return None
-    return Mistake("is not the URL of a chart repository", "write a URL that starts with https://")
+    return Mistake("is not the URL of a chart repository", "write a URL that starts with https:// or oci://")
 
 
 def not_empty_mistake(value: str) -> Mistake | None:
@@ -93,7 +88,7 @@ def not_empty_mistake(value: str) -> Mistake | None:
     return Mistake("is not a name", "write it without blanks around it")
 
 
-MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, _as_mapping, form="mappingOrYaml")]
+MappingOrYaml = Annotated[dict[str, Any], checked(mapping_problems, mapping_of_yaml, form="mappingOrYaml")]
 
 
 def in_order(addons: Sequence[Addon]) -> list[Addon]:

@@ -12,20 +12,15 @@ from pydantic import Field
 
 from kumulus.fields import QuantityText, Section, checked, text, whole
 from kumulus.kwok.controllers import Settings
-from kumulus.model.checks import problem
+from kumulus.model.checks import matching, problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.shards import MOST_SHARDS
 from kumulus.stackfile.addons import chart_kind, not_empty_mistake, repository_mistake
 
 IMAGE = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.:/-]*?):(?P<tag>[\w][\w.-]{0,127})")
+_image_problems = matching(IMAGE, "an image with a tag", "write it like example.com/kwok:v0.8.0")
 # The smallest address range that a pod network may have: 4,094 addresses.
 LONGEST_PREFIX = 20
-
-
-def _image_problems(where: Where, raw: object) -> list[Problem]:
-    if isinstance(raw, str) and IMAGE.fullmatch(raw):
-        return []
-    return [problem(where, f"is {shown(raw)}, not an image with a tag", "write it like example.com/kwok:v0.8.0")]
 
 
 def _network_problems(where: Where, raw: object) -> list[Problem]:

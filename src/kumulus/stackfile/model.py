@@ -12,8 +12,7 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, create_m
 
 from kumulus.fields import Section, checked, found, short_label
 from kumulus.fields.validation import in_file_order, problems_of, validated
-from kumulus.model.checks import problem
-from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.checks import matching
 from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.runtimes import registry
@@ -43,13 +42,7 @@ else:
     # A type checker would need the literal names here, which only the registry has.
     Runtime = Literal[registry.NAMES]
 VERSION = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
-
-
-def _version_problems(where: Where, raw: object) -> list[Problem]:
-    if isinstance(raw, str) and VERSION.fullmatch(raw):
-        return []
-    return [problem(where, f"is {shown(raw)}, not a whole Kubernetes version", 'write all of it in quotes: "1.35.4"')]
-
+_version_problems = matching(VERSION, "a whole Kubernetes version", 'write all of it in quotes: "1.35.4"')
 
 Version = Annotated[str, checked(_version_problems, lambda raw: f"v{raw.removeprefix('v')}", form="kubernetesVersion")]
 Measured = Annotated[Observability, checked(observability_problems, observability_from, form="observability")]

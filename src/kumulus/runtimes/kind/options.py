@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from kumulus.model import durations
-from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
-from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.checks import mapping_problems, matching, problem, unknown_key_problems
+from kumulus.model.errors import Problem, shown
 from kumulus.runtimes.kind.kind_config import config_problems
 
 Provider = Literal["docker", "podman", "nerdctl"]
@@ -16,13 +16,8 @@ PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 DEFAULT_WAIT = "3m"
 _KEYS = ("kindConfig", "nodeImage", "provider", "wait", "adopt")
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]*")
-
-
-def image_problems(where: Where, raw: object) -> list[Problem]:
-    """Problems of a value that is to be the name of an image."""
-    if isinstance(raw, str) and IMAGE.fullmatch(raw):
-        return []
-    return [problem(where, f"is {shown(raw)}, not an image", "write its name, such as kindest/node:v1.35.4")]
+image_problems = matching(IMAGE, "an image", "write its name, such as kindest/node:v1.35.4")
+"""Problems of a value that is to be the name of an image."""
 
 
 def options_problems(options: Mapping[str, Any]) -> list[Problem]:
