@@ -36,6 +36,9 @@ class Options:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
+Read = Callable[[Sequence[Path], Notes, Options], Found]
+
+
 @dataclass(frozen=True)
 class Format:
     """A format of traces.
@@ -52,7 +55,7 @@ class Format:
     files: str
     about: str
     source: str
-    read: Callable[[Sequence[Path], Notes, Options], Found]
+    read: Read
 
 
 def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
@@ -63,3 +66,18 @@ def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
     """
     if not least <= len(files) <= most:
         raise LabError(f"{len(files)} files are named; this format takes {wanted}")
+
+
+def one_file(wanted: str, tasks: Callable[[Path, Notes], Iterator[Task]]) -> Read:
+    """The function of a format that has one file of tasks, and no machines.
+
+    Args:
+        wanted: the file, for the message about too many.
+        tasks: reads it.
+    """
+
+    def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+        exactly(files, 1, 1, wanted)
+        return Found([], tasks(files[0], notes))
+
+    return read

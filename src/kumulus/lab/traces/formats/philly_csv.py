@@ -8,31 +8,15 @@ follows from these; `cluster`, the virtual cluster. CPU, memory, users and machi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.lab.traces.formats.base import Format, one_file
 from kumulus.lab.traces.formats.gangs import workers_of
 from kumulus.lab.traces.reading import BadRow, Notes, rows
 from kumulus.lab.traces.task import Task
 
 _NEEDED = ("timestamp", "duration", "num_gpus")
-
-
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """Read the one file.
-
-    Raises:
-        LabError: there are more.
-    """
-    exactly(files, 1, 1, "philly.csv")
-    return Found([], _tasks(files[0], notes))
-
-
-FORMAT = Format(
-    "philly-csv", "philly.csv", "Microsoft's Philly, reduced to a CSV file by adaptdl",
-    "https://github.com/petuum/adaptdl", read,
-)  # fmt: skip
 
 
 def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
@@ -45,3 +29,10 @@ def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
             yield Task(f"job-{line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=row.text("cluster"))
         except BadRow as error:
             notes.reject(file, line, str(error))
+
+
+FORMAT = Format(
+    "philly-csv", "philly.csv", "Microsoft's Philly, reduced to a CSV file by adaptdl",
+    "https://github.com/petuum/adaptdl",
+    one_file("philly.csv", _tasks),
+)  # fmt: skip

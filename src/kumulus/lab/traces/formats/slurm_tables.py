@@ -10,36 +10,16 @@ virtual cluster; Acme `type`, the kind of work; Kalos `mem_per_pod_GB`, GB of ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from kumulus.lab.policies.pod import WHOLE_GPU
-from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.lab.traces.formats.base import Format, one_file
 from kumulus.lab.traces.reading import BadRow, Notes, Row, rows
 from kumulus.lab.traces.task import Task
 
 _NEEDED = ("job_id", "user", "gpu_num", "cpu_num", "node_num", "submit_time", "duration")
 _MIB_OF_GB = 1e9 / 2**20
-
-
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """Read the one job table.
-
-    Raises:
-        LabError: there are more.
-    """
-    exactly(files, 1, 1, "one job table, such as cluster_log.csv or trace_seren.csv")
-    return Found([], _tasks(files[0], notes))
-
-
-HELIOS = Format(
-    "helios", "cluster_log.csv", "SenseTime's Helios: four clusters, 3.4 million jobs",
-    "https://github.com/S-Lab-System-Group/HeliosData", read,
-)  # fmt: skip
-ACME = Format(
-    "acme", "trace_seren.csv", "Shanghai AI Laboratory's Acme: Seren and Kalos, for large language models",
-    "https://github.com/InternLM/AcmeTrace", read,
-)  # fmt: skip
 
 
 def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
@@ -70,3 +50,14 @@ def _task(row: Row, notes: Notes) -> Task:
         user=row.text("vc") or row.text("user"),
         qos=row.text("type"),
     )
+
+
+_READ = one_file("one job table, such as cluster_log.csv or trace_seren.csv", _tasks)
+HELIOS = Format(
+    "helios", "cluster_log.csv", "SenseTime's Helios: four clusters, 3.4 million jobs",
+    "https://github.com/S-Lab-System-Group/HeliosData", _READ,
+)  # fmt: skip
+ACME = Format(
+    "acme", "trace_seren.csv", "Shanghai AI Laboratory's Acme: Seren and Kalos, for large language models",
+    "https://github.com/InternLM/AcmeTrace", _READ,
+)  # fmt: skip

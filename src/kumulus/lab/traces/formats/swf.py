@@ -14,29 +14,13 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kumulus.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.lab.traces.formats.base import Format, one_file
 from kumulus.lab.traces.reading import LATEST, BadRow, Notes, opened
 from kumulus.lab.traces.task import Task
 from kumulus.model.errors import shown
 
 _FIELDS = 18
 _NUMBER, _SUBMITTED, _RAN, _GOT, _ASKED, _MEMORY, _USER, _QUEUE = 0, 1, 3, 4, 7, 9, 11, 14
-
-
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """Read the one file.
-
-    Raises:
-        LabError: there are more.
-    """
-    exactly(files, 1, 1, "one .swf file")
-    return Found([], _tasks(files[0], notes))
-
-
-FORMAT = Format(
-    "swf", "FILE.swf", "the Standard Workload Format of the Parallel Workloads Archive",
-    "https://www.cs.huji.ac.il/labs/parallel/workload/swf.html", read,
-)  # fmt: skip
 
 
 def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
@@ -87,3 +71,10 @@ def _number(cell: str) -> float:
     if not abs(value) <= LATEST:
         raise BadRow(f"has {shown(cell)}, not a number up to {LATEST:g}")
     return value
+
+
+FORMAT = Format(
+    "swf", "FILE.swf", "the Standard Workload Format of the Parallel Workloads Archive",
+    "https://www.cs.huji.ac.il/labs/parallel/workload/swf.html",
+    one_file("one .swf file", _tasks),
+)  # fmt: skip
