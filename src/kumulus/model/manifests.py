@@ -84,7 +84,7 @@ def later_pods(each: Mapping[str, Any]) -> int:
     """How many pods an object's controller makes after the first ones, as these complete; 0 where that is not known."""
     kind, spec = each.get("kind"), each.get("spec") or {}
     if kind == "Job":
-        at_once = job_pods(spec)
+        at_once = _job_pods(spec)
         return _number(spec, "completions", at_once) - at_once if at_once else 0
     if kind == "JobSet":
         return sum(
