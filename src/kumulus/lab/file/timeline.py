@@ -69,7 +69,9 @@ class Event(Section):
         default=None, description="The scheduler is stopped, started or restarted.", examples=["restart"]
     )
     delete: Name | None = Field(
-        default=None, description="The name of a workload whose objects are deleted.", examples=["training"]
+        default=None,
+        description="The name of a workload whose objects are deleted, and of whose jobs no more arrive.",
+        examples=["training"],
     )
 
     kill: Name | None = Field(
