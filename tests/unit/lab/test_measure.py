@@ -312,6 +312,20 @@ def test_of_a_pod_that_little_is_looked_at() -> None:
     assert (bound.node, bound.waits, bound.disrupted) == ("n1", "", "PreemptionByScheduler")
 
 
+@pytest.mark.parametrize(
+    ("requests", "share"),
+    [
+        ({"kumulus.io/gpu-milli": "250"}, 250),
+        # As the API server writes 1000.
+        ({"kumulus.io/gpu-milli": "1k"}, 1000),
+        ({"kumulus.io/gpu-milli": "2500"}, 2500),
+        ({"kumulus.io/gpu-milli": "1k", "gpu": "1"}, 0),
+    ],
+)
+def test_parts_of_a_gpu_are_read_as_the_api_server_writes_them(requests: dict[str, str], share: int) -> None:
+    assert pod_view(pod_message(containers=[{"resources": {"requests": quantities(**requests)}}])).share == share
+
+
 def test_a_nodes_product_is_its_label_or_what_the_views_call_it() -> None:
     label = "example.com/gpu"
     assert node_view(node_message(labels={"kumulus.io/group": "g"}), label).product == "g"

@@ -120,6 +120,11 @@ def requests_of(spec: Any) -> Amounts:
     return _asked(spec)[0]
 
 
+def asked_of(spec: Any) -> _Asked:
+    """The same by resource, in thousandths."""
+    return _asked(spec)[1]
+
+
 def _asked(spec: Any) -> tuple[Amounts, _Asked]:
     return _counted(
         tuple(_written(container.resources.requests) for container in spec.containers),

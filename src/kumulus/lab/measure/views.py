@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kumulus.catalog.prices import Prices, is_spot
 from kumulus.cluster.live.amounts import Amounts
 from kumulus.cluster.live.node import NOWHERE, node_from
-from kumulus.cluster.live.pod import requests_of
+from kumulus.cluster.live.pod import asked_of, requests_of
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.model.claims import Demand, taken
 from kumulus.model.devices import MILLI
@@ -149,13 +149,9 @@ def claim_view(message: Any) -> ClaimView:
 
 
 def _share(spec: Any) -> int:
-    """Milli-GPU of one GPU that a pod's containers together ask for; 0 where they ask for whole GPUs."""
-    if any(GPU_RESOURCE in each.resources.requests for each in spec.containers):
-        return 0
-    written = [
-        each.resources.requests[SHARE_RESOURCE] for each in spec.containers if SHARE_RESOURCE in each.resources.requests
-    ]
-    return sum(int(each.string) for each in written if each.string.isdecimal())
+    """Milli-GPU of one GPU that a pod asks for; 0 where it asks for whole GPUs."""
+    asked = dict(asked_of(spec))
+    return 0 if asked.get(GPU_RESOURCE) else -(-asked.get(SHARE_RESOURCE, 0) // 1000)
 
 
 def node_view(message: Any, product_label: str, prices: Prices | None = None) -> NodeView:
