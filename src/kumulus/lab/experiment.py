@@ -41,7 +41,7 @@ class Experiment:
     def __init__(self, description: str | Path | Mapping[str, Any], *, directory: str | Path = "") -> None:
         try:
             self._loaded = _loaded(description, Path(directory).resolve())
-        except SpecError as error:
+        except (SpecError, yaml.YAMLError) as error:
             raise ValueError(str(error)) from None
         self.name = self._loaded.experiment.name
 

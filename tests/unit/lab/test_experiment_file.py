@@ -290,6 +290,14 @@ def test_a_large_trace_that_is_no_text_is_told(tmp_path: Path) -> None:
         load(file)
 
 
+@pytest.mark.parametrize(("content", "said"), [(b"\x1f\x8b\xff", "not of a packed one"), (b"a" * (5 << 20), "smaller")])
+def test_a_file_that_cannot_be_read_comes_with_a_remedy_for_any_file(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "queues.yaml").write_bytes(content)
+    file = write(tmp_path, e_yaml="name: t\nsetup: [queues.yaml]\nworkloads: [{name: a}]\n")
+    with pytest.raises(SpecError, match=said):
+        load(file)
+
+
 def test_a_replacement_that_replaces_nothing_is_a_mistake(tmp_path: Path) -> None:
     file = write(
         tmp_path,

@@ -19,6 +19,8 @@ def test_a_mapping_is_read_as_a_file_would_be() -> None:
     with pytest.raises(ValueError, match="2 problems in the experiment") as raised:
         Experiment({"name": "x", "workloads": [], "workload": []})
     assert "workload: is not a known key; write workloads" in str(raised.value)
+    with pytest.raises(ValueError, match="PosixPath"):
+        Experiment({"name": "x", "workloads": [{"name": "w"}], "setup": [Path("queue.yaml")]})
 
 
 def test_a_file_that_a_mapping_names_is_found_from_the_directory(tmp_path: Path) -> None:
