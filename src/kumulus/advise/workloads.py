@@ -54,7 +54,7 @@ def of_files(paths: Iterable[Path]) -> Workloads:
     Raises:
         SpecError: a file cannot be read, or an experiment has mistakes.
         LabError: an experiment's trace does not say what its jobs ask for.
-        Unadvisable: an experiment's affinity refers to places that only a cluster has.
+        Unadvisable: an experiment's affinity refers to places that only a cluster has, or its trace is inflated.
     """
     found = Workloads()
     for path in paths:
@@ -128,6 +128,11 @@ def _is_experiment(text: str, path: Path) -> bool:
 
 def _of_experiment(path: Path) -> Workloads:
     loaded = load(path)
+    if any(each.arrival.trace and each.arrival.trace.inflate for each in loaded.experiment.workloads):
+        raise Unadvisable(
+            f"{path}: arrival.trace.inflate asks for a share of the GPUs of a fleet, and the fleet is what is sought\n"
+            "  Leave inflate out of a copy of the file, and each task comes once"
+        )
     try:
         plan = make(loaded, {})
     except UnknownPlace as error:

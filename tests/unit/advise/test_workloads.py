@@ -110,6 +110,17 @@ def test_an_experiments_pods_are_those_that_its_run_creates(tmp_path: Path) -> N
     assert found.shapes[0].spec == {"nodeSelector": {"nvidia.com/gpu.product": "X"}}
 
 
+def test_a_trace_that_asks_for_a_share_of_the_fleet_is_no_workload_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("arrival,cpu,gpus\n0,1,8\n0,1,0\n")
+    trace = "{file: t.csv, stay: true, inflate: 1.3, columns: {cpu: cpu, gpus: gpus}}"
+    file = tmp_path / "e.yaml"
+    file.write_text(f"name: e\nworkloads: [{{name: w, kind: Pod, arrival: {{trace: {trace}}}}}]")
+    with pytest.raises(Unadvisable, match=r"arrival\.trace\.inflate asks for a share of the GPUs of a fleet"):
+        of_files([file])
+    file.write_text(file.read_text().replace(" inflate: 1.3,", ""))
+    assert sorted(each.wants.get("nvidia.com/gpu", 0) for each in demand_of(of_files([file])).shapes) == [0, 8]
+
+
 def test_manifests_and_experiments_add_up(tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text("name: e\nworkloads: [{name: w, jobs: 1, workers: 4, requests: {cpu: '2'}}]")
     (tmp_path / "m.yaml").write_text(
