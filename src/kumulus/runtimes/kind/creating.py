@@ -87,6 +87,9 @@ async def make(place: KindPlace, wanted: Wanted, engine: Engine, report: Reporte
             executable(),
             "create",
             "cluster",
+            # What it has made is removed by us if it fails: kind would remove whatever has the name by then, such as
+            # what somebody else has made while the image was pulled.
+            "--retain",
             *("--name", place.name),
             *("--config", str(place.config_file)),
             *("--kubeconfig", str(place.kubeconfig)),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kumulus.kube import yaml_writing
+from kumulus.runtimes.kind import claim
 from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place, unfinished
 from kumulus.surroundings import files
@@ -42,6 +43,7 @@ class KindPlace(Place):
         self.directory.mkdir(mode=0o700)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING, _BEGUN: begun})
+        claim.note(self.directory)
         files.write(self.config_file, yaml_writing.written(dict(config)))
 
     def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
@@ -60,12 +62,15 @@ class KindPlace(Place):
     def owns(self, nodes: Sequence[Node]) -> bool:
         """Whether the containers were made here, or left by a killed run that was making them.
 
-        The ids of the latter are unknown, so they count only if created within the time that kind was given. A cluster
-        that somebody makes under the same name later, or had made before, is not taken for theirs.
+        The ids of the latter are unknown, so they count only if created within the time that kind was given, and if no
+        other directory's run has begun since. A cluster that somebody makes under the same name later, or had made
+        before, is not taken for theirs.
         """
         note, known = self.note(), set(self.containers().values())
         if note.get("state") != _CREATING:
             return all(node.container in known for node in nodes)
+        if claim.is_anothers(self.directory):
+            return False
         if _BEGUN not in note:
             return True  # of an earlier version
         begun = datetime.fromisoformat(note[_BEGUN])

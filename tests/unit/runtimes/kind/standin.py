@@ -34,17 +34,24 @@ save()
 _KIND = """
 name = arguments[arguments.index("--name") + 1]
 what = arguments[0]
+def clean_up():
+    # kind removes what has the name, whoever made it (pkg/cluster/internal/create/create.go).
+    global state
+    if "--retain" not in arguments:
+        state = json.load(open(file))
+        state["nodes"] = {key: n for key, n in state["nodes"].items() if n["cluster"] != name}
+        save()
 if what == "create":
     answer("check")
     for step in ("Ensuring node image (kindest/node:v1) ", "Preparing nodes "):
         print(f" • {step} ...", file=sys.stderr, flush=True)
-        answer("pull" if "image" in step else "prepare")
+        answer("pull" if "image" in step else "prepare", clean_up)
     state["nodes"][name + "-control-plane"] = {
         "id": str(state["next"]), "role": "control-plane", "state": "running", "cluster": name,
         "created": time.strftime("%Y-%m-%dT%H:%M:%S.123456789Z", time.gmtime())}
     state["next"] += 1
     save()
-    answer(what)
+    answer(what, clean_up)
     path = arguments[arguments.index("--kubeconfig") + 1]
     open(path, "w").write(state["kubeconfig"])
 elif what == "delete":
@@ -69,12 +76,13 @@ arguments = sys.argv[1:]
 open(file + ".asked", "a").write({name!r} + " " + " ".join(arguments) + "\\n")
 def save():
     json.dump(state, open(file + ".new", "w")); os.replace(file + ".new", file)
-def answer(what):
+def answer(what, failed=lambda: None):
     told = state["answers"].get({name!r} + " " + what)
     if told:
         time.sleep(told.get("seconds", 0))
         print(told.get("says", ""), file=sys.stderr, flush=True)
         if told.get("code", 1):
+            failed()
             sys.exit(told.get("code", 1))
 """
 

@@ -24,10 +24,12 @@ from aiohttp import web
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.host import inotify, processes
+from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
+from kumulus.runtimes.kind.containers import Engine
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
 from kumulus.surroundings import files
@@ -665,6 +667,35 @@ async def test_a_cluster_of_somebody_else_is_not_taken_for_what_a_killed_create_
     bench.tools.add("dev", "theirs", created=made.isoformat())
     assert "a kind cluster named 'dev' that this stack did not make is there" in await bench.refused()
     assert [node["id"] for node in bench.tools.nodes.values()] == ["theirs"]
+
+
+async def test_another_checkouts_cluster_is_not_taken_for_what_a_killed_create_left(bench: Bench) -> None:
+    """Minutes after a run was killed that had made no container yet, as while it pulled the image."""
+    mine = KindPlace(bench.directory)
+    directories.prepare_home(mine)
+    mine.begin(ME, Engine("docker"), {})
+    theirs = replace(bench, home=bench.home.with_name("another checkout"))
+    seen = await theirs.create("another checkout")
+    assert "a kind cluster named 'dev' that this stack did not make is there" in await bench.refused()
+    assert await theirs.read(seen, "another checkout") == seen
+    # Where its own containers are there instead, they are still known as its own.
+    await theirs.delete(seen, "another checkout")
+    mine.begin(ME, Engine("docker"), {})
+    bench.tools.add("dev", "left", created=datetime.now(UTC).isoformat())
+    assert (await bench.create()).health == "running"
+    assert "left" not in [node["id"] for node in bench.tools.nodes.values()]
+
+
+async def test_two_checkouts_do_not_make_a_cluster_of_one_name_at_a_time(bench: Bench) -> None:
+    """kind would remove the containers of the first run when the second one fails."""
+    bench.tools.answers("kind pull", code=0, seconds=1.0)
+    first = asyncio.ensure_future(bench.create())
+    await bench.kind_has_begun()
+    theirs = replace(bench, home=bench.home.with_name("another checkout"))
+    assert "a kind cluster named 'dev' that this stack did not make is there" in await theirs.refused("another")
+    assert len([call for call in bench.tools.asked() if call.startswith("kind create")]) == 1
+    seen = await first
+    assert await bench.read(seen) == seen
 
 
 async def test_a_removal_that_was_begun_is_seen_without_asking_anybody_and_gone_on_with(bench: Bench) -> None:
