@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,6 @@ from kumulus.lab.measure.cost import Meter
 from kumulus.lab.measure.gpu_hours import GpuHours
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Sampler
-from kumulus.lab.measure.series import Series
 from kumulus.lab.measure.views import NodeView, PodView
 
 
@@ -37,8 +34,7 @@ class Run:
 
     def measures(self) -> dict[str, float]:
         """The measures of allocation and cost."""
-        sampler: Any = SimpleNamespace(series=Series())
-        return summary._allocation(self.records, sampler)
+        return summary._allocation(self.records)
 
 
 def node(name: str, gpus: int = 8, cluster: str = "") -> NodeView:
@@ -127,6 +123,17 @@ def test_gpus_are_measured_although_the_last_node_with_some_is_gone() -> None:
     found = run.measures()
     assert (found["gpus.capacity"], found["allocation.gpu"], found["fragmentation.peak"]) == (8, 0.5, 1)
     assert (found["gpus.allocated"], found["allocation.gpuEnd"], found["gpuHours.used"]) == (0, 0, 4)
+
+
+def test_the_mean_is_exact_to_the_moment_at_which_pods_come_and_go() -> None:
+    run = Run(node("n0"))
+    run.at = 0.2
+    run.pod("a", "n0", gpus=8)
+    run.at = 0.7
+    run.pod("a", "n0", gpus=8, phase="Succeeded")
+    run.at = 1.0
+    assert run.measures()["allocation.gpuMean"] == pytest.approx(0.5)
+    assert Run(node("n0")).measures()["allocation.gpuMean"] == 0
 
 
 def test_the_capacity_is_that_of_the_start() -> None:

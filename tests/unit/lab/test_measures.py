@@ -41,7 +41,7 @@ def test_a_percentile_is_a_number_in_one_file(tmp_path: Path) -> None:
 def test_a_measure_that_is_taken_and_not_named_is_an_error_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("_pods", "_jobs", "_scheduling"):
         monkeypatch.setattr(summary, part, lambda records: {})
-    monkeypatch.setattr(summary, "_allocation", lambda records, sampler: {})
+    monkeypatch.setattr(summary, "_allocation", lambda records: {})
     monkeypatch.setattr(summary, "_usage", lambda sampler: {"pods.unheardOf": 1.0})
     monkeypatch.setattr(summary, "_counter", lambda counted: {})
 

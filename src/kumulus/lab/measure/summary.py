@@ -24,7 +24,7 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         **_pods(records),
         **_jobs(records),
         **_scheduling(records),
-        **_allocation(records, sampler),
+        **_allocation(records),
         "creation.duration": created_in,
         "duration": lasted,
         **_usage(sampler),
@@ -86,15 +86,16 @@ def _scheduling(records: Records) -> dict[str, float]:
     return found
 
 
-def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
-    allocation, columns = records.allocation, sampler.series.columns
+def _allocation(records: Records) -> dict[str, float]:
+    allocation, hours = records.allocation, records.allocation.hours.measures()
     found = {f"allocation.{what}": allocation.peak[what] for what in ("cpu", "memory")}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
     found |= {"nodes.end": allocation.nodes, "nodes.peak": allocation.nodes_peak}
     found |= {"nodes.came": allocation.nodes_came, "nodes.gone": allocation.nodes_gone}
-    found |= allocation.meter.measures() | allocation.hours.measures()
+    found |= allocation.meter.measures() | hours
     if not allocation.most.gpus:
         return found
+    used, idle = (hours.get(f"gpuHours.{part}", 0.0) for part in ("used", "idle"))
     wanted = any(record.pending and (record.wants.gpus or record.share) for record in records.pods.values())
     return found | {
         "gpus.capacity": allocation.gpus_begun,
@@ -102,20 +103,10 @@ def _allocation(records: Records, sampler: Sampler) -> dict[str, float]:
         "gpus.freeWhilePending": allocation.free_gpus if wanted else 0.0,
         "allocation.gpu": allocation.peak["gpus"],
         "allocation.gpuEnd": allocation.share(),
-        "allocation.gpuMean": _mean(columns.get("t", []), columns.get("gpus", []), columns.get("gpu capacity", [])),
+        "allocation.gpuMean": used / (used + idle) if used else 0.0,
         "fragmentation.end": allocation.fragmentation,
         "fragmentation.peak": allocation.fragmentation_peak,
     }
-
-
-def _mean(times: Sequence[float], used: Sequence[float], there: Sequence[float]) -> float:
-    """The share in use, each sample counted for the time until the next."""
-    weighted = total = 0.0
-    for index in range(len(times) - 1):
-        length = times[index + 1] - times[index]
-        weighted += length * used[index]
-        total += length * there[index]
-    return weighted / total if total else 0.0
 
 
 def _usage(sampler: Sampler) -> dict[str, float]:
