@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kumulus.kube import ApiError
 from kumulus.kube.media import METADATA_ONLY
-from kumulus.model.identity import Owner
+from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -62,6 +63,21 @@ async def revisions(client: Client, namespace: str, name: str, patience: float) 
     async for page in client.pages(_secrets(namespace), selector, patience=patience, accept=METADATA_ONLY):
         found += [_revision(item["metadata"]) for item in page]
     return sorted(found, key=lambda revision: revision.number)
+
+
+async def is_there(client: Client, name: str, owner: Owner) -> bool:
+    """Whether a stack has a release of this name, in any namespace; False if the cluster does not let us look.
+
+    Raises:
+        ApiError, Unreachable: a request to the server failed.
+    """
+    selector = {"labelSelector": f"owner=helm,name={name},{STACK_ID}={owner.identity}", "limit": "1"}
+    try:
+        return bool((await client.get("/api/v1/secrets", selector, accept=METADATA_ONLY))["items"])
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return False
 
 
 def leftover(found: Sequence[Revision], foreign: str) -> str:

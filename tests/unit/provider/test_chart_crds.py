@@ -11,12 +11,15 @@ import pytest
 from kumulus.cluster.errors import PartialFailure
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, Source
+from kumulus.model.identity import STACK_ID
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.diffing import Difference
+from tests.support.object_store import storing
 from tests.support.said import Said
+from tests.unit.provider.test_fault import KUBECONFIG
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
 BASE: Properties = {**PLACE, "name": "queue", "chart": "/srv/queue"}
@@ -61,6 +64,35 @@ async def test_a_crd_that_could_not_be_finished_is_recorded_and_so_removed_later
     assert resource.diff(outputs, inputs) == [Difference(f'crds["{TWO}"]', "update")]
     await resource.delete(operation(Said()), "id", outputs)
     assert taken == [ONE, TWO]
+
+
+@pytest.mark.parametrize(("identity", "seen"), [("a" * 32, True), ("b" * 32, True), ("a" * 32, False)])
+async def test_the_crds_of_an_addon_that_stays_installed_stay(
+    identity: str, seen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+
+    async def take_away(client: object, name: str, maker: object) -> str:
+        taken.append(name)
+        return ""
+
+    monkeypatch.setattr(crds, "take_away", take_away)
+    said, secrets = Said(), "/api/v1/secrets"
+    async with storing() as store:
+        store.served.add(secrets)
+        store.refuse = lambda _verb, path, _: 403 if path == secrets and not seen else None
+        namespace = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
+        labels = {"owner": "helm", "name": "queue", STACK_ID: "a" * 32}
+        store.put(secrets, {"metadata": {"name": "sh.helm.release.v1.queue.v1", "labels": labels}})
+        (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
+        where = {"kubeconfig": str(tmp_path / "k"), "clusterIdentity": namespace["metadata"]["uid"]}
+        outputs = {**BASE, **where, "crds": DIGESTS, "stackId": identity, "clusterOutlivesStack": False}
+        connections = Connections()
+        await ChartCrds(connections).delete(operation(said), "id", outputs)
+        await connections.close()
+    kept = seen and identity == "a" * 32
+    assert taken == ([] if kept else [ONE, TWO])
+    assert any("are kept: it is installed" in each for each in said.messages) == kept
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.helm import charts, crds
+from kumulus.helm import charts, crds, history
 from kumulus.helm.charts import Chart, ChartError, Source
 from kumulus.model.unknown import UNKNOWN
 from kumulus.model.words import listed
@@ -123,9 +123,15 @@ class ChartCrds(InCluster):
         )
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: removes only CRDs made here that nobody else applies and without objects."""
-        maker = _maker(outputs)
+        """See :meth:`InCluster.remove`: removes only CRDs made here that nobody else applies and without objects.
+
+        An add-on's release goes before them. If it is there, only its `crds` has changed, and it works with them.
+        """
+        maker, owner = _maker(outputs), self.owner(op, outputs)
         client = await self.client(outputs, WORK_PATIENCE)
+        if owner.identity and await history.is_there(client, maker.addon, owner):
+            op.report.info(f"the CRDs of {maker.addon} are kept: it is installed and works with them")
+            return
         kept = [await crds.take_away(client, name, maker) for name in sorted(outputs.get("crds") or {})]
         for reason in filter(None, kept):
             op.report.warn(f"the CRD {reason}")
