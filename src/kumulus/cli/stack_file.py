@@ -212,10 +212,10 @@ def _config(file: Path, shown: str) -> dict[str, Any]:
         UserError: it cannot be read, or is not YAML.
     """
     from kumulus.model.errors import SpecError
-    from kumulus.stackfile.yamltext import read_yaml_file
+    from kumulus.stackfile.yamltext import read_stack_file
 
     try:
-        document = read_yaml_file(file, shown)
+        document = read_stack_file(file, shown)
     except SpecError as error:
         raise UserError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:

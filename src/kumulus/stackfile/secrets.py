@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.model.errors import Problem, SpecError, Where, path_text
-from kumulus.stackfile.yamltext import read_yaml_file
+from kumulus.stackfile.yamltext import read_stack_file
 
 HIDDEN = "[secret]"
 _SECURE = "secure"
@@ -62,7 +62,7 @@ def read_secrets(file: Path, key: str) -> Secrets:
 def parsed(file: Path) -> object:
     """A stack file's document; None when it cannot be read."""
     try:
-        return read_yaml_file(file)
+        return read_stack_file(file)
     except (OSError, UnicodeDecodeError, SpecError):
         return None
 

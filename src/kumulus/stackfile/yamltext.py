@@ -71,10 +71,25 @@ class _SlowTypedLoader(_Once, _Counting):
     yaml_implicit_resolvers = _TypedLoader.yaml_implicit_resolvers
 
 
+class _PulumiLoader(_TypedLoader):
+    """Scalars have the types that Pulumi gives them in a stack's file: `yes`, `no`, `on` and `off` are texts."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
+
+
+class _SlowPulumiLoader(_Once, _Counting):
+    """As :class:`_PulumiLoader`, by PyYAML's own parser."""
+
+    yaml_implicit_resolvers = _PulumiLoader.yaml_implicit_resolvers
+
+
 _NULL = re.compile(r"~|null|Null|NULL|")
-_BOOL = re.compile(r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF")
-_INT = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+_SWITCH = re.compile(rf"{_BOOL.pattern}|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF")
+_INT = re.compile(r"[-+]?(0[bB]_*[01][01_]*|0[oO]_*[0-7][0-7_]*|0[xX]_*[0-9a-fA-F][0-9a-fA-F_]*|0[0-7_]*|[1-9][0-9_]*)")
+_FLOAT = re.compile(
+    r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+)
 
 
 def _resolve(loader: Any, kind: str, pattern: re.Pattern[str], first: str) -> None:
@@ -82,21 +97,30 @@ def _resolve(loader: Any, kind: str, pattern: re.Pattern[str], first: str) -> No
     loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", whole, [*first, ""] if kind == "null" else list(first))
 
 
-for _loader in (_TextLoader, _TypedLoader):
+for _loader in (_TextLoader, _TypedLoader, _PulumiLoader):
     _resolve(_loader, "null", _NULL, "~nN")
     _resolve(_loader, "merge", re.compile("<<"), "<")
-_resolve(_TypedLoader, "bool", _BOOL, "yYnNtTfFoO")
-_resolve(_TypedLoader, "int", _INT, "-+0123456789")
-_resolve(_TypedLoader, "float", _FLOAT, "-+0123456789.")
+_resolve(_TypedLoader, "bool", _SWITCH, "yYnNtTfFoO")
+_resolve(_PulumiLoader, "bool", _BOOL, "tTfF")
+for _loader in (_TypedLoader, _PulumiLoader):
+    _resolve(_loader, "int", _INT, "-+0123456789")
+    _resolve(_loader, "float", _FLOAT, "-+0123456789.")
+
+
+def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    text = loader.construct_scalar(node).replace("_", "")
+    digits = text.lstrip("+-")
+    return int(text, 8 if digits.isdigit() and digits[0] == "0" else 0)
 
 
 def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     # PyYAML's own constructor reads colons as sexagesimal and misreads 1e3.
-    text = loader.construct_scalar(node).lower()
+    text = loader.construct_scalar(node).lower().replace("_", "")
     return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
 
-for _typed in (_TypedLoader, _SlowTypedLoader):
+for _typed in (_TypedLoader, _SlowTypedLoader, _PulumiLoader, _SlowPulumiLoader):
+    _typed.add_constructor("tag:yaml.org,2002:int", _int)
     _typed.add_constructor("tag:yaml.org,2002:float", _float)
 
 
@@ -129,6 +153,7 @@ def _check_keys(mapping: yaml.MappingNode) -> None:
 
 
 _TEXTS, _TYPED = (_TextLoader, _SlowTextLoader), (_TypedLoader, _SlowTypedLoader)
+_PULUMI = (_PulumiLoader, _SlowPulumiLoader)
 
 
 def read_yaml(text: str, source: str = "") -> object:
@@ -140,8 +165,8 @@ def read_yaml(text: str, source: str = "") -> object:
     return _read(text, source, _TYPED, _document)
 
 
-def read_yaml_file(file: Path, source: str = "") -> object:
-    """As :func:`read_yaml`, from a file, of which no more than the size limit is read.
+def read_stack_file(file: Path, source: str = "") -> object:
+    """A stack's file, with scalars of the types that Pulumi gives them; no more than the size limit is read of it.
 
     Raises:
         SpecError: it does not parse, with line and column, or is larger than 4 MiB.
@@ -152,7 +177,7 @@ def read_yaml_file(file: Path, source: str = "") -> object:
         body = opened.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
         raise SpecError([Problem("", str(too_large()), too_large().remedy)], source)
-    return read_yaml(body.decode("utf-8"), source)
+    return _read(body.decode("utf-8"), source, _PULUMI, _document)
 
 
 def read_yaml_texts(text: str, source: str = "") -> object:

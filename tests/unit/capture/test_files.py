@@ -21,7 +21,7 @@ from kumulus.capture.words import Words
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.yamltext import read_all_yaml, read_yaml_file
+from kumulus.stackfile.yamltext import read_all_yaml, read_stack_file
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_labels_that_go_would_read_as_numbers_are_quoted(tmp_path: Path) -> None
     labelled = pod("p", "n0")
     labelled["metadata"]["labels"] = labels
     written(tmp_path / "out", node("n0", **labels), labelled)
-    stack: Any = read_yaml_file(tmp_path / "out" / "stack.yaml")
+    stack: Any = read_stack_file(tmp_path / "out" / "stack.yaml")
     template = ClusterSpec.checked(stack["config"]["kumulus:cluster"]).nodeGroups[0].nodeTemplate
     assert labels.items() <= template.metadata.labels.items()
     shape: Any = read_all_yaml((tmp_path / "out" / "workload.yaml").read_text())[0]

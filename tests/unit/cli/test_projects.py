@@ -289,11 +289,11 @@ def test_a_stack_file_is_read_once_for_all_who_ask_and_anew_once_it_is_written(
 
         return call
 
-    for module, name in ((yamltext, "read_yaml_file"), (clusters, "load")):
+    for module, name in ((yamltext, "read_stack_file"), (clusters, "load")):
         monkeypatch.setattr(module, name, noted(getattr(module, name), name))
     stack_file.check("dev")
     assert stack_file.load("dev") is stack_file.described("dev")
     assert stack_file.load_one("dev", "").cluster_name == "one"
-    assert read == ["read_yaml_file", "load"]
+    assert read == ["read_stack_file", "load"]
     file.write_text("config: {'kumulus:cluster': {name: another}}\n")
     assert stack_file.load_one("dev", "").cluster_name == "another"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kumulus.model.errors import SpecError
 from kumulus.stackfile import yamltext
-from kumulus.stackfile.yamltext import json_problem, read_yaml, read_yaml_texts
+from kumulus.stackfile.yamltext import json_problem, read_stack_file, read_yaml, read_yaml_texts
 from tests.support import fuzz
 
 
@@ -20,9 +21,17 @@ from tests.support import fuzz
         ("2026-01-31", "2026-01-31"),
         ("1e3", 1000.0),
         ("1.10", 1.1),
-        ("0o17", "0o17"),
+        ("0o17", 15),
         ("017", 15),
+        ("-0_17", -15),
+        ("08", 8.0),
         ("0x1F", 31),
+        ("0X_1f", 31),
+        ("0B1_0", 2),
+        ("0b_", "0b_"),
+        ("0o8", "0o8"),
+        ("1_000", 1000),
+        ("1_0.5", 10.5),
         ("yes", True),
         ("off", False),
         ("~", None),
@@ -35,6 +44,28 @@ def test_scalars_have_the_types_go_gives_them(written: str, value: object) -> No
     read: Any = read_yaml(f"a: {written}")
     assert read["a"] == value
     assert type(read["a"]) is type(value)
+
+
+# What `pulumi config --json` of Pulumi 3.246 shows of a plain scalar.
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("yes", "yes"),
+        ("No", "No"),
+        ("on", "on"),
+        ("OFF", "OFF"),
+        ("y", "y"),
+        ("True", True),
+        ("false", False),
+        ("1e3", 1000.0),
+    ],
+)
+def test_a_stack_file_is_read_as_pulumi_reads_it(written: str, value: object, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"a: {written}")
+    assert read_stack_file(tmp_path / "Pulumi.dev.yaml") == {"a": value}
+    # PyYAML's own parser, for a text that libyaml refuses.
+    slow: Any = yamltext._read(f"a: {written}", "", (yamltext._SlowPulumiLoader,) * 2, yamltext._document)
+    assert slow == {"a": value}
 
 
 @pytest.mark.parametrize("written", ["1.10", "true", "2026-01-31", "0x10", "96", ".5"])
