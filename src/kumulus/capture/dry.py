@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kumulus.capture.probe import DRY_LABEL, Probe
 from kumulus.capture.verdict import Verdict, looked_at, unschedulable
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.model.quantity import equal, parse
 
 if TYPE_CHECKING:
@@ -128,9 +128,7 @@ class Dry:
                 verdict.refused += 1
                 verdict.reason = verdict.reason or _NAMED.sub("", error.message)
 
-        outcome = await for_each(range(count), one, workers=self._client.connections, most_failures=1)
-        if outcome.failed:
-            raise outcome.failed[0][1]
+        await for_all(range(count), one, workers=self._client.connections, most_failures=1)
         await self._decided(path, run, verdict, among)
         if keep:
             self._kept.append((path, run))
@@ -174,20 +172,16 @@ class Dry:
             }
             await self._client.write("POST", _NODES, body)
 
-        outcome = await for_each(names, one, workers=self._client.connections, most_failures=1)
-        if outcome.failed:
-            raise outcome.failed[0][1]
+        await for_all(names, one, workers=self._client.connections, most_failures=1)
         return names
 
     async def drop(self, names: list[str]) -> None:
         """Remove dry nodes; it is no error if some are gone already."""
-        outcome = await for_each(
+        await for_all(
             names,
             lambda name: objects.remove(self._client, f"{_NODES}/{name}"),
             workers=self._client.connections,
         )
-        if outcome.failed:
-            raise outcome.failed[0][1]
 
     async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
         """Raise a ResourceQuota; its original amounts are restored at the end.
@@ -266,13 +260,11 @@ class Dry:
 
     async def _remove(self, path: str, run: str, among: Mapping[str, str] | None = None) -> None:
         found = await objects.names(self._client, path, {**(among or {}), "labelSelector": f"{DRY_LABEL}={run}"})
-        outcome = await for_each(
+        await for_all(
             found,
             lambda name: objects.remove(self._client, f"{path}/{name}", _NOW),
             workers=self._client.connections,
         )
-        if outcome.failed:
-            raise outcome.failed[0][1]
 
 
 def _is_ours(key: str) -> bool:

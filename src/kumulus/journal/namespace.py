@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.journal.errors import NotPutBack
 from kumulus.kube import ApiError
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import find, names
 from kumulus.kube.objects import remove as delete
@@ -86,6 +86,4 @@ async def _remove_all(client: Client, path: str, options: Mapping[str, Any], fre
             if error.status != 404:
                 raise
 
-    outcome = await for_each(await names(client, path), remove_one, workers=client.connections)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(await names(client, path), remove_one, workers=client.connections)

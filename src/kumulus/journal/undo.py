@@ -15,7 +15,7 @@ from kumulus.journal.book import Journal
 from kumulus.journal.changes import Changes, Stopped
 from kumulus.journal.errors import NotPutBack
 from kumulus.kube import objects
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import ApiError
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
@@ -114,9 +114,7 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
             if error.status != 409:
                 raise
 
-    outcome = await for_each(paths, remove, workers=1 if one_by_one else client.connections)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(paths, remove, workers=1 if one_by_one else client.connections)
     return removed
 
 

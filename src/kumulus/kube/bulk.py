@@ -103,6 +103,15 @@ async def for_each(
     return outcome
 
 
+async def for_all(
+    items: Iterable[T], action: Callable[[T], Awaitable[object]], *, workers: int, most_failures: int = 10
+) -> None:
+    """Run ``action`` on every item as :func:`for_each` does, and raise the first error, if there is one."""
+    outcome = await for_each(items, action, workers=workers, most_failures=most_failures)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+
+
 async def _abandon(tasks: Sequence[asyncio.Future[None]], stop: asyncio.Event) -> None:
     """Once stopped, cancel the workers that do not end by themselves."""
     await stop.wait()

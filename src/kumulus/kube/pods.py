@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
@@ -50,6 +50,4 @@ async def each_bound(
         await page_through("spec.nodeName!=")
         return
     selectors = [f"spec.nodeName={node}" for node in sorted(among)]
-    outcome = await for_each(selectors, page_through, workers=16, most_failures=1)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(selectors, page_through, workers=16, most_failures=1)

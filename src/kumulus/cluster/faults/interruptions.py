@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.catalog.prices import is_spot
 from kumulus.cluster.faults.records import Record
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.offer_effects import OfferEffects
@@ -109,9 +109,7 @@ async def reclaim(client: Client, record: Record) -> None:
         if node in claims:
             await objects.remove(client, f"{_CLAIMS}/{claims[node]}")
 
-    outcome = await for_each(record.machines, give_notice, workers=client.connections)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(record.machines, give_notice, workers=client.connections)
 
 
 async def call_off(client: Client, record: Record) -> None:
@@ -120,9 +118,7 @@ async def call_off(client: Client, record: Record) -> None:
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    outcome = await for_each(record.machines, lambda node: _note(client, node, None), workers=client.connections)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(record.machines, lambda node: _note(client, node, None), workers=client.connections)
 
 
 async def _note(client: Client, node: str, until: str | None) -> None:

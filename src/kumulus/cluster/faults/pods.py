@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError
-from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.bulk import for_all, for_each
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
@@ -107,7 +107,8 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
                 raise
 
     outcome = await for_each(await on(client, nodes), fail, workers=client.connections, stop=stop)
-    _raise(outcome)
+    if outcome.failed:
+        raise outcome.failed[0][1]
     return len(outcome.done)
 
 
@@ -127,9 +128,4 @@ async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
             if error.status != 404:
                 raise
 
-    _raise(await for_each(pods, touch, workers=client.connections))
-
-
-def _raise(outcome: Outcome[dict[str, Any]]) -> None:
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(pods, touch, workers=client.connections)

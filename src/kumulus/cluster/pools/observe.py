@@ -13,7 +13,7 @@ from kumulus.cluster.pools.live import NODES, LiveNode, live_node, of_pool, sele
 from kumulus.cluster.pools.others import is_anothers
 from kumulus.cluster.pools.slices import SliceObservation, observe_slices
 from kumulus.kube import objects
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.applied import APPLIED
 from kumulus.model.pools import POOL_LABEL, Pool
@@ -176,9 +176,7 @@ async def _existing(client: Client, names: list[str]) -> list[str]:
         if await get_node(client, name) is not None:
             there.append(name)
 
-    outcome = await for_each(names, ask, workers=16, most_failures=1)
-    if outcome.failed:
-        raise outcome.failed[0][1]
+    await for_all(names, ask, workers=16, most_failures=1)
     return sorted(there)
 
 

@@ -22,7 +22,7 @@ from kumulus.cluster.snapshots.file import About
 from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
 from kumulus.cluster.snapshots.scope import contents
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.kube.pods import path_of
 
 if TYPE_CHECKING:
@@ -269,9 +269,7 @@ class _Restoring:
         return found is not None and any(status.get(key) != wanted.get(key) for key in ("phase", "startTime"))
 
     async def _each(self, paths: Collection[str], action: Any) -> None:
-        done = await for_each(paths, action, workers=self._client.connections, most_failures=1)
-        if done.failed:
-            raise done.failed[0][1]
+        await for_all(paths, action, workers=self._client.connections, most_failures=1)
 
 
 def _namespace(found: Mapping[str, Any]) -> str:

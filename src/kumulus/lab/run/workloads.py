@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.lab.cluster.kinds import Kinds
@@ -76,9 +76,7 @@ class Workloads:
             self._records.resized(job.name, 0, self._now())
             self._placement.deleted(job.name)
             self._gone(job)
-        outcome = await for_each(targets, delete, workers=self._client.connections)
-        if outcome.failed:
-            raise outcome.failed[0][1]
+        await for_all(targets, delete, workers=self._client.connections)
 
     async def scale(self, wanted: Scale) -> str:
         """Scale a workload; returns what was done, in words.
@@ -102,9 +100,7 @@ class Workloads:
             body = {"spec": {"replicas": wanted.replicas}}
             await self._client.write("PATCH", f"{collection}/{name}", body, content_type=MERGE_PATCH)
 
-        outcome = await for_each(list(names.values()), one, workers=self._client.connections)
-        if outcome.failed:
-            raise outcome.failed[0][1]
+        await for_all(list(names.values()), one, workers=self._client.connections)
         return f"{wanted.workload}: {before:,} → {wanted.replicas * len(jobs):,} pods"
 
 
