@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from kumulus.lab.traces.importing import import_trace
 from kumulus.lab.traces.reading import Notes
 from kumulus.lab.traces.task import Task
 from kumulus.lab.traces.writing import Wanted, groups, stack_text
+from kumulus.model.named_nodes import NamedNode
 from kumulus.stackfile.load import load as load_file
 
 H100 = "NVIDIA-H100-80GB-HBM3"
@@ -306,6 +308,8 @@ def test_nodes_are_called_as_the_trace_calls_them_where_that_is_wanted(tmp_path:
         "openb-node-5",
         "openb-node-3",
     ]
+    other = replace(pools[0], nodes=(pools[0].nodes[0], NamedNode("own", {"m": "P10"})))
+    assert [machine.model for machine in machines_of(other, "m")] == [pools[0].group, "P10"]
     with pytest.raises(LabError, match=r'the machine "a_b": its name .*\n  Leave out --keep-names'):
         stack_text([Machine("a_b", 1000, 1)], "x", Wanted(keep_names=True))
     with pytest.raises(LabError, match="is there twice"):

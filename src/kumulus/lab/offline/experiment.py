@@ -124,25 +124,13 @@ def machines_of(pool: Pool, product_label: str) -> list[Machine]:
         product_label: the node label that says which GPUs a node has.
     """
     has = {name: parse(quantity).nanos for name, quantity in pool.allocatable.items()}
-    machine = Machine(
-        "",
-        has.get("cpu", 0) * 1000 // NANO,
-        has.get("memory", 0) // (NANO << 20),
-        # GPUs that a node offers both ways are the same ones.
-        max(has.get(GPU_RESOURCE, 0) // NANO, pool.devices.count if pool.devices else 0),
-        pool.labels.get(product_label, pool.group),
-    )
-    width = len(str(pool.replicas))
-    return [
-        Machine(
-            pool.nodes[number].name if pool.nodes else f"{pool.name}-{number:0{width}}",
-            machine.cpu,
-            machine.memory,
-            machine.gpus,
-            machine.model,
-        )
-        for number in range(pool.replicas)
-    ]
+    cpu, memory = has.get("cpu", 0) * 1000 // NANO, has.get("memory", 0) // (NANO << 20)
+    # GPUs that a node offers both ways are the same ones.
+    gpus = max(has.get(GPU_RESOURCE, 0) // NANO, pool.devices.count if pool.devices else 0)
+    model = pool.labels.get(product_label, pool.group)
+    named = [pool.named(number) for number in range(pool.replicas)]
+    models = [node.labels.get(product_label, model) if node else model for node in named]
+    return [Machine(name, cpu, memory, gpus, each) for name, each in zip(pool.node_names(), models, strict=True)]
 
 
 def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
