@@ -207,6 +207,27 @@ def test_a_job_s_queue_and_its_own_time_are_known(tmp_path: Path) -> None:
     assert recording.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(
+    ("since", "until", "said"),
+    [
+        ("48h", "", "--from 48h is not before the recording's end, 50 s after its beginning"),
+        ("48h", "49h", "--from 48h is not before the recording's end"),
+        ("2026-11-25T09:00:00Z", "", "is not before the recording's end"),
+        ("20s", "10s", "--until 10s is not after --from 20s"),
+    ],
+)
+def test_a_part_that_the_recording_does_not_have_is_refused(tmp_path: Path, since: str, until: str, said: str) -> None:
+    log, experiment = tmp_path / "audit.log", tmp_path / "day.yaml"
+    log.write_text("".join(json.dumps(each) + "\n" for each in (web(), web(3, 50) | {"verb": "update"})))
+    with pytest.raises(Refused, match=said):
+        import_day([log], experiment, "", since=since, until=until)
+    assert not experiment.exists()
+    import_day([log], experiment, "", since="20s", until="1h")
+    assert load(experiment).experiment.timeout == 630
+    import_day([log], experiment, "", speed=1e-6)
+    assert load(experiment).experiment.timeout == 366 * 86_400
+
+
 def test_a_pod_that_went_with_its_node_did_not_end_by_itself(tmp_path: Path) -> None:
     gone = event("delete", "pods", "web-1-a", 6, user="system:serviceaccount:kube-system:taint-eviction-controller")
     day = day_of(tmp_path, [web(), *made_by_web(), bound("web-1-a", "n1", 2), gone])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,14 +71,19 @@ def import_day(
         raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{first}")
     began, ended = span(day)
     window = {key: _moment(text, began) for key, text in (("from", since), ("until", until)) if text}
-    if window.get("until", ended) <= window.get("from", 0.0):
+    lasted = ended - began
+    begins, ends = window.get("from", 0.0), window.get("until", math.inf)
+    if ends <= begins:
         raise Refused(f"--until {until} is not after --from {since}")
+    if begins and begins >= lasted:
+        raise Refused(f"--from {since} is not before the recording's end, {lasted:,.0f} s after its beginning")
     recording = experiment.with_suffix(_RECORDING)
     files.write(recording, "".join(lines(day, sources[0].name)), mode=0o600)
-    lasted = min(window.get("until", ended - began), ended - began) - window.get("from", 0.0)
     part = {key: f"{value:.3f}s" for key, value in window.items()}
-    files.write(experiment, _experiment(experiment, recording, stack, speed, part, lasted), mode=0o600)
-    return Imported(day, counted, recording, ended - began)
+    files.write(
+        experiment, _experiment(experiment, recording, stack, speed, part, min(ends, lasted) - begins), mode=0o600
+    )
+    return Imported(day, counted, recording, lasted)
 
 
 def first_lines(experiment: Path) -> dict[Path, str]:
@@ -142,7 +148,7 @@ def _experiment(file: Path, recording: Path, stack: str, speed: float, window: M
         "name": dns_safe(file.stem, _LONGEST) or "day",
         **({"stack": stack} if stack else {}),
         "workloads": [{"name": "recorded", "replay": replay}],
-        "timeout": f"{lasted / speed + _TIMEOUT_BESIDE:.0f}s",
+        "timeout": f"{min(lasted / speed + _TIMEOUT_BESIDE, durations.LONGEST):.0f}s",
     }
     text = yaml_writing.written(made, width=120)
     return f"{_BEGINS}\n{text}"
