@@ -200,6 +200,12 @@ def test_runs_of_the_same_settings_are_one_series() -> None:
     assert [run["series"] for run in found] == [0, 0, 1]
 
 
+def test_links_to_runs_in_directories_of_any_name_lead_there() -> None:
+    [found] = history._runs([("../a #1 50%/fill/run/report.json", report())])
+    assert found["path"] == "../a%20%231%2050%25/fill/run/report.json"
+    assert found["plots"] == ["../a%20%231%2050%25/fill/run/repetition-1.svg"]
+
+
 def test_another_policy_workload_or_configuration_is_another_series() -> None:
     made = [report(f"20261121-{number}50000-abc123") for number in range(6)]
     measured = {"fragmented_percent_of_all_gpus": {}, "fragmented_percent_of_idle_gpus": {}}

@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.measures import BETTER, MEANINGS, UNITS
@@ -115,7 +116,8 @@ def _series(report: Report, known: list[Report]) -> int:
 
 def _run(path: str, report: Report, series: int) -> dict[str, Any]:
     metadata, tests = report.metadata, report.results.tests
-    plots = Path(path).parent
+    # A link: a directory's name may have a "#" or a "%".
+    path = quote(path)
     return {
         "id": metadata.run_id,
         "experiment": metadata.experiment,
@@ -129,7 +131,7 @@ def _run(path: str, report: Report, series: int) -> dict[str, Any]:
         "series": series,
         "settings": metadata.scheduler.settings,
         "path": path,
-        "plots": [f"{plots}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
+        "plots": [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
         "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
         "measures": [test.details.measures for test in tests],
     }
