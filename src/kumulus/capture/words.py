@@ -30,6 +30,7 @@ from kumulus.capture.known_keys import (
 from kumulus.capture.wordlist import ADJECTIVES, NOUNS
 from kumulus.catalog.instances import gpu_products, instance_types
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL
+from kumulus.surroundings import files
 
 _PREFIX = "x.example"
 _HARMLESS_VALUE = re.compile(r"|true|false|[0-9]{1,6}")
@@ -149,13 +150,7 @@ class Words:
             OSError: it cannot be written.
         """
         content = {"kind": "KumulusTranslation", "key": self.key.hex(), "words": dict(sorted(self.by_name.items()))}
-        beside = file.with_name(f".{file.name}.{os.getpid()}")
-        try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding=_ENCODING) as to:
-                json.dump(content, to, indent=1)
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
+        files.write(file, json.dumps(content, indent=1), mode=0o600)
 
     @classmethod
     def read(cls, file: Path) -> Words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from kumulus.capture.spool import Spool
 from kumulus.capture.words import Words
 from kumulus.capture.workload import shapes
 from kumulus.kube import yaml_writing
+from kumulus.surroundings import files
 
 STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
 _WIDTH = 120
@@ -59,17 +59,17 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
         OSError: they cannot be written.
     """
     done = Written(missing={kind.name: note for kind in KINDS if (note := spool.note(kind.name))})
-    private = words is None
+    mode = 0o600 if words is None else 0o644
     nodes = list(_items(spool, "Node", words))
     done.counts["Node"] = len(nodes)
     done.gates = gates(item for kind in DEVICE_KINDS for item in _items(spool, kind, words, []))
     cluster = {**({"kwok": {"featureGates": done.gates}} if done.gates else {}), **stack(nodes)}
     done.groups = len(cluster["nodeGroups"])
-    with _Replaced(directory / STACK, private) as file:
+    with files.replacing_text(directory / STACK, mode) as file:
         _stack(file, cluster)
-    with _Replaced(directory / WORKLOAD, private) as file:
+    with files.replacing_text(directory / WORKLOAD, mode) as file:
         _workload(file, spool, words, done)
-    with _Replaced(directory / LEFT_OUT, private) as file:
+    with files.replacing_text(directory / LEFT_OUT, mode) as file:
         file.write(_left_out(done, nodes))
     return done
 
@@ -88,28 +88,6 @@ def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | No
             if unnamed is None:
                 raise
             unnamed.append(f"{kind} {words.name(item['metadata']['name'])}")
-
-
-class _Replaced:
-    """A temporary file that replaces another one when it is complete."""
-
-    def __init__(self, path: Path, private: bool) -> None:
-        self._path, self._beside = path, path.with_name(f".{path.name}.{os.getpid()}")
-        self._mode = 0o600 if private else 0o644
-
-    def __enter__(self) -> TextIO:
-        self._beside.unlink(missing_ok=True)
-        handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._mode)
-        self._file = os.fdopen(handle, "w", encoding="utf-8")
-        return self._file
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self._file.close()
-            if kind is None:
-                self._beside.replace(self._path)
-        finally:
-            self._beside.unlink(missing_ok=True)
 
 
 def _block(value: object) -> str:

@@ -6,11 +6,12 @@ Whatever Kumulus keeps for a later run is written here: a cluster's files, journ
 from __future__ import annotations
 
 import errno
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 
 def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
@@ -57,6 +58,17 @@ def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync(file.parent)
+
+
+@contextmanager
+def replacing_text(file: Path, mode: int = 0o644) -> Iterator[TextIO]:
+    """As :func:`replacing`, for a text in UTF-8, whose line ends stay as they are written."""
+    with replacing(file, mode) as opened:
+        text = io.TextIOWrapper(opened, encoding="utf-8", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
 
 
 def unfinished(file: Path) -> Path:

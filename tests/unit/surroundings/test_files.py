@@ -110,3 +110,17 @@ def test_what_is_removed_twice_is_gone(tmp_path: Path) -> None:
     files.remove(tmp_path / "kept.json")
     files.remove(tmp_path / "kept.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_is_written_piece_by_piece_and_replaces_the_file_when_it_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "capture.yaml"
+    file.write_text("before")
+    with pytest.raises(ZeroDivisionError), files.replacing_text(file, 0o600) as text:
+        text.write("half")
+        raise ZeroDivisionError
+    assert [each.name for each in tmp_path.iterdir()] == ["capture.yaml"]
+    assert file.read_text() == "before"
+    with files.replacing_text(file, 0o600) as text:
+        text.write("é\r\n")
+        text.write("b\n")
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == ("é\r\nb\n".encode(), 0o600)

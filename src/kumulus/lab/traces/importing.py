@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -149,12 +148,8 @@ def _replacing(path: Path) -> Iterator[TextIO]:
         LabError: it cannot be written.
     """
     try:
-        with whole.replacing(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            try:
-                yield text
-            finally:
-                text.detach()
+        with whole.replacing_text(path) as text:
+            yield text
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "\n  Make room, or write --experiment and --stack on another disk" if full else ""
