@@ -93,8 +93,7 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
 def defined(layout: Layout) -> None:
     """Note that KWOK's definitions exist: kwokctl would fail to create them again."""
     if objects.is_defining(settings := layout.settings()):
-        others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
-        layout.write_documents([objects.defined(settings), *others])
+        layout.write_settings(objects.defined(settings))
 
 
 async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:

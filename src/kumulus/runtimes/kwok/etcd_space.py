@@ -46,9 +46,8 @@ def change(layout: Layout, options: Mapping[str, Any]) -> bool:
         return False
     kept = [arg for arg in args if not arg.startswith(_FLAG)]
     changed = [{**each, "args": [*kept, wanted]} if each.get("name") == etcd.ETCD else each for each in listed]
-    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
     processes.end(processes.running(layout.directory).get(etcd.ETCD, []))
-    layout.write_documents([{**settings, "components": changed}, *others])
+    layout.write_settings({**settings, "components": changed})
     return True
 
 

@@ -83,6 +83,11 @@ class Layout(Place):
         for file in (self.kept_file, self.kwok_file):
             files.write(file, text, mode=0o600)
 
+    def write_settings(self, settings: dict[str, Any]) -> None:
+        """Write the ``KwokctlConfiguration`` anew, and leave the other documents of ``kwok.yaml`` as they are."""
+        others = [document for document in self.documents() if document.get("kind") != settings["kind"]]
+        self.write_documents([settings, *others])
+
     def settings(self) -> dict[str, Any]:
         """Return the ``KwokctlConfiguration`` that kwokctl saved, or {} when there is no well-formed one."""
         for document in self.documents():

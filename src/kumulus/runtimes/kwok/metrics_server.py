@@ -48,17 +48,12 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
     Raises:
         toolchain.ToolMissing: it is not built; the message says how to get it.
     """
-    binary = layout.directory / "bin" / NAME
-    binary.unlink(missing_ok=True)
-    binary.symlink_to(toolchain.find(NAME))
-    kubelet = settings["options"]["kwokControllerPort"]
+    components.link(layout, NAME, toolchain.find(NAME))
     pki = layout.directory / "pki"
-    component = {
-        "name": NAME,
-        "binary": str(binary),
-        "workDir": str(layout.directory),
-        "links": ["kwok-controller"],
-        "args": [
+    component = components.definition(
+        layout,
+        NAME,
+        [
             "--bind-address=127.0.0.1",
             f"--secure-port={listen}",
             *(f"--{flag}={layout.kubeconfig}" for flag in _KUBECONFIGS),
@@ -68,15 +63,16 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
             f"--tls-cert-file={pki / 'admin.crt'}",
             f"--tls-private-key-file={pki / 'admin.key'}",
             f"--kubelet-preferred-address-types={ADDRESS['type']}",
-            f"--kubelet-port={kubelet}",
+            f"--kubelet-port={settings['options']['kwokControllerPort']}",
             # The certificate is kwok-controller's, made for no node.
             "--kubelet-insecure-tls",
             "--metric-resolution=15s",
         ],
-    }
-    without = without_component(settings)
-    options = {**without["options"], _PORT: listen}
-    return {**without, "options": options, "components": [*without["components"], component]}
+        {},
+        links=("kwok-controller",),
+    )
+    options = {**settings["options"], _PORT: listen}
+    return {**components.replaced(settings, (NAME,), component), "options": options}
 
 
 _KUBECONFIGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
@@ -85,8 +81,7 @@ _KUBECONFIGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeco
 def without_component(settings: dict[str, Any]) -> dict[str, Any]:
     """Kwokctl's configuration without metrics-server."""
     options = {key: value for key, value in (settings.get("options") or {}).items() if key != _PORT}
-    components = [each for each in settings.get("components") or [] if each.get("name") != NAME]
-    return {**settings, "options": options, "components": components}
+    return {**components.replaced(settings, (NAME,)), "options": options}
 
 
 async def register(client: Client, listen: int) -> None:

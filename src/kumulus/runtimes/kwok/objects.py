@@ -116,8 +116,7 @@ async def _served(client: Client) -> None:
         try:
             definition = await client.get(f"{_DEFINITIONS}/stages.kwok.x-k8s.io")
             await client.get(STAGES, {"limit": "1"})
-            conditions = definition.get("status", {}).get("conditions") or []
-            if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+            if objects.is_established(definition):
                 return
         except ApiError as error:
             if error.status != 404 or time.monotonic() > give_up:

@@ -47,8 +47,7 @@ def secure(layout: Layout) -> None:
     """
     settings, pki = layout.settings(), layout.directory / "pki"
     ended = outdated(settings, pki)
-    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
-    layout.write_documents([secured(settings, pki), *others])
+    layout.write_settings(secured(settings, pki))
     alive = processes.running(layout.directory)
     for name in ended:
         processes.end(alive.get(name, []))

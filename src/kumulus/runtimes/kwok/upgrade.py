@@ -78,8 +78,7 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
     ]
     binaries = {option: str(found[name]) for name, option in _PROGRAMS.items()}
     changed = {**settings, "options": {**options, **binaries, "kubeVersion": version}, "components": listed}
-    others = [document for document in layout.documents() if document.get("kind") != settings["kind"]]
-    layout.write_documents([changed, *others])
+    layout.write_settings(changed)
     return True
 
 
