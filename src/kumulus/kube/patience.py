@@ -34,7 +34,8 @@ class Attempts:
         Args:
             seconds: as the server asked.
         """
-        pause = backoff(self._made) if seconds is None else seconds
+        # A server that asks for no pause at all would be asked thousands of times a second.
+        pause = seconds or backoff(self._made)
         self._made += 1
         return pause if time.monotonic() + pause <= self._ends else None
 

@@ -192,7 +192,8 @@ class _Follower(Generic[T]):
                     self._interrupted = True
                     yield Interrupted(error)
                 after = error.retry_after if isinstance(error, ApiError) else None
-                await self._pause(after)
+                # Not at once, even if the server asks for no pause.
+                await self._pause(after or None)
 
     async def _pause(self, seconds: float | None = None) -> None:
         await asyncio.sleep(backoff(self._fruitless) if seconds is None else seconds)

@@ -147,6 +147,14 @@ async def test_a_longer_wait_than_the_callers_patience_is_not_waited_for(server:
     assert len(server.seen) == 1
 
 
+async def test_a_server_that_asks_for_no_pause_is_not_hammered(server: Server) -> None:
+    server.answers = [status(429, "TooManyRequests", "again", Retry_After="0")]
+    async with server.client(patience=1.0) as client:
+        with pytest.raises(ApiError, match="again"):
+            await client.get("/x")
+    assert 2 < len(server.seen) < 12
+
+
 async def test_a_port_nobody_listens_on_is_unreachable_after_patience(unused_tcp_port: int) -> None:
     async with Client(Connection(f"http://127.0.0.1:{unused_tcp_port}", "test"), patience=0.3) as client:
         started = time.monotonic()

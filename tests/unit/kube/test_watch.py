@@ -231,8 +231,9 @@ async def test_what_arrives_with_the_news_of_an_earlier_state_is_told_after_a_ne
     assert heard[2:] == [listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
 
 
-async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(server: Server) -> None:
-    server.answers = [page(10), stream()]
+@pytest.mark.parametrize("always", [stream(), status(503, "ServiceUnavailable", "etcd", Retry_After="0")])
+async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(server: Server, always: Answer) -> None:
+    server.answers = [page(10), always]
     async with server.client() as client:
         began = time.monotonic()
         with pytest.raises(TimeoutError):
