@@ -8,15 +8,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import re
 import shutil
 import struct
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
+
+from kumulus.surroundings import files
 
 VERSION = 1
 SUFFIX = ".snapshot"
@@ -79,21 +81,16 @@ def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
         OSError: it cannot be written, or its first line would be too long to be read; a former file stays.
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    body, beside = (file.with_name(f".{file.name}.{os.getpid()}.{part}") for part in ("body", "whole"))
-    try:
+    # Without a name: it leaves nothing, even if this process is killed.
+    with tempfile.TemporaryFile(dir=file.parent) as body:
         found = _body(body, about, entries)
         line = json.dumps({"kind": _MAGIC, "version": VERSION, **asdict(found)}).encode() + b"\n"
         if len(line) > _LONGEST_LINE:
             raise OSError(errno.EFBIG, "the names of its namespaces are longer than 1 MiB: save fewer", str(file))
-        with _private(beside) as to, body.open("rb") as source:
+        body.seek(0)
+        with files.replacing(file, 0o600) as to:
             to.write(line)
-            shutil.copyfileobj(source, to, _CHUNK)
-            to.flush()
-            os.fsync(to.fileno())
-        beside.replace(file)
-    finally:
-        body.unlink(missing_ok=True)
-        beside.unlink(missing_ok=True)
+            shutil.copyfileobj(body, to, _CHUNK)
     return found
 
 
@@ -139,20 +136,19 @@ def _first_line(file: Path, opened: IO[bytes]) -> About:
         raise Damaged(f"{file} is no snapshot") from None
 
 
-def _body(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
+def _body(to: IO[bytes], about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:
     digest, packer = hashlib.sha256(), zlib.compressobj(_LEVEL)
     nodes = pods = keys = 0
-    with _private(file) as to:
-        for key, value in entries:
-            keys += 1
-            nodes += _NODE.match(key) is not None
-            pods += _POD.match(key) is not None
-            packed = packer.compress(_LENGTHS.pack(len(key), len(value)) + key + value)
-            digest.update(packed)
-            to.write(packed)
-        packed = packer.flush()
+    for key, value in entries:
+        keys += 1
+        nodes += _NODE.match(key) is not None
+        pods += _POD.match(key) is not None
+        packed = packer.compress(_LENGTHS.pack(len(key), len(value)) + key + value)
         digest.update(packed)
         to.write(packed)
+    packed = packer.flush()
+    digest.update(packed)
+    to.write(packed)
     return replace(about, nodes=nodes, pods=pods, keys=keys, sha256=digest.hexdigest())
 
 
@@ -171,7 +167,3 @@ def _entries(file: Path) -> Iterator[tuple[bytes, bytes]]:
                 yield bytes(unpacked[start : start + key]), bytes(unpacked[start + key : start + key + value])
                 at = start + key + value
             del unpacked[:at]
-
-
-def _private(file: Path) -> IO[bytes]:
-    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")

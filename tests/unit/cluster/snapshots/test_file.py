@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +48,21 @@ def test_a_save_that_is_cut_off_leaves_the_last_one_whole_and_nothing_beside_it(
         snapshot_file.write(file, ABOUT, cut_off())
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_save_that_is_killed_leaves_nothing_of_the_clusters_secrets(tmp_path: Path) -> None:
+    killed = f"""
+import os, signal
+from pathlib import Path
+from kumulus.cluster.snapshots import file
+def entries():
+    yield b"/registry/secrets/a/b", os.urandom(2**20)
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield b"", b""
+file.write(Path({str(tmp_path / "full.snapshot")!r}), file.About("dev", "uid", "now"), entries())
+"""
+    assert subprocess.run([sys.executable, "-c", killed], check=False).returncode == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_of_many_namespaces_and_forbidden_kinds_is_read_and_one_that_could_not_be_is_not_written(
