@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
@@ -50,6 +51,8 @@ def missing_chart(path: Path) -> tuple[str, str] | None:
 def mapping_of_yaml(raw: object) -> dict[str, Any]:
     """A mapping of JSON values, given as a mapping or as YAML text; an empty text is an empty mapping.
 
+    A key of YAML that is a number, true or false becomes a text, as Helm has it.
+
     Raises:
         SpecError: the text does not parse or is not a mapping; paths are relative.
     """
@@ -59,9 +62,9 @@ def mapping_of_yaml(raw: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         message = f"is a text of {shown(value)}, not of a mapping" if isinstance(raw, str) else f"is {shown(value)}"
         raise SpecError([Problem("", message, "write a mapping, or a YAML text of one")])
-    found = dict(value)
-    if reason := json_problem(found):
+    if reason := json_problem(dict(value)):
         raise SpecError([Problem("", reason, "write texts, numbers, true, false, lists and mappings")])
+    found: dict[str, Any] = json.loads(json.dumps(dict(value)))
     return found
 
 

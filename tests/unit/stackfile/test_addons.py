@@ -65,6 +65,12 @@ def test_values_are_a_mapping_or_a_text_of_one(values: object) -> None:
     assert read({**ADDON, "valuesObject": values}).clusterAddons[0].values() == {"a": {"b": True}}
 
 
+@pytest.mark.parametrize("values", ["tcp: {8080: web, true: [{1.5: x}]}", {"tcp": {8080: "web", True: [{1.5: "x"}]}}])
+def test_keys_of_values_are_texts_as_helm_has_them(values: object) -> None:
+    found = read({**ADDON, "valuesObject": values}).clusterAddons[0].values()
+    assert found == {"tcp": {"8080": "web", "true": [{"1.5": "x"}]}}
+
+
 def test_an_empty_text_of_values_is_no_values() -> None:
     assert read({**ADDON, "valuesObject": "# nothing\n"}).clusterAddons[0].values() == {}
 
