@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
@@ -14,7 +14,7 @@ from kumulus.components.helm_resources import ReleaseMark, ReleasePreparation
 from kumulus.components.inputs import Checked, refused
 from kumulus.components.resources import ClusterLike, depended_on
 from kumulus.components.secrets import marked
-from kumulus.model.errors import Where
+from kumulus.model.errors import Where, path_text
 from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
 from kumulus.stackfile.secrets import Secrets
 
@@ -109,6 +109,7 @@ class HelmAddon(pulumi.ComponentResource):
         base = Path(args.get("base") or "").absolute()
         cluster, chart = args["cluster"], addon.plain.chart
         _look_for(chart, args, base, source)
+        pulumi.Output.from_input(addon["valuesObject"]).apply(self._warn_of_nulls)
         release = HelmRelease(addon, base)
         # Deleted with the lifetime, not the cluster: see docs/decisions/deleted-with.md.
         first = depended_on(opts)
@@ -142,6 +143,14 @@ class HelmAddon(pulumi.ComponentResource):
         self.status = self.release.status
         self.register_outputs({"status": self.status})
 
+    def _warn_of_nulls(self, values: object) -> None:
+        for where in _nulls(values, ("values",)):
+            pulumi.log.warn(
+                f"{path_text(where)} is null: unlike Helm, Pulumi's release leaves that out, and the chart's own value "
+                "stays; write another value, such as false or an empty text",
+                self,
+            )
+
 
 def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[Where, ...] = ()) -> HelmAddonArgs:
     """The arguments of a HelmAddon for an add-on of a stack file.
@@ -165,6 +174,18 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
 def _formerly(resource_name: str) -> pulumi.Alias:
     """The name and type of the release's preparation in stacks of 0.1.0 before 2026-11-23."""
     return pulumi.Alias(name=f"{resource_name}-ground", type_="kumulus:index:ReleaseGround")
+
+
+def _nulls(value: object, where: Where) -> Iterator[Where]:
+    """The places of nulls in a value."""
+    if value is None:
+        yield where
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _nulls(each, (*where, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _nulls(each, (*where, index))
 
 
 def _look_for(chart: str, args: HelmAddonArgs, base: Path, source: str) -> None:

@@ -63,6 +63,14 @@ def test_values_that_are_secret_are_marked(place: tuple[str | int, ...]) -> None
     assert "values" not in release({"valuesObject": values}).secret_inputs
 
 
+def test_a_null_among_the_values_is_told_as_pulumi_leaves_it_out() -> None:
+    values = {"auth": {"a/b": None, "c": 0}, "words": ["x", None], "gone": None}
+    for secrets in ((), (("valuesObject", "auth"),)):
+        said = [each.partition(" is null")[0] for each in declared({"valuesObject": values}, *secrets).said]
+        assert {'values.auth["a/b"]', "values.words[1]", "values.gone"} <= set(said)
+        assert not any("values.auth.c" in each for each in said)
+
+
 def test_a_password_is_secret_however_the_file_has_it() -> None:
     assert release({"repositoryOpts": {"username": "u", "password": "x"}}).secret_inputs == {"repositoryOpts"}
     assert release({"repositoryOpts": {"caFile": "./ca.pem"}}).secret_inputs == set()
