@@ -36,7 +36,17 @@ def main(arguments: Sequence[str]) -> int:
         print("error: the current directory was removed\n  Change to one that is there", file=sys.stderr)
         return 1
     try:
-        return _main(arguments)
+        try:
+            return _main(arguments)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough.
+        _say_no_more()
+        return 0
     except OSError as error:
         if (message := os_message(error)) is None:
             raise
@@ -96,18 +106,10 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
         if further and not command.passes_on:
             parser.error(f"unrecognized arguments: {' '.join(further)}")
         parsed.passed_on = further
-        code = module.run(parsed)
-        sys.stdout.flush()
-        return code
+        return module.run(parsed)
     except (UserError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader, such as `head`, has seen enough.
-        _say_no_more()
-        return 0
 
 
 def _say_no_more() -> None:

@@ -382,16 +382,25 @@ def test_where_the_usage_is_long_a_missing_argument_is_told_without_it() -> None
     )
 
 
-def test_a_reader_that_stops_early_is_no_error(checkout: Checkout) -> None:
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("words", [("doctor",), ("-h",), ("--version",), ("up", "-h")], ids=" ".join)
+def test_a_reader_that_stops_early_is_no_error(checkout: Checkout, words: tuple[str, ...], buffered: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        command: list[str | Path] = [sys.executable, checkout.root / "kumulus", "doctor"]
-        env = {"HOME": str(checkout.home), "PATH": "/nonexistent"}
+        command: list[str | Path] = [sys.executable, checkout.root / "kumulus", *words]
+        env = {"HOME": str(checkout.home), "PATH": "/nonexistent", "PYTHONUNBUFFERED": buffered}
         result = subprocess.run(command, env=env, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     finally:
         os.close(writer)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_no_output_at_all_is_no_error(checkout: Checkout) -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, str(checkout.root / "kumulus"), "doctor"]
+    env = {"HOME": str(checkout.home), "PATH": os.environ["PATH"]}
+    result = subprocess.run(command, env=env, stderr=subprocess.PIPE, text=True, check=False)
+    assert "Traceback" not in result.stderr
 
 
 def test_make_without_a_target_prints_help() -> None:
