@@ -82,4 +82,4 @@ def same(one: object, other: object) -> bool:
 
 
 def _beside(file: Path) -> Path:
-    return file.with_name(f"{file.name.removeprefix('Pulumi.').removesuffix('.yaml')}.nodes.json")
+    return file.with_name(f"{file.stem.removeprefix('Pulumi.')}.nodes.json")

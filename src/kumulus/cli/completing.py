@@ -14,8 +14,7 @@ import argcomplete
 
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
-from kumulus.cli.main import parser_of
-from kumulus.cli.registry import COMMANDS
+from kumulus.cli.main import commands, parser_of
 
 _STACKS = ("stack", "named")
 
@@ -30,18 +29,18 @@ def parser(line: str) -> argparse.ArgumentParser:
     """A parser of the whole command, with the arguments of only the subcommand on the line."""
     whole = argparse.ArgumentParser(prog="kumulus")
     whole.add_argument("--version", action="store_true")
-    commands = whole.add_subparsers()
+    subparsers = whole.add_subparsers()
     words = line.split()
-    for name, command in COMMANDS.items():
+    for name, command in commands().items():
         if len(words) > 1 and words[1] == name:
             _, its = parser_of(name, command)
             if any(action.dest == "named" for action in its._actions):
                 # The first word of these: see stack.add_arguments.
                 its.add_argument("stack", nargs="?")
             _with_stacks(its)
-            commands.add_parser(name, parents=[its], add_help=False, help=command.summary)
+            subparsers.add_parser(name, parents=[its], add_help=False, help=command.summary)
         else:
-            commands.add_parser(name, help=command.summary)
+            subparsers.add_parser(name, help=command.summary)
     return whole
 
 

@@ -28,9 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print them."""
+    """Print them.
+
+    Raises:
+        UserError: there is no such stack or cluster, or the directory for the stacks' state cannot be made.
+    """
     from kumulus.toolchain import environment, pins, supply
 
+    if args.cluster is not None and args.stack is None:
+        raise UserError(f"--cluster {args.cluster} is one of which stack? Name it first: env STACK --cluster NAME")
     variables = environment.changes(os.environ)
     del variables["PATH"]
     here = project.found()

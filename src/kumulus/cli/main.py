@@ -120,16 +120,20 @@ def _say_no_more() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def commands() -> dict[str, Command]:
+    """The subcommands that make sense here."""
+    return {name: command for name, command in COMMANDS.items() if installation.checkout() or not command.checkout}
+
+
 def _help() -> str:
     width = max(map(len, COMMANDS))
-    there = {name: command for name, command in COMMANDS.items() if installation.checkout() or not command.checkout}
-    lines = [f"  {name:<{width}}  {command.summary}" for name, command in there.items()]
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in commands().items()]
     kumulus = installation.command()
     more = [f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."]
     return "\n".join([f"usage: {kumulus} COMMAND [-h] ...", "", *lines, "", *more])
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, COMMANDS, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(COMMANDS)}"
+    near = difflib.get_close_matches(name, commands(), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(commands())}"
     return f"error: there is no command {name!r}: {hint}"

@@ -48,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f"--{name.replace('_', '-')} is {value:g}; write a number above 0")
     if args.nodes is not None and args.nodes > _MOST:
         raise UserError(f"--nodes is {args.nodes:,}; the model is not asked beyond {_MOST:,}")
+    if args.nodes is not None and args.cluster is not None:
+        raise UserError("--cluster is for the clusters of a stack, not for --nodes; leave one of the two out")
     fleets, what = [(args.nodes, args.heartbeat_factor)], ""
     if args.nodes is None:
         fleets, what = _fleets(args)

@@ -44,8 +44,8 @@ class PulumiProject:
         return self.file.parent
 
     def stack_file(self, stack: str) -> Path:
-        """The path of a stack's file, which need not exist."""
-        return self.stack_files / f"Pulumi.{stack}.yaml"
+        """The path of a stack's file, which need not exist; it ends as the project's does, as Pulumi has it."""
+        return self.stack_files / f"Pulumi.{stack}{self.file.suffix}"
 
     def shown(self, file: Path) -> str:
         """A file's path as shown to the user: relative to the project's directory if it is inside."""
@@ -53,8 +53,8 @@ class PulumiProject:
 
     def stacks(self) -> list[str]:
         """The names of the stacks that have a file."""
-        files = self.stack_files.glob("Pulumi.?*.yaml")
-        return sorted(file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files)
+        files = self.stack_files.glob(f"Pulumi.?*{self.file.suffix}")
+        return sorted(file.stem.removeprefix("Pulumi.") for file in files)
 
     def backend_directory(self) -> Path | None:
         """The directory with the stacks' state, or None if it is not on this machine."""

@@ -159,6 +159,16 @@ def test_clusters_and_stacks_are_those_of_the_project_that_one_is_in(
     assert project.current().stacks() == ["dev"]
 
 
+@pytest.mark.parametrize("ending", ["yml", "json"])
+def test_a_stacks_file_ends_as_the_projects_does(ending: str, folder: Path) -> None:
+    # Pulumi 3.246 writes `pulumi config set` in such a project to Pulumi.dev.yml, or .json, and reads no other.
+    (folder / f"Pulumi.{ending}").write_text('{"name": "fleet", "runtime": "python"}')
+    (folder / f"Pulumi.dev.{ending}").write_text('{"config": {"kumulus:cluster": {"nodeGroups": []}}}')
+    (folder / "Pulumi.other.yaml").touch()
+    assert project.current().stacks() == ["dev"]
+    assert main(["topology"]) == 0
+
+
 def test_the_current_stack_is_the_one_that_pulumi_has_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(["new", "fleet"])
     root = folder / "fleet"
@@ -251,6 +261,16 @@ def test_commands_options_and_stacks_are_completed(folder: Path, monkeypatch: py
     # Outside of any project, a checkout's own command works on the checkout.
     monkeypatch.chdir(folder)
     assert "gcp-large" in completions("kumulus watch -s g")
+
+
+def test_commands_of_a_checkout_are_not_offered_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(installation, "checkout", lambda: None)
+    (choices,) = (each.choices for each in completing.parser("kumulus ")._actions if each.choices)
+    assert {"venv", "clean"}.isdisjoint(choices)
+    assert main(["xyz"]) == 2
+    assert capsys.readouterr().err.endswith(", image, tools\n")
 
 
 def test_of_the_commands_only_the_one_on_the_line_is_imported() -> None:

@@ -114,6 +114,24 @@ def test_without_a_name_it_is_the_hub_or_an_error_with_the_choices(stacks: Path)
     assert "--cluster hub" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (
+            ("plan", "--nodes", "5", "--cluster", "hub"),
+            "--cluster is for the clusters of a stack",
+        ),
+        (("env", "--cluster", "hub"), "--cluster hub is one of which stack?"),
+    ],
+)
+def test_a_cluster_of_no_stack_is_refused(
+    stacks: Path, words: tuple[str, ...], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err.startswith(f"error: {what}")) == ("", True)
+
+
 def test_a_name_that_is_none_is_told_with_those_there_are(stacks: Path) -> None:
     with pytest.raises(UserError, match=r"no cluster wroker-0 \(did you mean worker-0\?\); there are hub, worker-0"):
         which.chosen("hubbed", "wroker-0")
