@@ -13,6 +13,7 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.faults import offerings
 from kumulus.cluster.ownership import already_there
 from kumulus.kube import ApiError, objects, paths
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.offer_effects import ANNOTATION
 
@@ -156,8 +157,5 @@ async def _freed(client: Client, collection: str, names: Iterable[str]) -> None:
     for name in names:
         path = f"{collection}/{name}"
         await objects.remove(client, path)
-        try:
+        with tolerating(404):
             await client.write("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE_PATCH)
-        except ApiError as error:
-            if error.status != 404:
-                raise

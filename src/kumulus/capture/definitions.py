@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from kumulus.capture.kinds import BY_NAME, KUEUE, VOLCANO
-from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.schedulers import definitions
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.objects import CAPTURED_LABEL, established
@@ -55,10 +55,7 @@ async def _define(client: Client, definition: dict[str, Any], tool: str) -> None
     metadata = definition["metadata"]
     spec = {key: value for key, value in definition["spec"].items() if key != "conversion"}
     marked = {**metadata, "labels": {**(metadata.get("labels") or {}), CAPTURED_LABEL: tool}}
-    try:
+    # An existing definition is used as it is: the cluster's own, or one of a clone that is being restored.
+    with tolerating(409):
         await client.write("POST", _DEFINITIONS, {**definition, "metadata": marked, "spec": spec})
-    except ApiError as error:
-        # An existing definition is used as it is: the cluster's own, or one of a clone that is being restored.
-        if error.status != 409:
-            raise
     await established(client, f"{_DEFINITIONS}/{metadata['name']}")

@@ -18,6 +18,7 @@ from kumulus.capture.probe import DRY_LABEL, Probe
 from kumulus.capture.verdict import Verdict, looked_at, unschedulable
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
+from kumulus.kube.errors import tolerating
 from kumulus.model.quantity import equal, parse
 
 if TYPE_CHECKING:
@@ -86,12 +87,9 @@ class Dry:
             Undecided: it gets no service account in time.
             ApiError, Unreachable: the cluster refused, or gave no answer.
         """
-        try:
+        with tolerating(409):
             await self._client.write("POST", _NAMESPACES, {"metadata": {"name": name}})
             self._exits.push_async_callback(objects.remove, self._client, f"{_NAMESPACES}/{name}")
-        except ApiError as error:
-            if error.status != 409:
-                raise
         ends = time.monotonic() + self._within
         while await objects.find(self._client, f"{_NAMESPACES}/{name}/serviceaccounts/default") is None:
             if time.monotonic() > ends:

@@ -18,6 +18,7 @@ from kumulus.capture.reading import POD
 from kumulus.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 
 if TYPE_CHECKING:
@@ -218,10 +219,7 @@ async def accounts(client: Client, namespaces: set[str]) -> None:
     ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
     for namespace in sorted(namespaces):
         while asyncio.get_running_loop().time() < ends:
-            try:
+            with tolerating(404):
                 await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
                 break
-            except ApiError as error:
-                if error.status != 404:
-                    raise
             await asyncio.sleep(0.1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.namespaces import NAMESPACES
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.tenancy import TENANT_LABEL
 
@@ -43,14 +44,11 @@ async def guests(client: Client) -> dict[str, list[str]]:
         for kind, (group, plural) in _KINDS.items():
             collection = f"{group}/namespaces/{namespace}/{plural}"
             pages = client.pages(collection, {"labelSelector": f"!{TENANT_LABEL}"}, accept=METADATA_ONLY)
-            try:
+            # A cluster need not serve all of these.
+            with tolerating(404):
                 made += [
                     f"{kind} {item['metadata']['name']}" async for page in pages for item in page if _of_stack(item)
                 ]
-            except ApiError as error:
-                # A cluster need not serve all of these.
-                if error.status != 404:
-                    raise
         if made:
             found[namespace] = sorted(made)
     return found

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import find, is_established, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
@@ -264,10 +264,7 @@ async def _has_objects(client: Client, crd: Mapping[str, Any]) -> bool:
     version = next((each["name"] for each in spec["versions"] if each.get("served")), None)
     if version is None:
         return True
-    try:
+    with tolerating(404):
         found = await client.get(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}", {"limit": "1"})
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
-    return bool(found.get("items"))
+        return bool(found.get("items"))
+    return False

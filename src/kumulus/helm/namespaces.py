@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.cluster.ownership import is_ours
 from kumulus.kube import ApiError
 from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.objects import find, remove
 from kumulus.model.identity import Owner
@@ -50,12 +51,9 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
         return
     metadata = {"name": name, "labels": owner.labels, "annotations": {MADE_FOR: cluster, **owner.annotations}}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    try:
+    # Another add-on of the stack may have created it in the meantime.
+    with tolerating(409):
         await client.create(_NAMESPACES, body)
-    except ApiError as error:
-        # Another add-on of the stack has created it in the meantime.
-        if error.status != 409:
-            raise
 
 
 async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> str:
@@ -104,17 +102,14 @@ async def _left(client: Client, name: str) -> str:
 
 async def _first(client: Client, kind: Resource, namespace: str) -> str:
     """The kind and name, as kubectl takes them, of the first object of a kind that counts."""
-    try:
+    # The kind may have gone in the meantime, with the release perhaps.
+    with tolerating(404):
         async for page in client.pages(kind.collection(namespace), accept=METADATA_ONLY):
             for item in page:
                 if _counts(kind.kind, item["metadata"]):
                     # The kinds of groups with a dot may have the names of others: jobs.batch.volcano.sh.
                     plural = f"{kind.plural}.{kind.group}" if "." in kind.group else kind.plural
                     return f"{plural} {item['metadata']['name']}"
-    except ApiError as error:
-        # The kind has gone in the meantime, with the release perhaps.
-        if error.status != 404:
-            raise
     return ""
 
 

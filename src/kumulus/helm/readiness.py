@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.pod_waiting import reason
-from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -94,13 +94,10 @@ def _pod_is_of(pod: Mapping[str, Any], release: str) -> bool:
 
 
 async def _items(client: Client, path: str) -> Iterable[dict[str, Any]]:
-    try:
+    # A cluster need not have this kind.
+    with tolerating(404):
         answer = await client.get(path)
-    except ApiError as error:
-        # The cluster does not have this kind.
-        if error.status == 404:
-            return []
-        raise
-    # Items of a list do not include their kind.
-    kind = str(answer["kind"]).removesuffix("List")
-    return [{"kind": kind, **item} for item in answer["items"]]
+        # Items of a list do not include their kind.
+        kind = str(answer["kind"]).removesuffix("List")
+        return [{"kind": kind, **item} for item in answer["items"]]
+    return []

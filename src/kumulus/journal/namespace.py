@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.journal.errors import NotPutBack
-from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_all
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import find, names
 from kumulus.kube.objects import remove as delete
@@ -60,11 +60,8 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
 
 async def _free_workloads(client: Client, name: str) -> None:
     """Remove the finalizers of Kueue's remaining Workloads, such as those of a hub that cannot reach the worker."""
-    try:
+    with tolerating(403, 404):
         await _remove_all(client, f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{name}/workloads", {}, free=True)
-    except ApiError as error:
-        if error.status not in (403, 404):
-            raise
 
 
 async def _remove_all(client: Client, path: str, options: Mapping[str, Any], free: bool = False) -> None:
@@ -78,12 +75,9 @@ async def _remove_all(client: Client, path: str, options: Mapping[str, Any], fre
     """
 
     async def remove_one(each: str) -> None:
-        try:
+        with tolerating(404):
             if free:
                 await client.write("PATCH", f"{path}/{each}", _FREE, content_type=MERGE_PATCH)
             await client.delete(f"{path}/{each}", options)
-        except ApiError as error:
-            if error.status != 404:
-                raise
 
     await for_all(await names(client, path), remove_one, workers=client.connections)

@@ -16,7 +16,7 @@ from kumulus.journal.changes import Changes, Stopped
 from kumulus.journal.errors import NotPutBack
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
-from kumulus.kube.errors import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
 from kumulus.schedulers import SchedulerError, children
@@ -108,11 +108,8 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
             return
         # An object that was created under this name since then is somebody else's.
         mine = {"preconditions": {"uid": found["metadata"]["uid"]}}
-        try:
+        with tolerating(409):
             removed += await objects.remove(client, path, mine)
-        except ApiError as error:
-            if error.status != 409:
-                raise
 
     await for_all(paths, remove, workers=1 if one_by_one else client.connections)
     return removed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any
 
 
@@ -41,6 +42,25 @@ class ApiError(Exception):
         asking again cannot help.
         """
         return "database space exceeded" in self.message
+
+
+class tolerating:  # noqa: N801 - it reads as `contextlib.suppress` does
+    """A context that ends at an answer with one of some statuses: `with tolerating(404): await client.delete(path)`.
+
+    Args:
+        statuses: of HTTP; any other error is raised as it is.
+    """
+
+    def __init__(self, *statuses: int) -> None:
+        self._statuses = statuses
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return isinstance(error, ApiError) and error.status in self._statuses
 
 
 class Unreachable(Exception):

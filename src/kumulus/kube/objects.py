@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.bulk import for_each
-from kumulus.kube.errors import ApiError, no_answer
+from kumulus.kube.errors import ApiError, no_answer, tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.paths import inside
 
@@ -24,19 +24,21 @@ def is_established(definition: Mapping[str, Any]) -> bool:
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
-async def find(client: Client, path: str) -> dict[str, Any] | None:
+async def find(client: Client, path: str, patience: float | None = None) -> dict[str, Any] | None:
     """An object; None if it does not exist.
+
+    Args:
+        client: of the cluster.
+        path: the object's.
+        patience: seconds to keep trying an unreachable server.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    try:
-        found: dict[str, Any] = await client.get(path)
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-    return found
+    with tolerating(404):
+        found: dict[str, Any] = await client.get(path, patience=patience)
+        return found
+    return None
 
 
 async def identity(client: Client, patience: float | None = None) -> str:
@@ -85,13 +87,10 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    try:
+    with tolerating(404):
         await client.delete(path, options)
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return False
-    return True
+        return True
+    return False
 
 
 async def replace(client: Client, collection: str, body: dict[str, Any]) -> None:
@@ -168,11 +167,8 @@ async def release_instances(client: Client, definition: Mapping[str, Any]) -> No
 
 
 async def _release(client: Client, address: str) -> None:
-    try:
+    with tolerating(404):
         await client.merge_patch(address, {"metadata": {"finalizers": None}})
-    except ApiError as error:
-        if error.status != 404:
-            raise
 
 
 async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) -> None:
@@ -188,21 +184,15 @@ async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) 
         Unreachable: the server gave no answer.
     """
     for _ in range(_TRIES):
-        try:
+        with tolerating(409):
             if await attempt():
                 return
-        except ApiError as error:
-            if error.status != 409:
-                raise
     raise ApiError(409, "Conflict", f"{what} is changed by others all the time", "PATCH", path)
 
 
 async def _created(client: Client, collection: str, body: Mapping[str, Any]) -> bool:
     """Post an object; False when there is one of that name."""
-    try:
+    with tolerating(409):
         await client.write("POST", collection, body)
-    except ApiError as error:
-        if error.status != 409:
-            raise
-        return False
-    return True
+        return True
+    return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.ownership import is_ours, whose
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.paths import address, collection
 from kumulus.model.identity import Owner
@@ -78,7 +78,7 @@ async def look(
     """
     seen, addresses = Seen(), {address(each) for each in wanted}
     for manifest in wanted:
-        there = await _find(client, address(manifest), patience)
+        there = await objects.find(client, address(manifest), patience)
         if there is None:
             seen.missing.append(label(manifest))
         elif not is_ours(there["metadata"], owner, proven=address(manifest) in recorded):
@@ -87,7 +87,7 @@ async def look(
             seen.altered[label(manifest)] = ", ".join(different)
     for path in recorded:
         if path not in addresses:
-            there = await _find(client, path, patience)
+            there = await objects.find(client, path, patience)
             if there is not None and is_ours(there["metadata"], owner, proven=True):
                 seen.extra.append(path)
     return seen
@@ -136,7 +136,7 @@ async def remove(client: Client, addresses: Iterable[str], owner: Owner) -> None
         ApiError, Unreachable: the server refused.
     """
     for path in reversed([*addresses]):
-        there = await _find(client, path, None)
+        there = await objects.find(client, path)
         if there is not None and is_ours(there["metadata"], owner, proven=True):
             await objects.remove(client, path)
 
@@ -157,16 +157,6 @@ async def _put_right(client: Client, body: dict[str, Any]) -> None:
         await client.create(collection(body), body)
         return
     await client.write("PATCH", path, body, content_type=MERGE_PATCH)
-
-
-async def _find(client: Client, path: str, patience: float | None) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = await client.get(path, patience=patience)
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-    return found
 
 
 def _differences(there: Manifest, wanted: Manifest) -> list[str]:

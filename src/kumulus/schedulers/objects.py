@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, paths
 from kumulus.kube import objects as verbs
+from kumulus.kube.errors import tolerating
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers.errors import SchedulerError
@@ -166,17 +167,13 @@ async def established(client: Client, address: str, timeout: float = 30.0) -> No
 
 async def _ours(client: Client, collection: str, scheduler: str, run: str) -> list[str]:
     selector = f"{LABEL}={scheduler}" + (f",{RUN_LABEL}={run}" if run else "")
-    try:
+    # Its kind may be gone.
+    with tolerating(404):
         return await verbs.names(client, collection, {"labelSelector": selector})
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return []  # its kind is gone
+    return []
 
 
 async def _delete(client: Client, address: str) -> None:
-    try:
+    # It may be a namespace that is being deleted already.
+    with tolerating(409):
         await verbs.remove(client, address)
-    except ApiError as error:
-        if error.status != 409:  # a namespace that is being deleted already
-            raise

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from kumulus.kube import ApiError, Client, Connection, KubeconfigError, Unreachable, load_kubeconfig, objects
-from kumulus.kube.bulk import for_each
+from kumulus.kube.bulk import for_all, for_each
 from tests.support.apiserver import Server, cut, ok, serving, silent, status, text
 
 NODES = "/api/v1/nodes"
@@ -275,6 +275,16 @@ async def test_every_item_is_acted_upon_once() -> None:
     assert sorted(done) == sorted(outcome.done) == list(range(50))
     assert counts == list(range(1, 51))
     assert outcome.complete
+
+
+async def test_what_has_to_succeed_as_a_whole_raises_its_first_error() -> None:
+    async def act(item: int) -> None:
+        if item % 2:
+            raise ValueError(item)
+
+    await for_all([0, 2], act, workers=2)
+    with pytest.raises(ValueError, match=r"^1$"):
+        await for_all(range(10), act, workers=1)
 
 
 async def test_a_stop_lets_what_is_under_way_finish_and_begins_nothing_new() -> None:

@@ -21,6 +21,7 @@ from kumulus.cluster.pools.scaled import free, numbered, ordinal_of
 from kumulus.cluster.pools.single import NameTaken, create_node
 from kumulus.cluster.reporter import Silent
 from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.protobuf import encode_node
 from kumulus.model.pools import POOL_LABEL, Pool
@@ -183,13 +184,10 @@ class Groups:
     async def _name(self, pool: Pool, node: LiveNode) -> None:
         ordinal = ordinal_of(pool, node.name)
         assert ordinal is not None
-        try:
+        # The node may have been deleted after it was listed.
+        with tolerating(404):
             body = {"spec": {"providerID": provider_id(pool, ordinal)}}
             await self._client.write("PATCH", f"{NODES}/{node.name}", body, content_type=MERGE_PATCH)
-        except ApiError as error:
-            # The node was deleted after it was listed.
-            if error.status != 404:
-                raise
 
 
 def provider_id(pool: Pool, ordinal: int) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.autoscalers.karpenter.objects import NODEPOOL_LABEL
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -57,14 +58,11 @@ async def find(client: Client) -> list[str]:
     Raises:
         ApiError, Unreachable: a request to the server failed.
     """
-    try:
+    with tolerating(404):
         claims = [claim async for page in client.pages(CLAIMS) for claim in page]
-    except ApiError as error:
-        if error.status == 404:
-            return []
-        raise
-    made = {"labelSelector": NODEPOOL_LABEL}
-    return lost(claims, [node async for page in client.pages(NODES, made) for node in page])
+        made = {"labelSelector": NODEPOOL_LABEL}
+        return lost(claims, [node async for page in client.pages(NODES, made) for node in page])
+    return []
 
 
 async def forget(client: Client) -> int:

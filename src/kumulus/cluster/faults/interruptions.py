@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.catalog.prices import is_spot
 from kumulus.cluster.faults.records import Record
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.offer_effects import OfferEffects
@@ -123,9 +124,6 @@ async def call_off(client: Client, record: Record) -> None:
 
 async def _note(client: Client, node: str, until: str | None) -> None:
     body = {"metadata": {"annotations": {RECLAIM_ANNOTATION: until}}}
-    try:
+    # The node may be gone already.
+    with tolerating(404):
         await client.write("PATCH", f"{_NODES}/{node}", body, content_type=MERGE_PATCH)
-    except ApiError as error:
-        # The node is gone already.
-        if error.status != 404:
-            raise

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults import pods
 from kumulus.cluster.faults.leases import LEASES
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.pods import PODS
 from kumulus.kwok.stages import STAGES
 
@@ -124,9 +125,6 @@ async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any
 
 async def _reads_objects(client: Client) -> bool:
     """Whether the cluster has Stage objects."""
-    try:
+    with tolerating(404):
         return bool((await client.get(STAGES, {"limit": "1"})).get("items"))
-    except ApiError as error:
-        if error.status == 404:
-            return False
-        raise
+    return False

@@ -15,6 +15,7 @@ from kumulus.cluster.faults.new_pods import wait_until_managed
 from kumulus.cluster.pools.live import NODES
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.node_delta import taints_after
@@ -191,10 +192,7 @@ async def _apply(client: Client, name: str, change: Change) -> None:
 
 async def _ignoring_404(request: Any) -> bool:
     """Whether the node was there. If it was not, its pool creates it, with the faults that are active then."""
-    try:
+    with tolerating(404):
         await request
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return False
-    return True
+        return True
+    return False

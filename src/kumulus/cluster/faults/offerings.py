@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import records
 from kumulus.cluster.faults.records import Record
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.offer_effects import ANNOTATION
 
@@ -50,9 +51,6 @@ async def put(client: Client, record: Record) -> None:
 
 
 async def _classes(client: Client) -> list[str]:
-    try:
+    with tolerating(404):
         return sorted(await objects.names(client, CLASSES))
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return []
+    return []

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_all, for_each
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
@@ -99,12 +99,9 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
     failed = {"status": {"phase": "Failed", "conditions": [condition]}}
 
     async def fail(pod: dict[str, Any]) -> None:
-        try:
+        with tolerating(404):
             await client.write("PATCH", f"{path_of(pod)}/status", failed, content_type=STRATEGIC_MERGE_PATCH)
             await remove(client, path_of(pod), {"gracePeriodSeconds": 0})
-        except ApiError as error:
-            if error.status != 404:
-                raise
 
     outcome = await for_each(await on(client, nodes), fail, workers=client.connections, stop=stop)
     if outcome.failed:
@@ -122,10 +119,7 @@ async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
     change = {"metadata": {"annotations": {RESUMED: now}}}
 
     async def touch(pod: dict[str, Any]) -> None:
-        try:
+        with tolerating(404):
             await client.write("PATCH", path_of(pod), change, content_type=MERGE_PATCH)
-        except ApiError as error:
-            if error.status != 404:
-                raise
 
     await for_all(pods, touch, workers=client.connections)

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.ownership import is_ours
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
@@ -230,13 +231,10 @@ async def begun(client: Client, record: Record) -> Record:
         return record
     complete = replace(record, former=())
     body = {"metadata": {"resourceVersion": there["metadata"]["resourceVersion"]}, **_change(complete.to_plain())}
-    try:
+    with tolerating(404, 409):
         await client.write("PATCH", path, body, content_type=MERGE_PATCH)
-    except ApiError as error:
-        if error.status not in (404, 409):
-            raise
-        return record
-    return complete
+        return complete
+    return record
 
 
 async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.pools import Pool
 from kumulus.model.slices import RESOURCE_API, devices_left, parts_of, slice_manifest, slice_name, slice_spec
@@ -40,11 +41,8 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
         path = f"{_SLICES}/{slice_name(after, devices, part)}"
         # A merge patch removes what is null.
         patch = {"spec": {"devices": None, **spec}}
-        try:
+        with tolerating(404):
             await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
-        except ApiError as error:
-            if error.status != 404:
-                raise
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
@@ -63,12 +61,9 @@ async def _publish(client: Client, manifest: dict[str, Any], node_uid: str) -> N
     path = f"{_SLICES}/{manifest['metadata']['name']}"
 
     async def attempt() -> bool:
-        try:
+        with tolerating(409):
             await client.write("POST", _SLICES, manifest)
             return True
-        except ApiError as error:
-            if error.status != 409:
-                raise
         there = await objects.find(client, path)
         if there is None:
             return False

@@ -15,6 +15,7 @@ from kumulus.cluster.live.model import Fleet
 from kumulus.cluster.live.node import Places, node_from
 from kumulus.cluster.live.pod import pod_from
 from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Event, Events, Interrupted, Synced, follow
 
@@ -163,11 +164,8 @@ class Live:
         self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
     ) -> None:
         """Like :meth:`_follow`, but silent for ever if the server lacks such objects or forbids them to this user."""
-        try:
+        with tolerating(*_NOT_FOR_US):
             await self._follow(path, kind, take, begun)
-        except ApiError as error:
-            if error.status not in _NOT_FOR_US:
-                raise
         begun.set()
         await asyncio.Event().wait()
 

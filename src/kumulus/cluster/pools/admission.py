@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -56,12 +56,9 @@ async def _ask(client: Client) -> str:
 
 
 async def _listed(client: Client, kind: str) -> list[dict[str, Any]]:
-    try:
+    with tolerating(404):
         return list((await client.get(f"{_API}/{kind}")).get("items") or ())
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return []
+    return []
 
 
 def _matched(rules: Iterable[Mapping[str, Any]]) -> str:

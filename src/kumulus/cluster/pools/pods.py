@@ -7,8 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.cluster.reporter import Reporter
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
 from kumulus.kube.bulk import Interrupted, for_each
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.pods import each_bound, path_of
 
@@ -89,13 +90,10 @@ async def remove_from(client: Client, nodes: set[str], stop: asyncio.Event, repo
         report.status(f"removing {len(left):,} pods")
 
         async def remove(pod: Bound) -> None:
-            try:
+            with tolerating(404):
                 if pod.tracked:
                     await client.write("PATCH", pod.path, _UNTRACK, content_type=STRATEGIC_MERGE_PATCH)
                 await objects.remove(client, pod.path, {"gracePeriodSeconds": 0})
-            except ApiError as error:
-                if error.status != 404:
-                    raise
 
         outcome = await for_each(fresh, remove, workers=client.connections, stop=stop, lanes=client.lanes)
         failures = [failure for _, failure in outcome.failed if not isinstance(failure, Interrupted)]

@@ -9,7 +9,8 @@ from kumulus.cluster.pools.compare import patches
 from kumulus.cluster.pools.live import NODES, LiveNode
 from kumulus.cluster.pools.observe import get_node
 from kumulus.cluster.pools.others import taken
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.model.pools import Pool
 
@@ -35,16 +36,13 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
     async def attempt() -> bool:
         nonlocal uid
-        try:
+        with tolerating(409):
             if pool.devices is not None:
                 made = await client.request("POST", NODES, body=body, content_type=MEDIA_TYPE)
                 uid = str(made["metadata"]["uid"])
             else:
                 await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
             return True
-        except ApiError as error:
-            if error.status != 409:
-                raise
         node = await get_node(client, name)
         if node is None:
             return False
@@ -76,15 +74,12 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
         if current.real:
             raise NameTaken(f"a real node already carries the name {node.name}")
         main, status = patches(pool, ordinal, current)
-        try:
+        with tolerating(404):
             if main is not None:
                 await client.write("PATCH", path, main, content_type=STRATEGIC_MERGE_PATCH)
             if status is not None:
                 await client.write("PATCH", f"{path}/status", status, content_type=STRATEGIC_MERGE_PATCH)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True
+            return True
+        return False
 
     await objects.persist(attempt, path, f"node {node.name}")

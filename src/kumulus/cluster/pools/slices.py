@@ -16,6 +16,7 @@ from kumulus.cluster.pools.compare import FieldDifference
 from kumulus.cluster.pools.slice_compare import LiveSlice, live_slice, slice_differences
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import Devices
 from kumulus.model.pools import POOL_LABEL, Pool
@@ -151,18 +152,15 @@ async def _mend(client: Client, pool: Pool, devices: Devices, part: Part, node_u
     """Patch a slice, or delete it when that cannot help; returns whether it is as wanted now."""
     manifest = slice_manifest(pool, devices, part, node_uid)
     path = f"{SLICES}/{manifest['metadata']['name']}"
-    try:
+    with tolerating(404, 409):
         if live.replace:
             await client.delete(path, {"preconditions": {"uid": live.uid}})
             return False
         metadata = {"uid": live.uid, "labels": slice_labels(pool)}
         patch = {"metadata": metadata, "spec": {**manifest["spec"], **dict.fromkeys(live.surplus)}}
         await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
-    except ApiError as error:
-        if error.status not in (404, 409):
-            raise
-        return False
-    return True
+        return True
+    return False
 
 
 async def converge_slices(
@@ -208,12 +206,9 @@ async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) ->
 async def slices_of(client: Client, pool_name: str) -> list[str]:
     """The names of all slices that carry the pool's label; none if the API is not served."""
     selector = {"labelSelector": f"{POOL_LABEL}={pool_name}"}
-    try:
+    with tolerating(404):
         return await objects.names(client, SLICES, selector)
-    except ApiError as error:
-        if error.status == 404:
-            return []
-        raise
+    return []
 
 
 def _selector(pool: Pool) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.cluster.live.devices import published_from
 from kumulus.cluster.live.fleet import SLICES
 from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import find
 from kumulus.lab.errors import LabError
@@ -42,13 +43,10 @@ async def published(client: Client) -> Counter[str]:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     found: Counter[str] = Counter()
-    try:
+    with tolerating(*_ABSENT):
         async for page in client.listed(SLICES, MessageCodec("ResourceSlice")):
             for each in map(published_from, page):
                 found[each.node] += each.gpus
-    except ApiError as error:
-        if error.status not in _ABSENT:
-            raise
     return found
 
 

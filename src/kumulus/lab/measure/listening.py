@@ -13,7 +13,7 @@ from kumulus.cluster.live.amounts import NOTHING
 from kumulus.cluster.live.collections import follow_when_there
 from kumulus.cluster.live.devices import published_from
 from kumulus.cluster.live.fleet import SLICES
-from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import identity
 from kumulus.kube.pods import PODS, UNFINISHED
@@ -135,11 +135,8 @@ class Listener:
             self._priced.publish(event.key, None if gone else published_from(event.item))
 
         news = follow(self._client, SLICES, codec=MessageCodec("ResourceSlice"))
-        try:
+        with tolerating(*_ABSENT):
             await self._listen(news, publish, synced)
-        except ApiError as error:
-            if error.status not in _ABSENT:
-                raise
         synced.set()
         await asyncio.Event().wait()
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import ProviderError
-from kumulus.kube import ApiError, objects
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.properties import STRING, Property, listing
@@ -105,9 +106,6 @@ async def _objects(client: Client, spec: dict[str, Any]) -> list[str]:
     served = [version["name"] for version in spec["versions"] if version.get("served")]
     if not served:
         return []
-    try:
+    with tolerating(404):
         return await objects.names(client, f"/apis/{spec['group']}/{served[0]}/{spec['names']['plural']}")
-    except ApiError as error:
-        if error.status == 404:
-            return []
-        raise
+    return []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.kube.paths import address
 from kumulus.kueue import declared, federation
 from kumulus.kueue.federation import Manifest, Queue
@@ -125,13 +126,10 @@ class _Member(InCluster):
         await declared.remove(client, outputs.get(_MADE) or [], self.owner(op, outputs))
 
     async def _require_kueue(self, client: Client, inputs: Properties) -> None:
-        try:
+        kinds: set[str] = set()
+        with tolerating(404):
             served = await client.get(f"/apis/{federation.API}")
             kinds = {each["kind"] for each in served["resources"]}
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            kinds = set()
         if "MultiKueueCluster" not in kinds:
             raise ProviderError(
                 f"{self.title(inputs)} has no Kueue ({federation.API} is not served); install it there, as by an entry "

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
+from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import STAGES
 
 if TYPE_CHECKING:
@@ -94,14 +95,9 @@ async def remove_base(client: Client) -> None:
     Raises:
         ApiError, Unreachable: the server refused.
     """
-    try:
-        names = await _names(client)
-    except ApiError as error:
-        if error.status == 404:
-            return
-        raise
-    for name in names:
-        await objects.remove(client, f"{STAGES}/{name}")
+    with tolerating(404):
+        for name in await _names(client):
+            await objects.remove(client, f"{STAGES}/{name}")
 
 
 async def _names(client: Client) -> set[str]:
