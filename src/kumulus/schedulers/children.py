@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO
 
 from kumulus.host import processes
+from kumulus.host.logs import last_lines
 from kumulus.schedulers.errors import SchedulerError
 from kumulus.schedulers.launch.plan import Program
 
 _LINES_OF_LOG = 8
-_LONGEST_LINE = 300
 # Go collects garbage each time the heap has doubled; the control plane's programs let it grow threefold, and so do
 # these, so that a comparison with the cluster's own scheduler is fair.
 _ENVIRONMENT = {"GOGC": "200"}
@@ -91,13 +91,7 @@ def log_file(directory: Path, name: str) -> Path:
 
 def log_tail(directory: Path, name: str) -> str:
     """The last lines of a program's output, indented; empty without output."""
-    try:
-        with log_file(directory, name).open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - 64 * 1024))
-            lines = log.read().decode(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return "\n".join(f"    {line[:_LONGEST_LINE]}" for line in lines[-_LINES_OF_LOG:])
+    return last_lines(log_file(directory, name), _LINES_OF_LOG)
 
 
 def running(directory: Path) -> dict[str, int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from kumulus.host import processes
+from kumulus.host.logs import last_lines
 from kumulus.journal import programs
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Stopped
@@ -60,10 +60,4 @@ class OwnScheduler:
 
     def log_tail(self) -> str:
         """The last line of the scheduler's log."""
-        try:
-            with (self._directory / "logs" / f"{SCHEDULER}.log").open("rb") as log:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
-                lines = log.read().decode(errors="replace").splitlines()
-        except OSError:
-            return ""
-        return lines[-1][:300] if lines else ""
+        return last_lines(self._directory / "logs" / f"{SCHEDULER}.log", 1).strip()

@@ -7,7 +7,6 @@ owner and a fingerprint of the settings that can be changed in place.
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 import yaml
 
 from kumulus.autoscalers.registry import NAMES as AUTOSCALERS
+from kumulus.host.logs import last_lines
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 from kumulus.kube.yaml_writing import Dumper
 from kumulus.runtimes.place import Place, unfinished
@@ -123,15 +123,7 @@ class Layout(Place):
 
     def log_tail(self, component: str, lines: int = 6) -> str:
         """Return the last lines of a component's log, cut to a readable width, or ""."""
-        try:
-            with (self.directory / "logs" / f"{component}.log").open("rb") as log:
-                log.seek(0, os.SEEK_END)
-                log.seek(max(0, log.tell() - 16_384))
-                # Before what was written since a rotation, there are only zero bytes.
-                tail = log.read().replace(b"\0", b"").decode(errors="replace").splitlines()[-lines:]
-        except OSError:
-            return ""
-        return "\n".join(f"    {line[:300]}" for line in tail)
+        return last_lines(self.directory / "logs" / f"{component}.log", lines)
 
 
 class _OfCopy(Layout):
