@@ -12,6 +12,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.autoscalers.descriptor import Asked, Manifest
+from kumulus.autoscalers.roles import READ, Rule, granted, user
 
 USER = "karpenter"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
@@ -24,12 +25,11 @@ INSTANCES = (
 )
 _NODE_CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_READ = ("get", "list", "watch")
-_SUBJECT = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": USER}
-_RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("karpenter.kwok.sh", ("kwoknodeclasses",), _READ),
+_SUBJECT = user(USER)
+RULES: tuple[Rule, ...] = (
+    ("karpenter.kwok.sh", ("kwoknodeclasses",), READ),
     ("karpenter.kwok.sh", ("kwoknodeclasses", "kwoknodeclasses/status"), ("patch", "update")),
-    ("karpenter.sh", ("nodepools", "nodeclaims", "nodeoverlays"), _READ),
+    ("karpenter.sh", ("nodepools", "nodeclaims", "nodeoverlays"), READ),
     (
         "karpenter.sh",
         ("nodeclaims", "nodeclaims/status", "nodeclaims/finalizers"),
@@ -40,7 +40,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ("nodepools", "nodepools/status", "nodepools/finalizers", "nodeoverlays/status"),
         ("update", "patch"),
     ),
-    ("autoscaling.x-k8s.io", ("capacitybuffers", "capacitybuffers/status"), (*_READ, "update", "patch")),
+    ("autoscaling.x-k8s.io", ("capacitybuffers", "capacitybuffers/status"), (*READ, "update", "patch")),
     (
         "",
         (
@@ -52,13 +52,13 @@ _RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
             "namespaces",
             "podtemplates",
         ),
-        _READ,
+        READ,
     ),
-    ("storage.k8s.io", ("storageclasses", "csinodes", "volumeattachments"), _READ),
-    ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets"), _READ),
+    ("storage.k8s.io", ("storageclasses", "csinodes", "volumeattachments"), READ),
+    ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets"), READ),
     ("apiextensions.k8s.io", ("customresourcedefinitions",), ("list", "watch")),
-    ("policy", ("poddisruptionbudgets",), _READ),
-    ("coordination.k8s.io", ("leases",), (*_READ, "delete")),
+    ("policy", ("poddisruptionbudgets",), READ),
+    ("coordination.k8s.io", ("leases",), (*READ, "delete")),
     ("", ("events",), ("create", "patch")),
     ("", ("nodes",), ("create", "patch", "delete", "update")),
     ("", ("pods/eviction",), ("create",)),
@@ -82,7 +82,7 @@ def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manif
     )
     return [
         *definitions(),
-        *roles(subject),
+        *granted("kumulus-karpenter", RULES, subject),
         node_class(asked),
         *(node_pool(each, offered) for each in asked["nodePools"]),
     ]
@@ -130,19 +130,3 @@ def node_class(asked: Asked) -> Manifest:
         "metadata": {"name": _NODE_CLASS["name"], **({"annotations": annotations} if annotations else {})},
         "spec": {"nodeRegistrationDelay": delay} if delay else {},
     }
-
-
-def roles(subject: Mapping[str, str]) -> list[Manifest]:
-    """Its ClusterRole, and the binding of that to a subject."""
-    name = {"name": "kumulus-karpenter"}
-    rules = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in _RULES]
-    api = "rbac.authorization.k8s.io/v1"
-    role = {"apiVersion": api, "kind": "ClusterRole", "metadata": dict(name), "rules": rules}
-    binding = {
-        "apiVersion": api,
-        "kind": "ClusterRoleBinding",
-        "metadata": dict(name),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", **name},
-        "subjects": [dict(subject)],
-    }
-    return [role, binding]
