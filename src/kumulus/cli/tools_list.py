@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from pathlib import Path
-
 from kumulus.cli import needs
 from kumulus.cli.doctor_stack import how
 from kumulus.model.words import aligned
-from kumulus.toolchain import releases
+from kumulus.toolchain import releases, supply
 from kumulus.toolchain.locate import Location, locate
 from kumulus.toolchain.pins import Pins
 
@@ -36,15 +32,4 @@ def _row(known: Pins, location: Location) -> tuple[str, str, str, str, str]:
     if location.path is None:
         return tool.name, tool.version, f"not there ({how([tool])})", "-", who
     source = "Pulumi's plugins" if location.source == "plugins" else location.source
-    return tool.name, location.version, source, f"{_bytes(location.path) / 1e6:,.0f} MB", who
-
-
-def _bytes(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    total = 0
-    for folder, _, files in os.walk(path):
-        for file in files:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(folder, file)).st_size
-    return total
+    return tool.name, location.version, source, f"{supply.size(location.path) / 1e6:,.0f} MB", who

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError
 from pydantic.fields import FieldInfo
 
+from kumulus.fields import found
 from kumulus.model.checks import no_text, unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown, under
 from kumulus.model.names import suggest
@@ -56,6 +57,27 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
     for detail in error.errors(include_url=False):
         found += _problems(detail["type"], detail["loc"], detail["input"], detail.get("ctx", {}), model)
     return found
+
+
+def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler[Model], rules: list[Problem]) -> Model:
+    """A model, unless there are problems: its fields' and those of the rules that span several of them, all at once.
+
+    Args:
+        model: the model.
+        data: the mapping that it is made from.
+        handler: makes it; from a `model_validator` of mode "wrap".
+        rules: the problems of rules.
+
+    Raises:
+        PydanticCustomError: there are problems; it carries them in the order of the file.
+    """
+    try:
+        made = handler(data)
+    except ValidationError as error:
+        raise found(in_file_order([*problems_of(error, model), *rules])) from None
+    if rules:
+        raise found(in_file_order(rules))
+    return made
 
 
 def in_file_order(problems: Iterable[Problem]) -> list[Problem]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
 from kumulus.lab.errors import LabError

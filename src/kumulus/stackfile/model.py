@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, create_model, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
-from kumulus.fields import Section, checked, found, short_label
-from kumulus.fields.validation import in_file_order, problems_of, validated
+from kumulus.fields import Section, checked, short_label
+from kumulus.fields.validation import validated, with_rules
 from kumulus.model.checks import matching
 from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.model.observability import Observability, observability_from, observability_problems
@@ -187,14 +187,7 @@ class ClusterSpec(_WithSections):
     @classmethod
     def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         data = with_shapes(data)
-        rules = rule_problems(data)
-        try:
-            spec = handler(data)
-        except ValidationError as error:
-            raise found(in_file_order([*problems_of(error, cls), *rules])) from None
-        if rules:
-            raise found(in_file_order(rules))
-        return spec
+        return with_rules(cls, data, handler, rule_problems(data))
 
     @classmethod
     def checked(cls, raw: object, source: str = "") -> ClusterSpec:

@@ -149,7 +149,8 @@ def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
 
 def _check_disk(total: float, scratch: Path) -> None:
     scratch.mkdir(parents=True, exist_ok=True)
-    needed = total - _gigabytes(scratch)
+    # What an interrupted run has already put there needs no further space.
+    needed = total - size(scratch) / 1e9
     free = shutil.disk_usage(scratch).free / 1e9
     if free < needed:
         raise ToolchainError(
@@ -159,14 +160,16 @@ def _check_disk(total: float, scratch: Path) -> None:
         )
 
 
-def _gigabytes(directory: Path) -> float:
-    """The size of what an interrupted run has already put into a directory, which needs no further space."""
+def size(path: Path) -> int:
+    """How many bytes a file has, or the files in a directory and below have together."""
+    if path.is_file():
+        return path.stat().st_size
     total = 0
-    for folder, _, files in os.walk(directory):
+    for folder, _, files in os.walk(path):
         for file in files:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(folder, file)).st_size
-    return total / 1e9
+    return total
 
 
 @contextlib.contextmanager

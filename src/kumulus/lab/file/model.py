@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
-from kumulus.fields import FORM, Section, found, whole
-from kumulus.fields.validation import in_file_order, problems_of, validated
+from kumulus.fields import FORM, Section, whole
+from kumulus.fields.validation import validated, with_rules
 from kumulus.lab.file.autoscaler import RunAutoscaler
 from kumulus.lab.file.expect import Expectation
 from kumulus.lab.file.fields import LabelKey, Name, Needed, Seconds
@@ -210,14 +210,7 @@ class Experiment(Section):
     @model_validator(mode="wrap")
     @classmethod
     def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        rules = rule_problems(data)
-        try:
-            experiment = handler(data)
-        except ValidationError as error:
-            raise found(in_file_order([*problems_of(error, cls), *rules])) from None
-        if rules:
-            raise found(in_file_order(rules))
-        return experiment
+        return with_rules(cls, data, handler, rule_problems(data))
 
     @classmethod
     def checked(cls, raw: object, source: str = "") -> Experiment:
