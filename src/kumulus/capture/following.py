@@ -141,7 +141,7 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
     patched = await for_each(changes.patches, patch, workers=client.connections, most_failures=1)
     if failed := [*removed.failed, *patched.failed]:
         raise failed[0][1]
-    work = Putting(client, done, lambda kind, count: None, None)
+    work = Putting(client, done, lambda kind, count: None)
     namespaces = await _lacking(client, _NAMESPACES, now.objects, "Namespace")
     await work.objects(namespaces)
     await accounts(client, {str(each["metadata"]["name"]) for each in namespaces})

@@ -64,14 +64,13 @@ def read(file: Path) -> Iterator[dict[str, Any]]:
                 raise Refused(f"{file} has a document that no capture writes: kind {str(kind)[:60]!r}")
 
 
-async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Event | None = None) -> Put:
+async def put(client: Client, file: Path, progress: Progress) -> Put:
     """Create the objects and pods of a workload file in a cluster; existing ones are not changed.
 
     Args:
         client: of the cluster, which has its nodes already.
         file: the workload file.
         progress: takes a kind and how many of its objects exist.
-        stop: when set, nothing new is started.
 
     Raises:
         Refused: it is not a workload file.
@@ -80,7 +79,7 @@ async def put(client: Client, file: Path, progress: Progress, stop: asyncio.Even
     """
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
     first: list[dict[str, Any]] = []
-    work = Putting(client, done, progress, stop)
+    work = Putting(client, done, progress)
     bound: list[dict[str, Any]] = []
     for document in read(file):
         if document["kind"] != SHAPE:
@@ -128,13 +127,11 @@ class Putting:
         client: of the cluster.
         done: what has been created, or refused.
         progress: takes a kind and how many of its objects exist.
-        stop: when set, nothing new is started.
     """
 
     client: Client
     done: Put
     progress: Progress
-    stop: asyncio.Event | None
 
     async def objects(self, listed: list[dict[str, Any]]) -> None:
         """Post objects of one or several kinds."""
@@ -168,7 +165,6 @@ class Putting:
             manifests,
             one,
             workers=client.connections,
-            stop=self.stop,
             most_failures=1,
             progress=lambda _: self.progress(kind, made.get(kind, 0)),
         )

@@ -10,8 +10,8 @@ _COST = f"kumulus:cost:hourly{{{CHOSEN}}}"
 _WASTED = f"kumulus:cost_wasted:hourly{{{CHOSEN}}}"
 
 
-def _by(title: str, label: str, series: str = _COST, width: int = 12) -> Panel:
-    return over_time(title, (f"sum by ({label}) ({series})", f"{{{{{label}}}}}"), unit=_USD, width=width, stacked=True)
+def _by(title: str, label: str, series: str = _COST) -> Panel:
+    return over_time(title, (f"sum by ({label}) ({series})", f"{{{{{label}}}}}"), unit=_USD, width=12, stacked=True)
 
 
 COST = Dashboard(

@@ -58,21 +58,18 @@ async def identity(client: Client, patience: float | None = None) -> str:
         raise no_answer(_KUBE_SYSTEM) from None
 
 
-async def names(
-    client: Client, collection: str, params: Mapping[str, str] | None = None, patience: float | None = None
-) -> list[str]:
+async def names(client: Client, collection: str, params: Mapping[str, str] | None = None) -> list[str]:
     """The names of a collection's objects; nothing else about them is transferred.
 
     Args:
         client: of the cluster.
         collection: such as ``/api/v1/nodes``.
         params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
-        patience: seconds to keep trying an unreachable server.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    pages = client.pages(collection, params, limit=_MANY, patience=patience, accept=METADATA_ONLY)
+    pages = client.pages(collection, params, limit=_MANY, accept=METADATA_ONLY)
     return [item["metadata"]["name"] async for page in pages for item in page]
 
 

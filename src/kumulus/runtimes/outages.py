@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kumulus.cluster.reporter import Reporter, Silent
+from kumulus.cluster.reporter import Silent
 from kumulus.runtimes.kwok import outage
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -23,12 +23,11 @@ async def kill(kubeconfig: Path) -> list[str]:
     return await outage.kill(Layout(kubeconfig.parent))
 
 
-async def bring_back(kubeconfig: Path, report: Reporter | None = None) -> bool:
+async def bring_back(kubeconfig: Path) -> bool:
     """Start the components of a control plane that do not run; returns whether there were any.
 
     Args:
         kubeconfig: the kubeconfig beside the cluster's files.
-        report: takes lines of progress.
 
     Raises:
         ProviderError: a component does not start; the message has its log's last lines.
@@ -37,4 +36,4 @@ async def bring_back(kubeconfig: Path, report: Reporter | None = None) -> bool:
     if layout.removed():
         # It was destroyed with its stack.
         return False
-    return bool(await outage.start(layout, report or Silent()))
+    return bool(await outage.start(layout, Silent()))

@@ -23,6 +23,7 @@ CAPTURED_LABEL = "kumulus.io/captured"
 """On a clone's definitions, with the name of their scheduler: captured objects stay when the scheduler is gone."""
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES = "/api/v1/namespaces"
+_ESTABLISHED_WITHIN = 30.0
 # In this order: a webhook without its server would refuse the requests that follow. Objects in a namespace, or of a
 # kind, are deleted with it.
 _REMOVED = (
@@ -146,14 +147,14 @@ async def _convert_no_more(client: Client, scheduler: str) -> None:
         )
 
 
-async def established(client: Client, address: str, timeout: float = 30.0) -> None:
+async def established(client: Client, address: str) -> None:
     """Wait until the API server serves a definition.
 
     Raises:
-        SchedulerError: it does not within `timeout` seconds.
+        SchedulerError: it does not within half a minute.
         ApiError, Unreachable: there is no such definition, or no answer.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + _ESTABLISHED_WITHIN
     while True:
         found = await client.get(address)
         if verbs.is_established(found):

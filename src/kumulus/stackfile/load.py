@@ -82,8 +82,6 @@ def load(
     base: Path,
     *,
     source: str = "",
-    runtime: str | None = None,
-    skip_addons: bool | None = None,
     secrets: Secrets | None = None,
 ) -> Loaded:
     """Read and check a stack of one cluster. Keys without a value count as absent.
@@ -95,15 +93,13 @@ def load(
         stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
-        runtime: used instead of the configuration's.
-        skip_addons: likewise.
         secrets: the places in `cluster` that the configuration keeps secret.
 
     Raises:
         SpecError: with every problem found.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
-    settings = Settings.read(config, runtime, skip_addons)
+    settings = Settings.read(config)
     if "clusterConfig" in settings.values:
         return _load_kemu(settings, stack, base, source)
     kept = secrets or Secrets()

@@ -37,24 +37,18 @@ class Settings:
     problems: tuple[Problem, ...]
 
     @classmethod
-    def read(cls, config: Mapping[str, object], runtime: str | None, skip_addons: bool | None) -> Settings:
-        """Read them.
-
-        Args:
-            config: the configuration, with or without the namespace in its keys.
-            runtime: used instead of the configuration's.
-            skip_addons: likewise.
-        """
+    def read(cls, config: Mapping[str, object]) -> Settings:
+        """Read them from the configuration, with or without the namespace in its keys."""
         values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}
         problems = unknown_key_problems((), values, CONFIG_KEYS)
         problems += _sources(values)
-        wanted = runtime if runtime is not None else values.get("runtime")
+        wanted = values.get("runtime")
         if wanted is not None and wanted not in registry.NAMES:
             near = suggest(wanted, registry.NAMES) if isinstance(wanted, str) else None
             remedy = f"write {near}" if near else f"write one of {', '.join(registry.NAMES)}"
             problems.append(Problem("runtime", f"is {shown(wanted)}", remedy))
             wanted = None
-        skip = values.get("skipAddons") if skip_addons is None else skip_addons
+        skip = values.get("skipAddons")
         if not _is_switch(skip):
             problems.append(Problem("skipAddons", f"is {shown(skip)}", "write true or false"))
         if (own := values.get("prices")) is not None and (not isinstance(own, str) or not own.strip()):

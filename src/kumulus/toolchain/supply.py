@@ -38,18 +38,17 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
     _provide(known, wanted)
 
 
-def provide(names: Sequence[str], kubernetes: str | None = None, known: Pins | None = None) -> None:
+def provide(names: Sequence[str], kubernetes: str | None = None) -> None:
     """Get those of these tools that are missing, and no others.
 
     Args:
         names: of tools, or of sets of them.
         kubernetes: the version for tools that belong to a control plane.
-        known: other pins than the project's.
 
     Raises:
         ToolchainError: something can be neither downloaded nor built.
     """
-    known = known or pins.load()
+    known = pins.load()
     _provide(known, chosen(names, kubernetes, known))
 
 

@@ -20,7 +20,7 @@ from kumulus.lab.measure.reasons import by_reason, plain
 from kumulus.lab.measure.records import Records
 from kumulus.lab.measure.sampler import Counted, Sampler
 from kumulus.lab.measure.series import MOST_SAMPLES, Series
-from kumulus.lab.measure.statistics import most_in, percentile, spread
+from kumulus.lab.measure.statistics import most_in_a_second, percentile, spread
 from kumulus.lab.measure.verdicts import verdicts
 from kumulus.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
@@ -286,8 +286,8 @@ def test_percentiles_are_values_that_were_measured() -> None:
 
 
 def test_the_peak_rate_is_the_most_in_any_second() -> None:
-    assert most_in([0.0, 0.9, 1.0, 1.8, 5.0], 1.0) == 3
-    assert most_in([], 1.0) == 0
+    assert most_in_a_second([0.0, 0.9, 1.0, 1.8, 5.0]) == 3
+    assert most_in_a_second([]) == 0
 
 
 def test_a_long_series_is_thinned_and_its_columns_stay_of_one_length() -> None:

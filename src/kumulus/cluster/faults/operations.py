@@ -7,7 +7,7 @@ what nodes may still show (:attr:`Record.former`), and the next operation on the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -23,7 +23,6 @@ from kumulus.model.fault_clashes import clashes
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.node_sets import NodeSet, union
-from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -44,7 +43,6 @@ async def begin(
     client: Client,
     record: Record,
     *,
-    pools: Mapping[str, Pool] | None = None,
     stop: asyncio.Event | None = None,
     progress: Progress | None = None,
     recorded: str | None = None,
@@ -54,7 +52,6 @@ async def begin(
     Args:
         client: of the cluster.
         record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
-        pools: used instead of those that are recorded.
         stop: when set, nothing new is begun.
         progress: called with the number of nodes done and of all nodes.
         recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
@@ -79,7 +76,7 @@ async def begin(
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
         refuse_clashes(record, others)
-        await _refuse_without_targets(client, record, {*known.pools, *(pools or ())})
+        await _refuse_without_targets(client, record, known.pools)
         record = await _beginning(client, record, before, now)
         if before is not None and _sort(before) != _sort(record):
             # Its stages would stay, or what an autoscaler is offered because of it.
@@ -88,7 +85,7 @@ async def begin(
                 return replace(before, ending=True), turned
             known, before = await records.read(client), None
         record = replace(record, former=_shown(before, now) if before else (_absent(record.name),))
-        return await _write(client, record, known, pools, now, stop, progress)
+        return await _write(client, record, known, now, stop, progress)
 
 
 async def _refuse_without_targets(client: Client, record: Record, pools: Collection[str]) -> None:
@@ -114,7 +111,6 @@ async def _write(
     client: Client,
     record: Record,
     known: Records,
-    pools: Mapping[str, Pool] | None,
     now: str,
     stop: asyncio.Event | None,
     progress: Progress | None,
@@ -124,7 +120,7 @@ async def _write(
     try:
         await records.write_fault(client, record)
         recorded = True
-        turned = await _turn(client, known, pools, record.former, record.active(), now, stop, progress)
+        turned = await _turn(client, known, record.former, record.active(), now, stop, progress)
         await stages.put(client, record, known.pools)
         await offerings.put(client, record)
         await interruptions.reclaim(client, record)
@@ -186,7 +182,7 @@ async def end(
         return await _end(client, known, name, stop, progress)
 
 
-async def settle(client: Client, known: Records, owner: Owner, stop: asyncio.Event | None = None) -> list[str]:
+async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
     """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names.
 
     Raises:
@@ -196,7 +192,7 @@ async def settle(client: Client, known: Records, owner: Owner, stop: asyncio.Eve
     if due:
         async with _in_turn(client):
             # A concurrent command may have ended them.
-            await _settled(client, await records.read(client), stop, owner)
+            await _settled(client, await records.read(client), None, owner)
     return due
 
 
@@ -245,7 +241,7 @@ async def _end(
     await offerings.put(client, record)
     await interruptions.call_off(client, record)
     shown = _shown(record, now := records.now())
-    turned = await _turn(client, known, None, shown, None, now, stop, progress)
+    turned = await _turn(client, known, shown, None, now, stop, progress)
     if not turned.left():
         await records.forget_fault(client, name)
     return record, turned
@@ -273,7 +269,6 @@ def _absent(name: str) -> ActiveFault:
 async def _turn(
     client: Client,
     known: Records,
-    pools: Mapping[str, Pool] | None,
     befores: Sequence[ActiveFault],
     after: ActiveFault | None,
     now: str,
@@ -288,14 +283,14 @@ async def _turn(
     others = [fault for fault in known.active(now) if fault.name != name]
     last = [after] if after else []
     sets: list[NodeSet] = [each.nodes for each in (*befores, *last)]
-    nodes, wanted = union(*sets), {**known.pools, **(pools or {})}
+    nodes = union(*sets)
     shown, target = [[*others, each] for each in befores], [*others, *last]
-    turned = await turn(client, wanted, nodes, shown, target, now=now, stop=stop, progress=progress)
+    turned = await turn(client, known.pools, nodes, shown, target, now=now, stop=stop, progress=progress)
     fresh = await records.read(client)
     there = [fault for fault in fresh.active(now) if fault.name != name]
     if there != others and not turned.undone:
         again = [*there, *last]
-        more = await turn(client, {**wanted, **fresh.pools}, nodes, [target], again, now=now, stop=stop)
+        more = await turn(client, {**known.pools, **fresh.pools}, nodes, [target], again, now=now, stop=stop)
         turned.problems += more.problems
         turned.undone += more.undone
     return turned

@@ -42,13 +42,8 @@ class Amounts(NamedTuple):
 NOTHING = Amounts()
 
 
-def amounts(resources: Mapping[str, Any], pods: int | None = None) -> Amounts:
-    """Read a map of quantities in its protobuf form.
-
-    Args:
-        resources: by name.
-        pods: used instead of the map's own number.
-    """
+def amounts(resources: Mapping[str, Any]) -> Amounts:
+    """Read a map of quantities by name, in its protobuf form."""
     cpu = memory = gpus = slots = 0
     for name, quantity in resources.items():
         if name == "cpu":
@@ -59,7 +54,7 @@ def amounts(resources: Mapping[str, Any], pods: int | None = None) -> Amounts:
             slots = _scaled(quantity.string, 1)
         elif is_gpu(name):
             gpus += _scaled(quantity.string, 1)
-    return Amounts(cpu, memory, gpus, slots if pods is None else pods)
+    return Amounts(cpu, memory, gpus, slots)
 
 
 def of_requests(requests: Requests) -> Amounts:

@@ -12,7 +12,7 @@ from typing import Any
 
 from kumulus.kube.watch import Event
 from kumulus.lab.measure.records import PodRecord
-from kumulus.lab.measure.statistics import most_in, spread
+from kumulus.lab.measure.statistics import most_in_a_second, spread
 from kumulus.lab.measure.views import PodView
 from kumulus.lab.plan.jobs import PlannedJob
 from kumulus.model.manifests import expected_pods
@@ -236,7 +236,7 @@ class Dispatching:
             "jobs.runTwice": len(self.twice()),
         }
         if dispatched:
-            found["dispatch.ratePeak"] = most_in(dispatched, 1.0)
+            found["dispatch.ratePeak"] = most_in_a_second(dispatched)
             if (lasted := dispatched[-1] - min(created)) > 0:
                 found["dispatch.rate"] = len(dispatched) / lasted
         nodes, running = _whole(pods, self.jobs)

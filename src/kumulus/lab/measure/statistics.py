@@ -31,11 +31,11 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
 
-def most_in(times: Sequence[float], seconds: float) -> int:
-    """The largest number of the times, in ascending order, that lie within any interval of that length."""
+def most_in_a_second(times: Sequence[float]) -> int:
+    """The largest number of the times, in seconds and in ascending order, that lie within any second."""
     most = first = 0
     for index, time in enumerate(times):
-        while times[first] <= time - seconds:
+        while times[first] <= time - 1.0:
             first += 1
         most = max(most, index - first + 1)
     return most

@@ -8,7 +8,7 @@ from itertools import pairwise
 from kumulus.lab.file.measures import UNITS
 from kumulus.lab.measure.records import JobRecord, Records
 from kumulus.lab.measure.sampler import Counted, Sampler
-from kumulus.lab.measure.statistics import most_in, spread
+from kumulus.lab.measure.statistics import most_in_a_second, spread
 
 
 def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, float]:
@@ -80,7 +80,7 @@ def _scheduling(records: Records) -> dict[str, float]:
     if len(bound) > 1:
         lasted = bound[-1] - bound[0]
         found["scheduling.duration"] = lasted
-        found["scheduling.ratePeak"] = most_in(bound, 1.0)
+        found["scheduling.ratePeak"] = most_in_a_second(bound)
         if lasted > 0:
             found["scheduling.rate"] = (len(bound) - 1) / lasted
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -67,16 +67,13 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
     return Study(loaded, machines, pods, ties)
 
 
-def run(
-    prepared: Study, seeds: Sequence[int], jobs: int = 0, on_outcome: Callable[[Outcome], None] = lambda _: None
-) -> list[Outcome]:
+def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
     """Run each seed, several in parallel.
 
     Args:
         prepared: what is run.
         seeds: of the runs.
         jobs: how many at once; 0 for one on each CPU.
-        on_outcome: takes each outcome as it comes, in the order of the seeds.
 
     Raises:
         LabError: the policy failed, or the trace cannot be inflated.
@@ -85,18 +82,11 @@ def run(
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     once = partial(one_run, prepared)
-    found = []
     many = min(jobs or len(os.sched_getaffinity(0)), len(seeds))
     if many <= 1:
-        for seed in seeds:
-            found.append(once(seed))
-            on_outcome(found[-1])
-        return found
+        return [once(seed) for seed in seeds]
     with ProcessPoolExecutor(many) as workers:
-        for outcome in workers.map(once, seeds):
-            found.append(outcome)
-            on_outcome(outcome)
-    return found
+        return list(workers.map(once, seeds))
 
 
 def one_run(prepared: Study, seed: int) -> Outcome:

@@ -18,23 +18,18 @@ import numpy.typing as npt
 from kumulus.lab.policies.nodes import Nodes
 from kumulus.lab.policies.pod import Kind, Pod
 
-TYPICAL_SHARE = 0.95
+_TYPICAL_SHARE = 0.95
 """The share of all pods that are of a typical kind, as in the paper."""
 
 Amounts = npt.NDArray[np.float64]
 
 
-def typical_kinds(pods: Iterable[Pod], share: float = TYPICAL_SHARE) -> list[tuple[Kind, int]]:
-    """The most frequent kinds of pods that together make up a share of all, with how often each occurs.
-
-    Args:
-        pods: the workload.
-        share: of all pods, from 0 to 1.
-    """
+def typical_kinds(pods: Iterable[Pod]) -> list[tuple[Kind, int]]:
+    """The most frequent kinds of a workload's pods that together make up 95 % of them, with how often each occurs."""
     counted = Counter(pod.kind for pod in pods)
     # Of equally frequent kinds the larger comes first, so that the cut does not depend on the order of the pods.
     ordered = sorted(counted.items(), key=lambda item: (item[1], *item[0][:3], sorted(item[0][3])), reverse=True)
-    wanted, total, taken = share * counted.total(), 0, []
+    wanted, total, taken = _TYPICAL_SHARE * counted.total(), 0, []
     for kind, count in ordered:
         if total >= wanted:
             break

@@ -185,16 +185,13 @@ class PolicySwitch:
 
 
 @asynccontextmanager
-async def extending(
-    loaded: Loaded, client: Client, directory: Path, clock: Clock | None = None
-) -> AsyncIterator[tuple[Policies, str]]:
+async def extending(loaded: Loaded, client: Client, directory: Path) -> AsyncIterator[tuple[Policies, str]]:
     """Serve an experiment's policy.
 
     Args:
         loaded: the experiment.
         client: of the cluster.
         directory: of the scheduler, where the policy's scores are kept if the experiment is to say why.
-        clock: measures how long answers take.
 
     Yields:
         the policy, and the address at which kube-scheduler asks it.
@@ -215,7 +212,7 @@ async def extending(
             limit=experiment.policyTimeout,
             product_label=experiment.productLabel,
             refresh=refresh,
-            now=clock or Clock(),
+            now=Clock(),
             keep=columns.keep if columns is not None else None,
         )
         try:

@@ -47,16 +47,15 @@ class Difference:
     verdict: Verdict
 
 
-def interval(values: Sequence[float], level: float = LEVEL, seed: int = 0) -> tuple[float, float]:
+def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     """The bootstrap interval of the mean of at least one value.
 
     Args:
         values: of the runs.
-        level: the share of intervals that may miss the mean.
         seed: of the resampling.
     """
     drawn = _resampled(np.asarray(values, dtype=np.float64), np.random.default_rng(seed))
-    return _cut(drawn, level)
+    return _cut(drawn, LEVEL)
 
 
 def difference(
