@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kumulus.lab.file.expect import bound
-from kumulus.lab.file.load import load
+from kumulus.lab.file.load import load, with_prices
 from kumulus.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.lab.file.model import Experiment
 from kumulus.model.errors import SpecError
@@ -296,6 +296,15 @@ def test_a_file_that_cannot_be_read_comes_with_a_remedy_for_any_file(tmp_path: P
     file = write(tmp_path, e_yaml="name: t\nsetup: [queues.yaml]\nworkloads: [{name: a}]\n")
     with pytest.raises(SpecError, match=said):
         load(file)
+
+
+def test_prices_of_the_user_s_own_are_kept_beside_another_file_of_that_name(tmp_path: Path) -> None:
+    queue = "apiVersion: v1\nkind: Namespace\nmetadata: {name: q}\n"
+    file = write(tmp_path, e_yaml="name: t\nsetup: [prices.yaml]\nworkloads: [{name: a}]\n", prices_yaml=queue)
+    (tmp_path / "own.yaml").write_text("regions: {'*': {onDemand: {ours: 2.5}}}\n")
+    loaded, _ = with_prices(load(file), tmp_path / "own.yaml")
+    assert loaded.inputs["prices.yaml"] == queue
+    assert loaded.inputs["prices-2.yaml"].startswith("regions:")
 
 
 def test_a_replacement_that_replaces_nothing_is_a_mistake(tmp_path: Path) -> None:

@@ -132,7 +132,8 @@ def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
         SpecError: the file cannot be read, or has mistakes.
     """
     prices = with_own(file)
-    return replace(loaded, inputs={**loaded.inputs, "prices.yaml": file.read_text(encoding="utf-8")}), prices
+    kept_as = _kept_as(loaded, "prices.yaml")
+    return replace(loaded, inputs={**loaded.inputs, kept_as: file.read_text(encoding="utf-8")}), prices
 
 
 def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
