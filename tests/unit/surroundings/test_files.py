@@ -115,9 +115,8 @@ def test_what_is_removed_twice_is_gone(tmp_path: Path) -> None:
 def test_a_text_is_written_piece_by_piece_and_replaces_the_file_when_it_is_whole(tmp_path: Path) -> None:
     file = tmp_path / "capture.yaml"
     file.write_text("before")
-    with pytest.raises(ZeroDivisionError), files.replacing_text(file, 0o600) as text:
-        text.write("half")
-        raise ZeroDivisionError
+    with pytest.raises(TypeError), files.replacing_text(file, 0o600) as text:
+        text.writelines(["half", 5])  # type: ignore[list-item]
     assert [each.name for each in tmp_path.iterdir()] == ["capture.yaml"]
     assert file.read_text() == "before"
     with files.replacing_text(file, 0o600) as text:
