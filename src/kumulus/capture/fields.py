@@ -80,6 +80,7 @@ POD_SPEC: Form = {
 }
 POD_LABELS: Form = LABELS
 QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+"""Annotations by which Volcano's controllers find the queue of a pod, and of a job."""
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", *QUEUE_ANNOTATIONS)
 """Annotations by which schedulers find a pod's gang and queue; the values are names of objects."""
 

@@ -83,8 +83,8 @@ def import_trace(
         wanted: what the experiment is to be.
 
     Raises:
-        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks. What an
-            earlier import wrote then stays.
+        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks, or what
+            would be written could not be read again. What an earlier import wrote then stays.
     """
     wanted = wanted or Wanted()
     tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)
