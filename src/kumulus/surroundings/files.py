@@ -6,10 +6,11 @@ Whatever Kumulus keeps for a later run is written here: a cluster's files, journ
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -18,7 +19,7 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
     """Write a file atomically: until all of it is on the disk, the previous content stays.
 
     Args:
-        file: the file; if it is a link, what it leads to. Two writers of one file have to take turns.
+        file: the file; if it is a link, what it leads to. Two writers take turns.
         content: its new content; text as UTF-8.
         mode: for a file that is to be more private than its directory; the umask applies.
 
@@ -45,18 +46,17 @@ def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     if file.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
     temporary = unfinished(file)
-    # A leftover of a killed writer, whatever its mode.
-    temporary.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
+    with os.fdopen(_begun(temporary, mode), "wb") as opened:
+        try:
             yield opened
             opened.flush()
             # Before the rename: otherwise a power loss may leave the new name without its content.
             os.fsync(opened.fileno())
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+            # Before it is closed: until then, no other writer takes it for what a killed one has left.
+            temporary.replace(file)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     sync(file.parent)
 
 
@@ -69,6 +69,46 @@ def replacing_text(file: Path, mode: int = 0o644) -> Iterator[TextIO]:
             yield text
         finally:
             text.detach()
+
+
+def _begun(temporary: Path, mode: int) -> int:
+    """Create and lock an empty file; the writer that has one of that name is waited for, unless it was killed."""
+    while True:
+        try:
+            opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            _remove_leftover(temporary)
+            continue
+        if _is_locked(temporary, opened):
+            return opened
+        os.close(opened)
+
+
+def _remove_leftover(temporary: Path) -> None:
+    """Remove what a killed writer has left, whatever it is; what is still being written is waited for instead."""
+    try:
+        opened = os.open(temporary, os.O_WRONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    except OSError:
+        # No writer's: its owner may write to that.
+        temporary.unlink(missing_ok=True)
+        return
+    try:
+        if _is_locked(temporary, opened):
+            temporary.unlink()
+    finally:
+        os.close(opened)
+
+
+def _is_locked(temporary: Path, opened: int) -> bool:
+    """Wait for the lock of an open file; returns whether the file still has its name then."""
+    with suppress(OSError):  # Some network file systems have no locks.
+        fcntl.flock(opened, fcntl.LOCK_EX)
+    try:
+        return os.path.samestat(os.lstat(temporary), os.fstat(opened))
+    except FileNotFoundError:
+        return False
 
 
 def unfinished(file: Path) -> Path:

@@ -105,6 +105,46 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
         assert (len(lines), len(set(lines))) == (20_000, 1)
 
 
+CONTENDING = """
+import sys
+from pathlib import Path
+from kumulus.surroundings import files
+for number in range(200):
+    files.write(Path(sys.argv[1]), f"{sys.argv[2]} {number}\\n" * 200)
+"""
+
+
+def test_two_writers_take_turns(tmp_path: Path) -> None:
+    """As two previews of a stack do with its copy of a kubeconfig whose token was renewed."""
+    file = tmp_path / "kept.txt"
+    files.write(file, "first\n")
+    writers = [subprocess.Popen([sys.executable, "-c", CONTENDING, str(file), name]) for name in ("a", "b")]
+    while any(writer.poll() is None for writer in writers):
+        lines = file.read_text().splitlines()
+        assert (len(set(lines)), len(lines)) in ((1, 200), (1, 1))
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("leftover", ["a file", "a file of another mode", "a link to nowhere"])
+def test_what_a_killed_writer_left_is_no_obstacle(tmp_path: Path, leftover: str) -> None:
+    file = tmp_path / "kept.json"
+    left = files.unfinished(file)
+    if leftover == "a link to nowhere":
+        left.symlink_to("nowhere")
+    else:
+        left.write_text("half")
+        left.chmod(0o444 if "mode" in leftover else 0o644)
+    files.write(file, "new", mode=0o600)
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"kept.json": "new"}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        files.write(tmp_path / "missing" / "kept.json", "new")
+
+
 def test_what_is_removed_twice_is_gone(tmp_path: Path) -> None:
     files.write(tmp_path / "kept.json", "x")
     files.remove(tmp_path / "kept.json")
