@@ -198,6 +198,16 @@ def test_the_table_says_what_the_map_shows(page: Page) -> None:
     expect(page.get_by_role("complementary", name="h100-9")).to_be_focused()
 
 
+def test_what_is_found_is_what_matches_now(page: Page, served: ServedFleet) -> None:
+    page.locator("#find").fill("faulted")
+    expect(page.locator("#found")).to_have_text("1 found")
+    ill = node("h100-0", rack="h100-r0", faults=("xid79",), allocatable=WHOLE._replace(gpus=7))
+    served.change(lambda live: live.fleet.set_node("h100-0", ill))
+    expect(page.locator("#found")).to_have_text("2 found")
+    served.change(lambda live: live.fleet.set_node("h100-1", None))
+    expect(page.locator("#found")).to_have_text("1 found")
+
+
 def test_a_screen_reader_finds_names_and_roles(page: Page) -> None:
     tree = page.locator("body").aria_snapshot()
     for part in (

@@ -20,7 +20,7 @@ from kumulus.console.changes import Changes
 from kumulus.kube import Unreachable
 from kumulus.kube.watch import Event
 from kumulus.model.identity import NOBODY
-from tests.integration.test_page import visiting
+from tests.integration.test_page import cell, visiting
 from tests.support.browser import chromium, until
 from tests.support.fleets import large, node, pod
 from tests.support.pages import ServedFleet
@@ -139,6 +139,31 @@ def test_a_moment_that_is_past_is_shown_until_now_is_asked_for(page: Page, serve
     assert page.evaluate("kumulus.lately().past.nodes.get('n-3').state") == "ready"
     page.get_by_role("button", name="Now").click()
     until(page, "kumulus.lately().past === null && kumulus.cells().cells.length === 2")
+
+
+def test_of_an_open_node_the_jobs_are_those_of_the_moment(page: Page, served: ServedFleet) -> None:
+    page.locator("#find").fill("n-0")
+    expect(page.get_by_role("table", name="1 job on n-0")).to_be_visible()
+    page.click("#canvas", position=cell(page, "n-3"))  # type: ignore[arg-type]
+    expect(page.get_by_role("table", name="0 jobs on n-3")).to_be_visible()
+    late = replace(pod("late-0", "n-3", 8), job="Job/late")
+    served.change(lambda live: live.fleet.set_pod("default/late-0", late))
+    expect(page.get_by_role("table", name="1 job on n-3")).to_contain_text("late")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("table", name="1 job on n-0")).to_contain_text("a")
+
+
+def test_a_state_is_found_at_a_moment_that_is_past(page: Page, served: ServedFleet) -> None:
+    page.wait_for_timeout(600)
+    served.change(lambda live: live.fleet.set_node("n-3", node("n-3", rack="r1", faults=("xid79",))))
+    page.locator("#find").fill("xid79")
+    expect(page.locator("#found")).to_have_text("1 found")
+    page.get_by_role("slider", name="Moment").focus()
+    page.keyboard.press("Home")
+    until(page, "kumulus.lately().past !== null")
+    expect(page.locator("#found")).to_have_text("0 found")
+    page.keyboard.press("End")
+    expect(page.locator("#found")).to_have_text("1 found")
 
 
 def test_hostile_jobs_and_queues_do_no_harm(page: Page, served: ServedFleet) -> None:

@@ -243,6 +243,15 @@ def test_nodes_name_their_jobs(browser: Browser, tmp_path: Path) -> None:
         expect(page.get_by_role("table", name="2 jobs")).to_be_visible()
 
 
+def test_of_found_nodes_the_jobs_are_those_of_the_moment(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        seek(page, 0)
+        page.locator("#find").fill("n-0")
+        expect(page.get_by_role("table", name="0 jobs on n-0")).to_be_visible()
+        seek(page, 4000)
+        expect(page.get_by_role("table", name="1 job on n-0")).to_contain_text("whole")
+
+
 def test_time_is_moved_by_keys_and_plays_to_its_end(browser: Browser, tmp_path: Path) -> None:
     with visiting(browser, tmp_path, [story()]) as page:
         page.get_by_role("slider", name="Moment").focus()

@@ -13,16 +13,16 @@ const panel = new NodePanel(part("node"), (name) => peek(name));
 const announce = (text) => (part("says").textContent = text);
 const open = (name) => {
   panel.open(name);
-  lately.onNodes([name]);
+  lately.again();
 };
 const peek = (name) => (lately.past ? lately.past.peek(name) : fetchNode(name));
 const map = new FleetMap(fleet, { canvas: part("canvas"), tip: part("tip"), legend: part("legend"), announce, open, peek });
 const table = new NodeTable(fleet, { place: part("list"), open, announce });
-const lately = new Lately(fleet, { map, table, panel, announce, time: part("time"), jobs: part("jobs"), gantt: part("gantt") });
+const lately = new Lately(fleet, { map, table, panel, announce, nodes: () => meant(), time: part("time"), jobs: part("jobs"), gantt: part("gantt") });
 const MOST_REASONS = 5;
 let stale = false;
 let changes = null;
-let found = [];
+let words = [];
 
 fleet.addEventListener("nodes", ({ detail: names }) => {
   stale = true;
@@ -36,13 +36,29 @@ fleet.addEventListener("state", () => {
   // A table that is drawn again four times a second cannot be read.
   if (stale && !lately.past) table.draw();
   stale = false;
+  count();
 });
+
+// The nodes that are searched for, as they are now or at the moment that is shown; null without a search.
+function found() {
+  const { nodes } = lately.past ?? fleet;
+  return words.length ? [...nodes.values()].filter(map.matches).map(({ name }) => name) : null;
+}
+
+// The node that is open, or else those that are found.
+function meant() {
+  return panel.name ? [panel.name] : found();
+}
+
+function count() {
+  put(part("found"), words.length ? `${number(found().length)} found` : "");
+}
 
 function sums() {
   const now = fleet.summary;
   if (!now) return;
   document.body.classList.remove("loading");
-  if (fleet.changes && !changes) changes = new Changes(part("changes"), fleet.changes, () => (panel.name ? [panel.name] : found));
+  if (fleet.changes && !changes) changes = new Changes(part("changes"), fleet.changes, () => meant() ?? []);
   document.title = `${fleet.stack} · Kumulus`;
   put(part("stack"), fleet.stack);
   const headline = headlineOf(now);
@@ -114,13 +130,10 @@ function choose() {
   part("map").hidden = view !== "map";
   part("list").hidden = view !== "table";
   map.colours.mode = colour;
-  const words = part("find").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = (node) => words.every((word) => node.words.includes(word));
-  map.matches = table.matches = matches;
-  const count = words.length ? [...fleet.nodes.values()].filter(matches).length : 0;
-  found = words.length ? [...fleet.nodes.values()].filter(matches).map(({ name }) => name) : [];
-  lately.onNodes(words.length ? found : null);
-  part("found").textContent = words.length ? `${number(count)} found` : "";
+  words = part("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+  map.matches = table.matches = (node) => words.every((word) => node.words.includes(word));
+  lately.again();
+  count();
   table.page = 0;
   if (view === "map") map.layout();
   else table.draw();

@@ -21,12 +21,12 @@ const COLUMNS = [
 ];
 
 export class Jobs extends SortedTable {
-  // light: told which nodes, by name, are to be lit on the map; null for all of them.
-  constructor(place, past, { light, announce, chose = () => {}, letter = "", why }) {
+  // light: told which nodes, by name, are to be lit on the map; null for all of them. nodes: gives the names of those
+  // whose jobs are shown; null for all jobs.
+  constructor(place, past, { light, announce, chose = () => {}, letter = "", why, nodes = () => null }) {
     super(COLUMNS, PAGE, 4);
-    Object.assign(this, { past, light, announce, chose });
+    Object.assign(this, { past, light, announce, chose, nodes });
     this.chosen = -1;
-    this.of = null;
     this.words = [];
     this.find = element("input", { type: "search", placeholder: "job, queue or state", autocomplete: "off" });
     this.find.addEventListener("input", () => {
@@ -55,15 +55,18 @@ export class Jobs extends SortedTable {
     if (this.chosen >= 0) this.announce(this.detail.textContent);
   }
 
-  // The jobs of some nodes only; null for all.
-  onNodes(names) {
-    this.of = names && new Set(names.flatMap((name) => {
+  // Other nodes are meant.
+  again() {
+    this.page = 0;
+    this.draw();
+  }
+
+  // The jobs of these nodes at the moment.
+  on(names) {
+    return new Set(names.flatMap((name) => {
       const node = this.past.numbers.get(name);
       return node === undefined ? [] : [...this.past.history.podsOn[node]].map((pod) => this.past.history.pods[pod][1]);
     }));
-    this.nodes = names;
-    this.page = 0;
-    this.draw();
   }
 
   draw() {
@@ -76,16 +79,18 @@ export class Jobs extends SortedTable {
     const [, value] = COLUMNS[this.column];
     const order = (a, b) => (typeof a === "number" ? a - b : compare(a, b));
     const words = (job) => `${job.name} ${job.kind} ${job.of} ${job.queue} ${job.state} ${job.says}`.toLowerCase();
-    const jobs = all.filter((job) => (!this.of || this.of.has(job.number)) && this.words.every((word) => words(job).includes(word)))
+    const nodes = this.nodes();
+    const of = nodes && this.on(nodes);
+    const jobs = all.filter((job) => (!of || of.has(job.number)) && this.words.every((word) => words(job).includes(word)))
       .sort((a, b) => (this.down ? -1 : 1) * order(value(a), value(b)) || b.wait - a.wait || compare(a.name, b.name));
-    this.show(jobs);
+    this.show(jobs, nodes);
     this.drawQueues(all);
     this.drawChosen();
   }
 
-  show(jobs) {
+  show(jobs, nodes) {
     const [shown, pages] = this.paged(jobs);
-    put(this.caption, `${counted(jobs.length, "job")}${this.of ? ` on ${this.nodes.length === 1 ? this.nodes[0] : counted(this.nodes.length, "node")}` : ""}`);
+    put(this.caption, `${counted(jobs.length, "job")}${nodes ? ` on ${nodes.length === 1 ? nodes[0] : counted(nodes.length, "node")}` : ""}`);
     put(this.where, `page ${this.page + 1} of ${number(pages)}`);
     const rows = shown.map((job) => [job, COLUMNS.map(([, value, text]) => String((text ?? value)(job) || "–"))]);
     const told = JSON.stringify([rows.map(([{ number }, cells]) => [number, cells]), this.chosen]);

@@ -11,14 +11,14 @@ const DRAW_EVERY = 500;
 const CHART_EVERY = 5000;
 
 export class Lately {
-  constructor(fleet, { map, table, panel, announce, time, jobs, gantt }) {
-    Object.assign(this, { fleet, map, table, panel, announce, places: { time, jobs, gantt } });
+  constructor(fleet, { map, table, panel, announce, nodes, time, jobs, gantt }) {
+    Object.assign(this, { fleet, map, table, panel, announce, nodes, places: { time, jobs, gantt } });
     // The fleet at the moment that is shown; null while that is now.
     this.past = null;
     this.all = null;
     this.drawn = this.charted = 0;
     fleet.addEventListener("past", ({ detail }) => (detail.whole ? this.begin(detail) : this.more(detail)));
-    panel.closed = () => this.onNodes(null);
+    panel.closed = () => this.again();
   }
 
   begin(plain) {
@@ -27,7 +27,7 @@ export class Lately {
     const wall = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
     const words = (at) => wall.format(history.about.beganMs + at);
     this.line = new TimeLine(this.places.time, [history], { live: true, move: (at) => this.move(at), words });
-    this.jobs = new Jobs(this.places.jobs, this.all, { announce: this.announce, light: (...sets) => this.map.light(...sets), chose: (job) => {
+    this.jobs = new Jobs(this.places.jobs, this.all, { announce: this.announce, nodes: this.nodes, light: (...sets) => this.map.light(...sets), chose: (job) => {
       this.chart.chosen = job;
       this.chart.draw();
     } });
@@ -76,7 +76,8 @@ export class Lately {
     this.panel.refresh();
   }
 
-  onNodes(names) {
-    this.jobs?.onNodes(names);
+  // Other nodes are meant.
+  again() {
+    this.jobs?.again();
   }
 }

@@ -28,8 +28,8 @@ export class Past extends Fleet {
       const [name, zone, group, product, block, rack] = history.nodes[number];
       if (this.numbers.get(name) === number) continue;
       this.numbers.set(name, number);
-      const words = [name, zone, group, product, block, rack].join(" ").toLowerCase();
-      this.nodes.set(name, { name, zone, group, product, block, rack, number, words });
+      const fixed = [name, zone, group, product, block, rack].join(" ").toLowerCase();
+      this.nodes.set(name, { name, zone, group, product, block, rack, number, fixed });
       this.moved = true;
     }
     ever.forEach((number) => history.touched.add(number));
@@ -61,6 +61,7 @@ export class Past extends Fleet {
     const taken = history.taken[node.number];
     node.state = condition ? condition[0] : "gone";
     node.why = condition ? condition[1] : "";
+    node.words = `${node.fixed} ${node.state} ${node.why.toLowerCase()}`;
     PARTS.forEach((part, n) => {
       node[part] = condition ? condition[n + 2] : 0;
       node[`${part}Taken`] = taken[n];

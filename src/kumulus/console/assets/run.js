@@ -13,6 +13,7 @@ const part = (id) => document.getElementById(id);
 const announce = (text) => (part("says").textContent = text);
 // Tables are read, not watched: a few times a second is enough for them.
 const READ_EVERY = 200;
+let words = [];
 
 class Side {
   constructor(plain, letter, legend) {
@@ -38,19 +39,24 @@ class Side {
   begin(span) {
     const { past } = this;
     this.map = new FleetMap(past, { ...this.parts, announce, open: (name) => this.open(name), peek: async (name) => past.peek(name), share: 0.55 });
-    this.table = new Jobs(this.jobs, past, { announce, letter: this.letter, why: this.why, light: (...sets) => this.map.light(...sets), chose: (job) => {
+    this.table = new Jobs(this.jobs, past, { announce, letter: this.letter, why: this.why, nodes: () => (this.panel.name ? [this.panel.name] : this.found()), light: (...sets) => this.map.light(...sets), chose: (job) => {
       this.chart.chosen = job;
       this.chart.draw();
     } });
     this.chart = new Gantt(this.gantt, past.history, { span, letter: this.letter, choose: (job) => this.table.choose(job) });
     past.addEventListener("nodes", ({ detail }) => this.map.changed(detail));
-    this.panel.closed = () => this.table.onNodes(null);
+    this.panel.closed = () => this.table.again();
     this.map.layout();
   }
 
   open(name) {
     this.panel.open(name);
-    this.table.onNodes([name]);
+    this.table.again();
+  }
+
+  // The nodes that are searched for, as they are at the moment; null without a search.
+  found() {
+    return words.length ? [...this.past.nodes.values()].filter(this.map.matches).map(({ name }) => name) : null;
   }
 
   seek(at, read) {
@@ -95,23 +101,30 @@ function move(at) {
   const read = now - last > READ_EVERY;
   clearTimeout(due);
   if (read) last = now;
-  else due = setTimeout(() => sides.forEach((side) => side.seek(line.at, true)), READ_EVERY);
+  else due = setTimeout(() => seek(line.at, true), READ_EVERY);
+  seek(at, read);
+}
+
+function seek(at, read) {
   sides.forEach((side) => side.seek(at, read));
+  if (read) count();
+}
+
+function count() {
+  part("found").textContent = words.length ? `${number(sides[0].found().length)} found` : "";
 }
 
 function choose() {
   const { colour } = Object.fromEntries(new FormData(part("controls")));
-  const words = part("find").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = (node) => words.every((word) => node.words.includes(word) || node.state.includes(word));
-  for (const { map, past, table } of sides) {
+  words = part("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = (node) => words.every((word) => node.words.includes(word));
+  for (const { map, table } of sides) {
     map.colours.mode = colour;
     map.matches = matches;
     map.recolour();
-    const found = words.length ? [...past.nodes.values()].filter(matches).map(({ name }) => name) : null;
-    table.onNodes(found);
+    table.again();
   }
-  const count = [...sides[0].past.nodes.values()].filter(matches).length;
-  part("found").textContent = words.length ? `${number(count)} found` : "";
+  count();
 }
 
 part("controls").addEventListener("input", choose);
