@@ -141,3 +141,11 @@ def test_a_heading_that_is_no_csv_is_an_error_with_its_file(tmp_path: Path) -> N
     (tmp_path / "t.csv").write_text('arrival,"' + "x" * 200_000)
     with pytest.raises(LabError, match=r"t\.csv, line 1: is no CSV"):
         imported(tmp_path, tmp_path / "t.csv")
+
+
+def test_an_import_of_more_tasks_than_an_experiment_takes_says_so(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("arrival\n" + "0\n" * 100_001)
+    assert "takes 100,000 tasks at most: choose a part" in imported(tmp_path, tmp_path / "t.csv").lines[-1]
+    limited = imported(tmp_path, tmp_path / "t.csv", wanted=Wanted(limit=5))
+    assert not [line for line in limited.lines if "at most" in line]
+    assert len(load(tmp_path / "e.yaml").traces["tasks"]) == 5

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from kumulus.lab.errors import LabError
+from kumulus.lab.file.fields import MOST_JOBS
 from kumulus.lab.offline.fleet import Machine
 from kumulus.lab.traces.formats.base import Format, Options
 from kumulus.lab.traces.reading import Notes
@@ -117,7 +118,10 @@ def import_trace(
     if wanted.stay:
         # Unknown durations do not matter then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
-    return Written(tasks_path, bad.path if notes.bad else None, list(summary(everything, sums, notes)), bad.first)
+    lines = list(summary(everything, sums, notes))
+    if sums.tasks > MOST_JOBS and wanted.limit is None and wanted.window is None:
+        lines.append(f"an experiment takes {MOST_JOBS:,} tasks at most: choose a part by --window or --limit")
+    return Written(tasks_path, bad.path if notes.bad else None, lines, bad.first)
 
 
 def _refuse_overwriting(files: Sequence[Path], outputs: Sequence[Path]) -> None:
