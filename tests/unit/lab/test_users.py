@@ -241,3 +241,7 @@ def test_what_came_of_the_demand_is_one_line_for_all_seeds(tmp_path: Path) -> No
     assert "default (n = 3)" in drawn
     assert "FGD, ties by name (n = 1)" in drawn
     assert by_demand.write([report()], tmp_path) == []
+    # Both axes begin at 60, unless a run would then be out of the picture.
+    ticks = drawn.count(">20</text>")
+    [found] = by_demand.write([placed(90.0), placed(40.0)], tmp_path)
+    assert found.read_text().count(">20</text>") == ticks + 2

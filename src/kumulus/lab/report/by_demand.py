@@ -29,10 +29,12 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
         return []
     with drawing.drawn(10, 4, columns=2) as (figure, panels):
         for axes, (name, what, least) in zip(panels, _PANELS, strict=True):
+            smallest: list[float] = []
             for number, (about, runs) in enumerate(groups.items()):
                 curves: list[Mapping[str, float]] = [getattr(run, name) for run in runs]
                 arrived = sorted({int(percent) for curve in curves for percent in curve})
                 at = {each: [curve[str(each)] for curve in curves if str(each) in curve] for each in arrived}
+                smallest.append(min((value for each in arrived if each >= least for value in at[each]), default=0.0))
                 colour = COLOURS[number % len(COLOURS)]
                 middle = [statistics.median(at[each]) for each in arrived]
                 axes.plot(arrived, middle, color=colour, linewidth=1.4, label=about)
@@ -41,8 +43,10 @@ def write(reports: Sequence[Report], directory: Path) -> list[Path]:
                     axes.fill_between(arrived, low, high, color=colour, alpha=0.25, linewidth=0)
             axes.set_xlabel("demand arrived, % of all GPUs")
             drawing.titled(axes, what)
-            axes.set_ylim(bottom=least)
-            axes.set_xlim(left=least)
+            # What nearly all runs have in common is left out, but nothing of a run that has less, or ends before.
+            begin = least if min(smallest) > least - 1 else 0
+            axes.set_ylim(bottom=begin)
+            axes.set_xlim(left=begin)
             drawing.plain(axes)
         drawing.legend(panels[0], "upper left")
         return drawing.save(figure, directory / FILE)
