@@ -46,11 +46,11 @@ def secure(layout: Layout) -> None:
         OSError: the configuration cannot be written.
     """
     settings, pki = layout.settings(), layout.directory / "pki"
-    ended = outdated(settings, pki)
-    layout.write_settings(secured(settings, pki))
     alive = processes.running(layout.directory)
-    for name in ended:
+    # Before it is written: if this run is killed in between, the next one still knows that it is to be done.
+    for name in outdated(settings, pki):
         processes.end(alive.get(name, []))
+    layout.write_settings(secured(settings, pki))
 
 
 def _with(arguments: Sequence[str], wanted: Mapping[str, str]) -> list[str]:

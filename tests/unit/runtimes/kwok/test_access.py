@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.host import processes
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, configuration, etcd, logs, securing
+from kumulus.runtimes.kwok.layout import Layout
 
 PKI = Path("/home/clusters/dev/pki")
 # As kwokctl v0.8.0 saved them, and earlier versions of Kumulus left them.
@@ -75,6 +77,28 @@ def test_both_ports_ask_for_certificates_of_the_clusters_authority(port: str) ->
     assert all(value.startswith("https://127.0.0.1:") for key, value in flags.items() if key.startswith("listen-"))
     assert flags["enable-grpc-gateway"] == "false"
     assert "*" not in (flags["cors"], flags["host-whitelist"])
+
+
+def test_a_run_that_is_killed_while_it_secures_a_cluster_leaves_that_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout.of(str(tmp_path), "dev")
+    layout.directory.mkdir(parents=True)
+    layout.write_documents([SAVED])
+    ended: list[int] = []
+
+    def killed(pids: list[int]) -> None:
+        if ended:
+            raise KeyboardInterrupt
+        ended.extend(pids)
+
+    monkeypatch.setattr(processes, "running", lambda _: {"kube-scheduler": [1], "kube-apiserver": [2], "etcd": [3]})
+    monkeypatch.setattr(processes, "end", killed)
+    with pytest.raises(KeyboardInterrupt):
+        securing.secure(layout)
+    assert ended == [1]
+    found = securing.outdated(layout.settings(), layout.directory / "pki")
+    assert found == ["kube-scheduler", "kube-apiserver", "etcd"]
 
 
 def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
