@@ -21,7 +21,8 @@ from kumulus.cluster.reporter import Silent
 from kumulus.cluster.snapshots import file as snapshot_file
 from kumulus.cluster.snapshots.file import About
 from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
-from kumulus.host import processes
+from kumulus.host import locks, processes
+from kumulus.runtimes.exclusive import lock_file
 from kumulus.runtimes.kwok import snapshot_clocks, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
@@ -172,19 +173,25 @@ def _order(key: bytes) -> tuple[int, bytes]:
 def _paused_controllers(layout: Layout) -> Iterator[None]:
     """Pause the controllers; if this process is killed before it resumes them, `up` restarts them.
 
+    Not while another run changes the cluster: it would take the controllers for stuck, and restart them.
+
     The controller manager is restarted: it would learn of a Job and of its pods through two watches, in any order, and
     create pods that exist already; at its start, it reads everything before it does anything.
     """
-    running = processes.running(layout.directory)
-    pids = [pid for name in _CONTROLLERS for pid in running.get(name, ())]
+    lock, _ = asyncio.run(locks.take(lock_file(layout)))
     try:
-        _signal(pids, signal.SIGSTOP)
-        yield
-        processes.end(running.get(_MANAGER, []))
+        running = processes.running(layout.directory)
+        pids = [pid for name in _CONTROLLERS for pid in running.get(name, ())]
+        try:
+            _signal(pids, signal.SIGSTOP)
+            yield
+            processes.end(running.get(_MANAGER, []))
+        finally:
+            _signal(pids, signal.SIGCONT)
+        if _MANAGER in running:
+            asyncio.run(_started(layout))
     finally:
-        _signal(pids, signal.SIGCONT)
-    if _MANAGER in running:
-        asyncio.run(_started(layout))
+        os.close(lock)
 
 
 async def _started(layout: Layout) -> None:
