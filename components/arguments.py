@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from textwrap import dedent
@@ -22,9 +22,16 @@ import pulumi
 from kumulus.components.engine import user_error
 from kumulus.components.inputs import later
 from kumulus.model.checks import unknown_key_remedy
-from kumulus.model.errors import Problem, SpecError, path_text
+from kumulus.model.errors import Problem, SpecError, path_text, shown
 
 _PLAIN = "write a plain value, or one of pulumi.Config"
+_KINDS: dict[Any, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    Mapping: "a mapping",
+    Sequence: "a list",
+}
 
 
 @dataclass(frozen=True)
@@ -118,8 +125,30 @@ def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
         if name in known and known[name].plain
         for place in later(value)
     ]
+    wrong += [
+        Problem(name, f"is {shown(value)}", f"write {kind}: {known[name].doc.splitlines()[0]}")
+        for name, value in given.items()
+        if name in known and (kind := _mistyped(known[name], value))
+    ]
     if wrong:
         raise user_error(SpecError(wrong, source))
+
+
+def _mistyped(argument: Argument, value: Any) -> str:
+    """What a plain argument has to be and is not; empty if it is, or if the model of a section says so anyway."""
+    if argument.name == "cluster":
+        return (
+            "" if value is None or hasattr(value, "cluster_name") else "the component of a cluster, such as KwokCluster"
+        )
+    if argument.name == "node_groups" and isinstance(value, Sequence):
+        return "" if all(hasattr(each, "pools") for each in value) else "a list of KwokNodeGroup components"
+    kind = get_origin(argument.type) or argument.type
+    if value is None or not argument.plain or argument.section or kind not in _KINDS:
+        return ""
+    text = isinstance(value, str)
+    fits = isinstance(value, kind) and not (text and kind is Sequence) and not (isinstance(value, bool) and kind is int)
+    # A mapping with any values may also be a text of YAML.
+    return "" if fits or (text and get_args(argument.type)[1:] == (Any,)) else _KINDS[kind]
 
 
 def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str] | None = None) -> dict[str, str]:
