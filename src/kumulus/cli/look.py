@@ -72,7 +72,8 @@ async def _seek(found: cluster.Cluster, live: Live, clients: AsyncExitStack, kno
 
 def _content(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        # A pipe, as of `--kubeconfig <(…)`, can be read only once, and a device has no end.
+        return file.read_bytes() if file.is_file() else b""
     except OSError:
         return b""
 

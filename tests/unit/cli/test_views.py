@@ -21,10 +21,11 @@ clusters: [{name: x, cluster: {server: "http://127.0.0.1:1"}}]
 """
 
 
-def kumulus(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def kumulus(home: Path, *arguments: str, told: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, ROOT / "kumulus", *arguments],
         cwd=ROOT,
+        input=told,
         env={**os.environ, "KUMULUS_HOME": str(home)},
         capture_output=True,
         text=True,
@@ -59,9 +60,11 @@ def test_a_cluster_that_does_not_answer_is_told_with_its_remedy(tmp_path: Path) 
     )
 
 
-def test_where_no_stack_is_known_none_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["other.yaml", "/dev/stdin"])
+def test_where_no_stack_is_known_none_is_named(file: str, tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text(KUBECONFIG)
-    result = kumulus(tmp_path, "watch", "--kubeconfig", str(tmp_path / "other.yaml"))
+    # The second is a pipe, as of `--kubeconfig <(…)`.
+    result = kumulus(tmp_path, "watch", "--kubeconfig", str(tmp_path / file), told=KUBECONFIG)
     assert result.stderr == (
         "error: the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused\n"
     )
