@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import subprocess
 import sys
 import zipfile
 from importlib import metadata
@@ -132,3 +133,11 @@ def test_what_a_requirement_needs_is_a_requirement_too(files: tuple[str, ...]) -
     }
     assert len(names) > 50
     assert missing == set()
+
+
+def test_pulumi_lists_the_packages_with_a_pip_that_does_not_load_its_network_modules_for_it() -> None:
+    """Pulumi's language host does so in every preview and update. The pip of Python 3.11 takes twice as long."""
+    assert any(each.startswith("pip==") for each in requirements(FILES[0]))
+    command = [sys.executable, "-X", "importtime", "-m", "pip", "list", "-v", "--format", "json"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not [line for line in answer.stderr.splitlines() if line.endswith(" pip._vendor.requests")]
