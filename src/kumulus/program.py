@@ -7,8 +7,10 @@ emulated = program.run()
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +65,9 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
         end_with_engine()
         start_plugin()
     # The plugin starts in parallel.
-    from kumulus.components.emulated_cluster import EmulatedCluster
-    from kumulus.model.errors import SpecError
+    with _without_collections() if plugin.under_engine() else nullcontext():
+        from kumulus.components.emulated_cluster import EmulatedCluster
+        from kumulus.model.errors import SpecError
 
     base = Path.cwd()
     try:
@@ -88,6 +91,17 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
     else:
         _export_all(made, stack.hub)
     return made, stack.hub
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Import modules without looking for garbage among them, now or when the program ends: there is none."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _load(base: Path) -> Stack:

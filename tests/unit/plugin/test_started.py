@@ -50,3 +50,20 @@ def test_what_starts_it_imports_neither_the_components_nor_the_models() -> None:
     code = f"import sys, kumulus.components.engine; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+_IMPORTING = """
+import gc, sys
+from kumulus import program
+program.plugin.under_engine = lambda: True
+program.end_with_engine = program.start_plugin = lambda: None
+program._load = lambda _: sys.exit(f"{len(collections)} {gc.isenabled()} {gc.get_freeze_count() > 10_000}")
+collections = []
+gc.callbacks.append(lambda phase, _: collections.append(phase))
+program._run()
+"""
+
+
+def test_nothing_looks_for_garbage_among_the_modules_of_a_program() -> None:
+    answer = subprocess.run([sys.executable, "-c", _IMPORTING], capture_output=True, text=True, check=False)
+    assert answer.stderr.strip() == "0 True True"
