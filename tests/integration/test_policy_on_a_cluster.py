@@ -94,6 +94,10 @@ async def test_kube_scheduler_places_a_stream_as_a_run_without_a_cluster_does(la
         assert used.allocated_percent == alone.curves["allocated_percent"]
         assert used.fragmented_percent_of_all_gpus == alone.curves["fragmented_percent_of_all_gpus"]
     assert report.metadata.scheduler.name == "kube-scheduler"
+    # The cluster's own is a program of the same name, which has nothing to place.
+    spent = test.details.series
+    assert spent["cpu second kube-scheduler"][-1] == pytest.approx(measures["cpu.scheduler"], abs=1e-4)
+    assert spent["cpu kube-scheduler"][-1] > 0
 
 
 async def test_with_random_ties_kube_scheduler_draws_and_no_gpu_is_given_twice(lab: Lab) -> None:

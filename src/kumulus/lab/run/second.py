@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kumulus.lab.cluster.components import Components
+from kumulus.lab.cluster.components import SCHEDULER, Components
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import Scheduler
 from kumulus.lab.run.switch import Turn
@@ -33,8 +33,8 @@ class SecondSwitch:
 
     @property
     def component(self) -> str:
-        """The name of the program that schedules."""
-        return self._running.programs[0].name
+        """The name under which the program that schedules is measured."""
+        return _measured_as(self._running.programs[0].name)
 
     async def turn(self, how: Turn) -> str:
         """Stop it, start it, or both.
@@ -75,7 +75,7 @@ class SecondSwitch:
             raise LabError(_one_line(error)) from None
 
     def _look(self) -> None:
-        self._components.look({name: [pid] for name, pid in self._running.pids.items()})
+        self._components.look({_measured_as(name): [pid] for name, pid in self._running.pids.items()})
 
 
 async def started(
@@ -117,6 +117,11 @@ async def started(
     except SchedulerError as error:
         raise LabError(str(error)) from None
     return SecondSwitch(running, components)
+
+
+def _measured_as(program: str) -> str:
+    """The name of a program among the cluster's own, whose scheduler it may not be taken for."""
+    return f"second {program}" if program == SCHEDULER else program
 
 
 def _one_line(error: SchedulerError) -> str:
