@@ -5,6 +5,7 @@ All times are seconds on the client's clock, counted from the start: when the wa
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
 # Pods that come, 1, and go, -1, at a time: by Job and cluster.
 _Changes = dict[str, dict[str, list[tuple[float, int]]]]
-# A worker's Job controller creates the first pod well within these seconds.
+# A worker's Job controller creates the first pod, or the next one, well within these seconds; so does the hub learn
+# that there will be none, as the Job is over.
 _PODS_WITHIN = 30.0
 
 
@@ -200,7 +202,10 @@ class Dispatching:
             now: when.
             away: workers that cannot be seen at the moment; their Jobs are not lost.
         """
-        alive = {each.owner for each in pods if each.ended is None}
+        last: dict[str, float] = {}
+        for each in pods:
+            ended = math.inf if each.ended is None else each.ended
+            last[each.owner] = max(ended, last.get(each.owner, 0.0))
         gone = frozenset(away)
         found = []
         for name, job in self.jobs.items():
@@ -209,8 +214,8 @@ class Dispatching:
             if job.failed or job.gone:
                 found.append(name)
                 continue
-            on_its_way = job.cluster in gone or now - job.latest < _PODS_WITHIN
-            if job.cluster and name not in alive and not on_its_way:
+            since = max(job.latest, last.get(name, 0.0))
+            if job.cluster and job.cluster not in gone and now - since >= _PODS_WITHIN:
                 found.append(name)
         return found
 

@@ -105,6 +105,16 @@ def test_a_job_is_lost_that_no_worker_has_and_that_does_not_wait() -> None:
     assert "work-2" not in found.lost(pods, 64.0)
 
 
+def test_a_job_whose_pod_has_just_ended_is_not_lost() -> None:
+    """Its worker may create another one, or the hub has not learnt yet that it is over."""
+    found = made(3)
+    for number in range(3):
+        found.workload(workload(number, "east"), 2.0)
+    pods = [record(0, ended=95.0, phase="Succeeded"), record(1, ended=95.0, phase="Failed"), record(2, ended=50.0)]
+    assert found.lost(pods, 100.0) == ["work-2"]
+    assert found.lost(pods, 125.0) == ["work-0", "work-1", "work-2"]
+
+
 def test_a_job_has_all_of_its_pods_when_as_many_as_it_has_are_there() -> None:
     found = made(2)
     pods = [record(0, bound=2.0, running=3.0), record(0, bound=5.0, running=7.0), record(1, bound=2.0)]
