@@ -13,6 +13,7 @@ from kumulus.catalog.prices import with_own
 from kumulus.cli import experiment_sweep
 from kumulus.journal.errors import NotWritten
 from kumulus.kube import Connection, yaml_limits
+from kumulus.lab.errors import LabError
 from kumulus.lab.file.load import Loaded
 from kumulus.lab.run.options import Options
 from kumulus.lab.sweep import live, page, running
@@ -157,6 +158,26 @@ def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
     config = yaml.safe_load((project / f"Pulumi.sweep-{cell.id}.yaml").read_text())["config"]
     assert config["kumulus:prices"] == str(tmp_path / "prices.yaml")
     assert config["kumulus:nodes"] == str(tmp_path / "nodes.json")
+
+
+def test_a_cluster_that_is_not_taken_down_is_named_and_left_to_the_next_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_files(tmp_path)
+    cell = cells_of(load_sweep(tmp_path / "sweep.yaml"), tmp_path)[0]
+
+    def command(_: object, action: str, *_more: object) -> None:
+        raise LabError(f"{action} failed")
+
+    monkeypatch.setattr(live, "_command", command)
+    store = Store(tmp_path / "results")
+    store.prepare()
+    result = live.run(cell, running.loaded(cell), store, ())
+    assert result.error == "up failed; its cluster is still there: down failed"
+    kept = store.get(cell.id)
+    assert kept is not None
+    assert kept.error == "up failed"
+    assert live.leftovers(store) == [store.directory / "clusters" / cell.id]
 
 
 def test_a_run_whose_journal_cannot_be_written_is_its_cells_result(

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -74,7 +75,9 @@ def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Res
         result.error = str(error)
     result.seconds = round(time.monotonic() - began, 3)
     store.put(result)
-    remove(project, kumulus)
+    if message := remove(project, kumulus):
+        # Shown, but not kept: the next sweep takes the cluster down.
+        return replace(result, error="; ".join(filter(None, [result.error, f"its cluster is still there: {message}"])))
     return result
 
 
