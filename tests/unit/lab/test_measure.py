@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.live.amounts import NOTHING, Amounts
+from kumulus.kube import Client, Connection
 from kumulus.lab.cluster.components import SCHEDULER, Components, settings_of
 from kumulus.lab.cluster.counter import bindings
 from kumulus.lab.file.model import Experiment
@@ -25,6 +26,7 @@ from kumulus.lab.measure.verdicts import verdicts
 from kumulus.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.lab.run.ending import Ending, Until
+from tests.support.apiserver import listening, text
 from tests.support.messages import node_message, pod_message, quantities
 
 GPUS = Amounts(gpus=8, cpu=2000, memory=10**9)
@@ -336,12 +338,12 @@ def test_a_nodes_product_is_its_label_or_what_the_views_call_it() -> None:
 
 def test_the_api_servers_counter_is_read_from_its_metrics() -> None:
     labels = 'component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="binding"'
-    text = (
+    metrics = (
         f'apiserver_request_total{{code="201",{labels},verb="POST",version="v1"}} 2550\n'
         f'apiserver_request_total{{code="409",{labels},verb="POST",version="v1"}} 3\n'
         'apiserver_request_total{code="201",resource="pods",subresource="",verb="POST"} 9\n'
     )
-    assert bindings(text) == 2550
+    assert bindings(metrics) == 2550
 
 
 @pytest.mark.parametrize(
@@ -360,6 +362,16 @@ def test_a_count_that_began_anew_with_the_api_server_measures_nothing(
 ) -> None:
     samples = [Counted(float(at), theirs, ours) for at, (theirs, ours) in enumerate(counted)]
     assert summary._counter(samples) == found
+
+
+async def test_the_first_count_is_of_the_start_of_the_clock(tmp_path: Path) -> None:
+    """The clock counts from earlier on before the run starts."""
+    counted = 'apiserver_request_total{code="201",resource="pods",subresource="binding",verb="POST"} 7'
+    async with listening(text(200, counted)) as address, Client(Connection(address, "test"), patience=1) as client:
+        sampler = Sampler(records(), Components(tmp_path), client, lambda: 30.0)
+        await sampler.start()
+        await sampler.count()
+    assert sampler.counted == [Counted(0, 7, 0), Counted(30, 7, 0)]
 
 
 def test_what_is_used_after_the_last_sample_is_of_no_measure(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import resource
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kumulus.lab.cluster import counter
@@ -65,10 +65,11 @@ class Sampler:
     _bound: int = 0
 
     async def start(self) -> None:
-        """Note the usage and the API server's count before the start."""
+        """Note the usage and the API server's count just before the clock starts."""
         self.began = self.components.usage()
         self._own = time.process_time()
         await self.count()
+        self.counted = [replace(each, at=0.0) for each in self.counted]
 
     async def run(self) -> None:
         """Sample until cancelled."""

@@ -188,11 +188,13 @@ class Repetition:
 
     async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
         outcome, sampler = self.outcome, self.outcome.sampler
-        await sampler.start()
         try:
             await self._timeline.begin()
         except (LabError, JournalError, ApiError, Unreachable) as error:
             outcome.ended, outcome.partial = str(error), True
+        # What the timeline does at 0 s is not measured.
+        await sampler.start()
+        if outcome.ended:
             return
         self._now.restart()
         if self._federated is not None:
