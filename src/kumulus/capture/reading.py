@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.capture.devices import DEVICE_API, DEVICE_KINDS, as_v1
+from kumulus.capture.dumps import Refused
 from kumulus.capture.fields import GROUP_ANNOTATIONS, OBJECTS, POD_LABELS, POD_SPEC
 from kumulus.capture.grammar import Form, Leaf, reduced
 from kumulus.capture.groups import KEPT, captured_node
@@ -41,17 +42,28 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
         kind: its kind.
         raw: the object as JSON gives it.
         api_version: of its group and version.
+
+    Raises:
+        Refused: it has a form that no API server would have stored, in a file that somebody has made.
     """
     metadata = raw.get("metadata")
-    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         return None
-    if kind == "Node":
-        return captured_node(raw)
-    if kind == "Pod":
-        return captured_pod(raw)
-    if kind in DEVICE_KINDS:
-        return _object(kind, as_v1(raw), DEVICE_API)
-    return _object(kind, raw, api_version)
+    try:
+        if kind == "Node":
+            return captured_node(raw)
+        if kind == "Pod":
+            return _with_containers(captured_pod(raw))
+        if kind in DEVICE_KINDS:
+            return _object(kind, as_v1(raw), DEVICE_API)
+        return _object(kind, raw, api_version)
+    except (AttributeError, KeyError, TypeError):
+        raise Refused(f"the {kind} {metadata['name'][:60]!r} is none that an API server would store") from None
+
+
+def _with_containers(pod: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The pod; a KeyError if it has no containers, as no pod has."""
+    return pod if pod is None or pod["spec"]["containers"] else None
 
 
 def form_of(kind: str) -> Form:
@@ -83,10 +95,10 @@ def captured_pod(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     found = {
         "namespace": str(metadata.get("namespace") or "default"),
         "name": str(metadata["name"]),
-        "node": spec.get("nodeName"),
+        "node": reduced(Leaf.NAME, spec.get("nodeName")),
         "labels": reduced(POD_LABELS, metadata.get("labels")),
         "annotations": {key: str(annotations[key]) for key in GROUP_ANNOTATIONS if key in annotations},
-        "ownerKind": kind,
+        "ownerKind": kind if name else "",
         "ownerName": name,
         "spec": kept,
     }

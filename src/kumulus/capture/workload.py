@@ -146,5 +146,5 @@ def _fields(spec: Mapping[str, Any]) -> Iterator[list[Any]]:
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
-            if field.get("operator") == "In":
+            if field.get("operator") == "In" and field.get("values"):
                 yield field["values"]

@@ -178,7 +178,11 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
             if kind is None or not isinstance(metadata, dict) or not kind.is_in(version):
                 continue
             place = kind.name, str(metadata.get("namespace") or ""), str(metadata.get("name"))
-            if place not in seen and (kept := captured(kind.name, raw, kind.api_version(version.rpartition("/")[2]))):
+            try:
+                kept = captured(kind.name, raw, kind.api_version(version.rpartition("/")[2]))
+            except dumps.Refused as error:
+                raise dumps.Refused(f"{file}: {error}") from None
+            if kept and place not in seen:
                 seen.add(place)
                 pages.setdefault(kind.name, []).append(kept)
                 if len(pages[kind.name]) >= 1000:

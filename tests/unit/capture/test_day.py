@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kumulus.capture.day import reading
+from kumulus.capture.day import exports, reading
 from kumulus.capture.day.importing import import_day
 from kumulus.capture.day.intent import Day, counts
 from kumulus.capture.day.patches import NotUnderstood, patched
 from kumulus.capture.day.recording import lines
-from kumulus.capture.day.requests import Counted
+from kumulus.capture.day.requests import Counted, Unusable
 from kumulus.capture.dumps import Refused
 from kumulus.lab.file.load import load
+from tests.support.misshapen import misshapen
 
 GROUPS = {"deployments": "apps", "replicasets": "apps", "statefulsets": "apps", "jobs": "batch", "pods": ""}
 KINDS = {"deployments": "Deployment", "replicasets": "ReplicaSet", "jobs": "Job", "pods": "Pod"}
@@ -226,6 +228,40 @@ def test_a_part_that_the_recording_does_not_have_is_refused(tmp_path: Path, sinc
     assert load(experiment).experiment.timeout == 630
     import_day([log], experiment, "", speed=1e-6)
     assert load(experiment).experiment.timeout == 366 * 86_400
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_entry_with_fields_of_other_types_is_counted_or_refused(seed: int) -> None:
+    job = thing("Job", "a")
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "research"}
+    status = {"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "reason": "PreemptionByScheduler"}]}
+    scale = [{"op": "replace", "path": "/spec/replicas", "value": 4}]
+    events = [
+        web(),
+        *made_by_web(),
+        event("create", "jobs", "a", body=job),
+        event("patch", "deployments", "web", 3, sent={"spec": {"replicas": 5}}),
+        event("patch", "deployments", "web", 3, sub="scale", sent=scale),
+        bound("web-1-a", "n1", 2),
+        event("create", "pods", "web-1-a", 4, sub="eviction", sent={}),
+        event("patch", "nodes", "n1", 4, namespace="", sent={"spec": {"unschedulable": True}}),
+        event("patch", "pods", "web-1-a", 5, sub="status", sent={"status": status}),
+        event("deletecollection", "pods", "", 6, uri="/x?labelSelector=app%3Dweb"),
+    ]
+    draw = random.Random(seed)
+    odd = "requests with fields of a form that no object has"
+    counted = 0
+    for _ in range(200):
+        day = Day()
+        for each in [*events[:-1], *misshapen(events, draw)]:
+            try:
+                for request in exports.requests(each):
+                    day.take(request)
+            except Unusable:
+                counted += 1
+        counted += day.left_out[odd]
+        assert list(lines(day, "log"))
+    assert counted
 
 
 def test_a_pod_that_went_with_its_node_did_not_end_by_itself(tmp_path: Path) -> None:

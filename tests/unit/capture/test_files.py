@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.capture import dumps, putting, workload, writing
+from kumulus.capture import dumps, putting, reading, workload, writing
+from kumulus.capture.grammar import renamed
+from kumulus.capture.groups import stack
 from kumulus.capture.kinds import KINDS, cluster_role
 from kumulus.capture.reading import captured, captured_pod
 from kumulus.capture.spool import AnotherSource, Spool
@@ -22,6 +24,7 @@ from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.yamltext import read_all_yaml, read_stack_file
+from tests.support.misshapen import misshapen
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
@@ -270,6 +273,36 @@ def test_a_hostile_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "workload.yaml").write_text(text)
     with pytest.raises(dumps.Refused, match=why):
         list(pods_of(tmp_path / "workload.yaml"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_object_with_fields_of_other_types_is_refused_or_captured_whole(seed: int) -> None:
+    owner = [{"kind": "ReplicaSet", "name": "web-1", "controller": True}]
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    volumes = [{"name": "v", "ephemeral": {}}, {"name": "w", "persistentVolumeClaim": {"claimName": "c"}}]
+    owned = pod("p", "n", volumes=volumes, affinity={"nodeAffinity": required})
+    owned["metadata"] |= {"ownerReferences": owner, "annotations": {"volcano.sh/queue-name": "q"}}
+    draw = random.Random(seed)
+    refused = list[str]()
+    for _ in range(300):
+        raw = misshapen(draw.choice((node("n", zone="z"), owned)), draw)
+        kind = "Pod" if "containers" in str(raw) else "Node"
+        try:
+            kept = captured(kind, raw, "v1")
+        except dumps.Refused as error:
+            refused.append(str(error))
+            continue
+        if kept is None:
+            continue
+        form = reading.form_of(kind)
+        assert renamed(form, kept, Words()) is not None
+        if kind == "Node":
+            assert stack([kept])["nodeGroups"]
+        else:
+            assert [workload.manifest(each) for shape in workload.shapes([kept]) for each in workload.pods(shape)]
+    assert refused
+    assert all("is none that an API server would store" in each for each in refused)
 
 
 def test_a_changed_file_gets_no_more_into_a_cluster_than_a_capture_would(tmp_path: Path) -> None:

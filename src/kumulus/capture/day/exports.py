@@ -77,7 +77,7 @@ def _parsed(text: str) -> Any:
 
 
 def _event(event: Mapping[str, Any]) -> Iterator[Request]:
-    if event["verb"] not in CHANGING or event.get("stage", "ResponseComplete") != "ResponseComplete":
+    if str(event["verb"]) not in CHANGING or event.get("stage", "ResponseComplete") != "ResponseComplete":
         return
     about, uri = event.get("objectRef"), str(event.get("requestURI") or "")
     if not isinstance(about, Mapping) or not about.get("resource"):

@@ -64,7 +64,13 @@ class Day:
         self._cordons = Cordons()
 
     def take(self, request: Request) -> None:
-        """Take one more request."""
+        """Take one more request; one whose object no API server would have stored is only counted."""
+        try:
+            self._take(request)
+        except (AttributeError, TypeError):
+            self.left_out["requests with fields of a form that no object has"] += 1
+
+    def _take(self, request: Request) -> None:
         if request.resource == "nodes":
             self._node(request)
         elif request.namespace in _SYSTEM:
