@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kumulus.lab.plan.pods import JOB_LABEL
 from kumulus.lab.plan.replayed import cordons, on_nodes
 from kumulus.lab.run.within import Within
 from kumulus.model.errors import SpecError
+from tests.support.misshapen import misshapen
 
 HEAD = {"apiVersion": "kumulus.io/v1alpha1", "kind": "Recording", "priorities": {"urgent": 9, "system-x": 1}}
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "main", "image": "captured"}]}
@@ -164,6 +166,28 @@ def test_a_line_that_no_recording_has_is_refused_by_its_number(line: Any, said: 
     (problem,) = caught.value.problems
     assert "line 3" in problem.path
     assert said in problem.message
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_recording_with_fields_of_other_types_is_refused_or_planned(tmp_path: Path, seed: int) -> None:
+    steps = [
+        HEAD,
+        create(0, "Deployment", "web", replicas=2),
+        create(2, "Job", "job", ran=10),
+        create(2, "Pod", "pod", ran=3, restartPolicy="Never"),
+        change(5, "Deployment/web", template={"metadata": {"labels": {"a": "b"}}, "spec": POD_SPEC}),
+        {"at": 4, "do": "cordon", "job": "n1"},
+        {"at": 6, "do": "delete", "job": "Deployment/web"},
+        {"was": {"queue": "q", "at": 1, "bound": 2, "ended": 3, "cpu": 1000, "preempted": True, "node": "n"}},
+    ]
+    draw, refused = random.Random(seed), 0
+    for _ in range(60):
+        head, *rest = misshapen([steps], draw)[0] or [None]
+        try:
+            assert make(load(write(tmp_path, *rest, head=head, **draw.choice(({}, {"from": "3s"})))), {}).replays
+        except SpecError:
+            refused += 1
+    assert refused
 
 
 def test_a_recording_may_be_longer_than_other_files(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.model.errors import Problem, SpecError
+from kumulus.model.manifests import manifest_problems
 
 API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
 MOST_STEPS = 1_000_000
@@ -154,7 +155,7 @@ def _take(found: Recording, value: Mapping[str, Any], first: bool, made: set[str
 
 
 def _step(value: Mapping[str, Any], made: set[str]) -> RecordedStep:
-    do, at = value.get("do"), _number(value, "at", 0.0, _LONGEST)
+    do, at = str(value.get("do")), _number(value, "at", 0.0, _LONGEST)
     if do not in _DOINGS or at is None:
         raise _Wrong("has no time, or does nothing that is known")
     job, what = _text(value, "job"), dict[str, Any]()
@@ -170,13 +171,13 @@ def _step(value: Mapping[str, Any], made: set[str]) -> RecordedStep:
         if do == "change":
             if not isinstance(spec, dict) or not spec or spec.keys() - _CHANGES:
                 raise _Wrong(f"changes something else than {', '.join(sorted(_CHANGES))}")
-            what = spec
+            what = _sound({"spec": spec})["spec"]
     ran, over = (_number(value, key, 0.0, _LONGEST) for key in ("ran", "over"))
-    return RecordedStep(at, str(do), job, str(value.get("queue") or ""), ran, over, what)
+    return RecordedStep(at, do, job, str(value.get("queue") or ""), ran, over, what)
 
 
 def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or (value.get("apiVersion"), value.get("kind")) not in KINDS:
+    if not isinstance(value, dict) or (str(value.get("apiVersion")), str(value.get("kind"))) not in KINDS:
         kind = value.get("kind") if isinstance(value, dict) else value
         raise _Wrong(f"creates something that no recording has: {str(kind)[:60]}")
     metadata = value.get("metadata")
@@ -184,6 +185,13 @@ def _object(value: Any) -> dict[str, Any]:
         raise _Wrong("creates an object without name and namespace")
     if not isinstance(value.get("spec", {}), dict):
         raise _Wrong("creates an object whose spec is no mapping")
+    return _sound(value)
+
+
+def _sound(value: dict[str, Any]) -> dict[str, Any]:
+    """An object, or a part of one, in which what is read of it has the right form."""
+    for each in manifest_problems((), value):
+        raise _Wrong(f"has an object with a mistake: {each.path} {each.message}")
     return value
 
 

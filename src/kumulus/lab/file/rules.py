@@ -135,5 +135,5 @@ def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:
 def _when(event: Mapping[str, object]) -> tuple[int, float]:
     """What orders events by their time, as far as that is known before the run."""
     after, at = event.get("after", "start"), event.get("at", 0)
-    known = isinstance(at, str | int) and not durations.duration_problems((), at)
-    return _MOMENTS.index(after) if after in _MOMENTS else 0, durations.of(at) if known else 0.0
+    length = durations.of(at) if isinstance(at, str | int) and not durations.duration_problems((), at) else 0.0
+    return _MOMENTS.index(after) if after in _MOMENTS else 0, length

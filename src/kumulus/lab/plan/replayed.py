@@ -216,9 +216,10 @@ def _labelled(key: str, value: Any, workload: Workload, job: str) -> Any:
 
 
 def _label(template: Object, workload: Workload, job: str) -> None:
-    metadata, spec = template.setdefault("metadata", {}), template["spec"]
-    metadata.setdefault("labels", {}).update({WORKLOAD_LABEL: workload.name, JOB_LABEL: job})
-    spec["tolerations"] = [*spec.get("tolerations", ()), *TOLERATIONS]
+    metadata, spec = template.get("metadata") or {}, template["spec"]
+    labels = {**(metadata.get("labels") or {}), WORKLOAD_LABEL: workload.name, JOB_LABEL: job}
+    template["metadata"] = {**metadata, "labels": labels}
+    spec["tolerations"] = [*(spec.get("tolerations") or ()), *TOLERATIONS]
 
 
 def cordons(replays: Iterable[Replayed]) -> Iterator[Event]:
