@@ -18,7 +18,7 @@ from kumulus.kube.errors import ApiError, Unreachable, api_error, no_answer
 from kumulus.kube.exec_credentials import Credential
 from kumulus.kube.http import Http, reason
 from kumulus.kube.http_connection import Answer
-from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF
+from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF, USER_AGENT
 from kumulus.kube.patience import Attempts
 
 T = TypeVar("T")
@@ -37,7 +37,6 @@ class Client:
         connections: the greatest number of connections kept open at once, and so of requests under way; None for
             64, or for 192 with a server on this machine: the more writes wait, the more of them share one of etcd's
             fsyncs, and the less CPU time its controllers get (docs/performance.md).
-        field_manager: the name under which the server records who set a field.
         patience: seconds for which a request is tried again while the server is unreachable or answers with a
             transient error (429, 5xx). Verbs take their own ``patience`` too.
         request_timeout: seconds after which one attempt is abandoned.
@@ -48,13 +47,11 @@ class Client:
         connection: Connection,
         *,
         connections: int | None = None,
-        field_manager: str = "kumulus",
         patience: float = 60.0,
         request_timeout: float = 30.0,
     ) -> None:
         self.connection = connection
         self.connections = connections or (_LOCAL_CONNECTIONS if _is_local(connection.server) else _CONNECTIONS)
-        self.field_manager = field_manager
         self.patience = patience
         self._request_timeout = request_timeout
         self._answered = -math.inf
@@ -103,9 +100,9 @@ class Client:
         """
         await self.request(verb, path, body=body, content_type=content_type, accept=_UNREAD, decode=nothing)
 
-    async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes, patience: float | None = None) -> Any:
+    async def merge_patch(self, path: str, body: Mapping[str, Any] | bytes) -> Any:
         """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced whole."""
-        return await self.request("PATCH", path, body=body, content_type=MERGE_PATCH, patience=patience)
+        return await self.request("PATCH", path, body=body, content_type=MERGE_PATCH)
 
     async def delete(
         self, path: str, body: Mapping[str, Any] | None = None, params: Mapping[str, str] | None = None
@@ -141,7 +138,7 @@ class Client:
             headers["Content-Type"] = content_type
         query = dict(params or {})
         if verb in ("POST", "PATCH", "PUT"):
-            query.setdefault("fieldManager", self.field_manager)
+            query.setdefault("fieldManager", USER_AGENT)
         attempts = Attempts(self.patience if patience is None else patience, self._request_timeout)
         renewed, begun = False, math.inf
         while True:

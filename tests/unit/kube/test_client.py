@@ -30,7 +30,7 @@ async def server() -> AsyncIterator[Server]:
 
 async def test_verbs_send_what_the_api_server_expects(server: Server) -> None:
     server.answers = [ok({"kind": "Node"})]
-    async with server.client(field_manager="me") as client:
+    async with server.client() as client:
         assert await client.get(NODES, {"limit": "1"}) == {"kind": "Node"}
         await client.create(NODES, {"a": 1})
         await client.merge_patch(f"{NODES}/a", {"b": None})
@@ -39,7 +39,7 @@ async def test_verbs_send_what_the_api_server_expects(server: Server) -> None:
         assert await write("POST", NODES, b'{"c":1}') is None
     got, post, patch, delete, raw = server.seen
     assert (got.verb, got.query, got.headers["Authorization"]) == ("GET", {"limit": "1"}, "Bearer t")
-    assert (post.verb, post.query, post.body) == ("POST", {"fieldManager": "me"}, b'{"a":1}')
+    assert (post.verb, post.query, post.body) == ("POST", {"fieldManager": "kumulus"}, b'{"a":1}')
     assert (patch.verb, patch.headers["Content-Type"]) == ("PATCH", "application/merge-patch+json")
     assert patch.body == b'{"b":null}'
     assert (delete.verb, delete.body) == ("DELETE", b'{"gracePeriodSeconds":0}')
