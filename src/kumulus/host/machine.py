@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kumulus.surroundings import files
+
 MACHINE_ID = Path("/etc/machine-id")
 _DIGITS = 32
 
@@ -52,13 +54,12 @@ def _drawn() -> str:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = file.with_name(f"machine.{os.getpid()}.tmp")
         try:
-            with temporary.open("w") as opened:
-                opened.write(f"{secrets.token_hex(16)}\n")
-                opened.flush()
-                # A power loss must not leave an empty file, which would make this another machine.
-                os.fsync(opened.fileno())
+            temporary.write_text(f"{secrets.token_hex(16)}\n")
+            # A power loss must leave neither an empty file nor none, which would make this another machine.
+            files.sync(temporary)
             # When two processes draw at the same time, the first one's id stays.
             os.link(temporary, file)
+            files.sync(file.parent)
         except FileExistsError:
             pass
         finally:

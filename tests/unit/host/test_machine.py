@@ -66,7 +66,9 @@ def test_what_was_drawn_is_on_the_disk_before_it_counts(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "fsync", noted)
     monkeypatch.setattr(os, "link", linked)
     machine.this(systemd(tmp_path))
-    assert len((tmp_path / "state" / "kumulus" / "machine").read_text()) == 33
+    folder = tmp_path / "state" / "kumulus"
+    assert len((folder / "machine").read_text()) == 33
+    assert synced[-1][0] == folder.stat().st_ino
 
 
 def test_a_full_disk_leaves_nothing_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
