@@ -13,11 +13,11 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import Checked, problems_explained, within
 from kumulus.components.resources import ClusterLike, Namespace, depended_on, marked
-from kumulus.kube import yaml_writing
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
 from kumulus.stackfile import tenants
+from kumulus.stackfile.yamltext import written
 
 ACCOUNT = "kumulus-tenant"
 """The name of the service account, and of what is the tenant's in its namespace."""
@@ -218,4 +218,4 @@ def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str
         "users": [{"name": context, "user": {"token": base64.b64decode(data["token"]).decode()}}],
         "contexts": [{"name": context, "context": {"cluster": context, "user": context, "namespace": namespace}}],
     }
-    return yaml_writing.written(document)
+    return written(document)

@@ -1,4 +1,4 @@
-"""Reading YAML texts: with the types that Helm and kind would see, or with every scalar as the string that was written.
+"""YAML texts: read with the types that Helm and kind would see, or with every scalar as the string that was written.
 
 PyYAML follows YAML 1.1 to the letter, where `12:30` is 750 and 2026-01-31 is a date; the Go programs that these texts
 are meant for read neither of them that way. Duplicate keys, which PyYAML accepts, are rejected as in Go.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
+from kumulus.kube import yaml_writing
 from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, Limits, TooMuch, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
 
@@ -196,6 +197,11 @@ def read_all_yaml(text: str, source: str = "") -> list[object]:
         SpecError: it does not parse, with line and column.
     """
     return _read(text, source, _TYPED, _documents)
+
+
+def written(document: object) -> str:
+    """The text of a document of dicts, lists and scalars, whose texts are texts to whoever reads it."""
+    return yaml_writing.written(document)
 
 
 def json_problem(value: object) -> str | None:
