@@ -102,9 +102,13 @@ def written(lists: Mapping[str, Mapping[str, list[Any]]]) -> str:
 
 
 def _lists(found: object, name: str) -> dict[tuple[str, str], Any]:
-    if not isinstance(found, Mapping) or not all(isinstance(each, Mapping) for each in found.values()):
-        raise SpecError([Problem("", f"is {shown(found)}", _REMEDY)], name)
-    return {(group, zone): nodes for group, zones in found.items() for zone, nodes in zones.items()}
+    groups = found if isinstance(found, Mapping) else {"": found}
+    problems = [
+        Problem(at, f"is {shown(zones)}", _REMEDY) for at, zones in groups.items() if not isinstance(zones, Mapping)
+    ]
+    if problems:
+        raise SpecError(problems, name)
+    return {(group, zone): nodes for group, zones in groups.items() for zone, nodes in zones.items()}
 
 
 def _placements(cluster: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -23,7 +23,7 @@ def cluster(*zones: str, **placement: Any) -> dict[str, Any]:
 
 
 def read(tmp_path: Path, file: object, stack: dict[str, Any], **more: Any) -> Any:
-    (tmp_path / "nodes.json").write_text(file if isinstance(file, str) else json.dumps(file))
+    (tmp_path / "nodes.json").write_text(file if isinstance(file, str) else json.dumps(file), errors="surrogateescape")
     return load({"cluster": stack, "nodes": "nodes.json", **more}, "dev", tmp_path)
 
 
@@ -50,7 +50,8 @@ def test_a_cluster_is_taken_apart_and_put_together_again(tmp_path: Path) -> None
     [
         ("{", "is no JSON"),
         ([], "write a mapping of groups to zones"),
-        ({"web": []}, "write a mapping of groups to zones"),
+        ({"web": []}, "web: is a list; write a mapping of groups to zones"),
+        ("\udcff", "nodes: is not a text in UTF-8; write the path or URL of another file"),
         ({"web": {"b": NODES}}, "where the cluster has none"),
         ({"ml": {"a": NODES}}, "where the cluster has none"),
         ({"web": {"a": [*NODES, {"name": "ip-3"}]}}, "3 nodes are named"),
