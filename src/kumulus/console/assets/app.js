@@ -39,15 +39,14 @@ fleet.addEventListener("state", () => {
   count();
 });
 
-// The nodes that are searched for, as they are now or at the moment that is shown; null without a search.
-function found() {
-  const { nodes } = lately.past ?? fleet;
+// The nodes that are searched for, of the fleet now or at the moment that is shown; null without a search.
+function found({ nodes } = lately.past ?? fleet) {
   return words.length ? [...nodes.values()].filter(map.matches).map(({ name }) => name) : null;
 }
 
 // The node that is open, or else those that are found.
-function meant() {
-  return panel.name ? [panel.name] : found();
+function meant(of) {
+  return panel.name ? [panel.name] : found(of);
 }
 
 function count() {
@@ -58,7 +57,7 @@ function sums() {
   const now = fleet.summary;
   if (!now) return;
   document.body.classList.remove("loading");
-  if (fleet.changes && !changes) changes = new Changes(part("changes"), fleet.changes, () => meant() ?? []);
+  if (fleet.changes && !changes) changes = new Changes(part("changes"), fleet.changes, () => meant(fleet) ?? []);
   document.title = `${fleet.stack} · Kumulus`;
   put(part("stack"), fleet.stack);
   const headline = headlineOf(now);
