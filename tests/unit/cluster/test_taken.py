@@ -22,7 +22,7 @@ class Cluster:
         named = {"kumulus.io/stack": "kumulus/dev"} if marked else {}
         self.metadata = {"name": "gpu.nvidia.com", "labels": labels, "annotations": named}
 
-    async def get(self, path: str) -> dict[str, Any]:
+    async def get(self, path: str, **_: object) -> dict[str, Any]:
         if path != PATH:
             raise ApiError(404, "NotFound", "not found", "GET", path)
         return {"metadata": self.metadata}

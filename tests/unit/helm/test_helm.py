@@ -219,7 +219,7 @@ class Cluster:
         self.objects = objects
         self.done: list[tuple[str, str]] = []
 
-    async def get(self, path: str, params: object = None) -> dict[str, Any]:
+    async def get(self, path: str, params: object = None, **_: object) -> dict[str, Any]:
         if path.endswith("customresourcedefinitions/ones.e.com"):
             versions = [{"name": "v1alpha1", "served": False}, {"name": "v1", "served": True}]
             spec = {"group": "e.com", "versions": versions, "names": {"plural": "ones"}}

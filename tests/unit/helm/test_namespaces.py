@@ -38,7 +38,7 @@ class Namespaces:
         self.made_for, self.objects, self.marked = made_for, objects or {}, marked
         self.done: list[object] = []
 
-    async def get(self, path: str, *_: object) -> dict[str, Any]:
+    async def get(self, path: str, **_: object) -> dict[str, Any]:
         if path == "/apis":
             versions = [{"groupVersion": root.removeprefix("/apis/")} for root in KINDS if root != "/api/v1"]
             return {"groups": [{"name": "", "versions": [each], "preferredVersion": each} for each in versions]}

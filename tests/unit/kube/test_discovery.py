@@ -26,7 +26,7 @@ class Server:
     def __init__(self, answers: dict[str, list[dict[str, Any]]], *groups: dict[str, Any]) -> None:
         self.answers, self.groups = answers, groups
 
-    async def get(self, path: str, *_: object) -> dict[str, Any]:
+    async def get(self, path: str, **_: object) -> dict[str, Any]:
         if path == "/apis":
             return {"groups": list(self.groups)}
         if path not in self.answers:

@@ -180,7 +180,7 @@ class Api:
     def __init__(self, devices: list[dict[str, Any]] | None, classes: tuple[str, ...] = ("gpu.nvidia.com",)) -> None:
         self.devices, self.classes, self.asked = devices, classes, Counter[str]()
 
-    async def get(self, path: str, params: dict[str, str] | None = None) -> Any:
+    async def get(self, path: str, params: dict[str, str] | None = None, **_: object) -> Any:
         self.asked[path] += 1
         if path == "/version":
             return {"gitVersion": "v1.33.4"}

@@ -26,7 +26,7 @@ class Server:
     def __init__(self, **objects: dict[str, Any]) -> None:
         self.objects = objects
 
-    async def get(self, path: str) -> Any:
+    async def get(self, path: str, **_: object) -> Any:
         if path not in self.objects:
             raise ApiError(404, "NotFound", f"{path} not found", "GET", path)
         return self.objects[path] | {"status": {"conditions": [{"type": "Available", "status": "True"}]}}
