@@ -10,8 +10,9 @@ import asyncio
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -26,8 +27,8 @@ from kumulus.provider.resources.registry import FORMERLY
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import from_struct, keep_secret, to_struct
 
-T = TypeVar("T")
 Function = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+_Answer = Callable[[Any, Any, Any], Coroutine[Any, Any, Any]]
 _KINDS = {
     "add": provider_pb2.PropertyDiff.ADD,
     "add-replace": provider_pb2.PropertyDiff.ADD_REPLACE,
@@ -36,6 +37,46 @@ _KINDS = {
     "update": provider_pb2.PropertyDiff.UPDATE,
     "update-replace": provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
+
+
+def _guarded(inputs: str = "") -> Callable[[_Answer], _Answer]:
+    """Answer a request by a method whose exceptions become a message, never a traceback.
+
+    Args:
+        inputs: the field of the request that has the inputs of the resource, if the work may be done in part.
+    """
+
+    def decorate(answer: _Answer) -> _Answer:
+        @wraps(answer)
+        async def guarded(self: Servicer, request: Any, context: Any) -> Any:
+            try:
+                return await answer(self, request, context)
+            except PartialFailure as failure:
+                await self._engine.flush()
+                await context.abort_with_status(_partial(failure, getattr(request, inputs) if inputs else None))
+            except InvalidInputs as error:
+                await self._engine.flush()
+                await context.abort_with_status(_invalid(error))
+            except ProviderError as error:
+                await self._engine.flush()
+                await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+            except Exception as error:
+                # A bug in the plugin: the engine shows one line; the details go to the engine's debug log (-v=9).
+                traceback.print_exc(file=sys.stderr)
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                message = " ".join(str(error).split())
+                await context.abort(
+                    grpc.StatusCode.INTERNAL,
+                    f"kumulus plugin: unexpected {type(error).__name__}: {message} "
+                    f"({os.path.basename(where.filename)}:{where.lineno}); please report this",
+                )
+            finally:
+                await self._engine.flush()
+            raise AssertionError("abort returned")
+
+        return guarded
+
+    return decorate
 
 
 class Servicer(provider_pb2_grpc.ResourceProviderServicer):
@@ -87,35 +128,6 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         old = {} if old_inputs is None else from_struct(old_inputs)
         return Operation(urn, self._engine.reporter(urn), self._stop, preview, timeout, self._program, old)
 
-    async def _guard(
-        self, context: grpc.aio.ServicerContext[Any, Any], work: Awaitable[T], inputs: struct_pb2.Struct | None = None
-    ) -> T:
-        """Await the work on a resource with these inputs; exceptions become a message, never a traceback."""
-        try:
-            return await work
-        except PartialFailure as failure:
-            await self._engine.flush()
-            await context.abort_with_status(_partial(failure, inputs))  # type: ignore[arg-type]
-        except InvalidInputs as error:
-            await self._engine.flush()
-            await context.abort_with_status(_invalid(error))  # type: ignore[arg-type]
-        except ProviderError as error:
-            await self._engine.flush()
-            await context.abort(grpc.StatusCode.UNKNOWN, str(error))
-        except Exception as error:
-            # A bug in the plugin: the engine shows one line; the details go to the engine's debug log (-v=9).
-            traceback.print_exc(file=sys.stderr)
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            message = " ".join(str(error).split())
-            await context.abort(
-                grpc.StatusCode.INTERNAL,
-                f"kumulus plugin: unexpected {type(error).__name__}: {message} "
-                f"({os.path.basename(where.filename)}:{where.lineno}); please report this",
-            )
-        finally:
-            await self._engine.flush()
-        raise AssertionError("abort returned")
-
     # --- the plugin itself -----------------------------------------------------------------------------------------
 
     async def GetPluginInfo(self, request: Any, context: Any) -> Any:
@@ -124,12 +136,10 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def GetSchema(self, request: Any, context: Any) -> Any:
         return provider_pb2.GetSchemaResponse(schema=self._schema())
 
+    @_guarded()
     async def CheckConfig(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            request.news.update(self._settings.kept(from_struct(request.olds), from_struct(request.news)))
-            return provider_pb2.CheckResponse(inputs=request.news)
-
-        return await self._guard(context, work())
+        request.news.update(self._settings.kept(from_struct(request.olds), from_struct(request.news)))
+        return provider_pb2.CheckResponse(inputs=request.news)
 
     async def DiffConfig(self, request: Any, context: Any) -> Any:
         # When nothing changed, the engine configures the plugin with the recorded configuration.
@@ -137,116 +147,98 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         answers = provider_pb2.DiffResponse
         return answers(changes=answers.DIFF_SOME if changed else answers.DIFF_NONE)
 
+    @_guarded()
     async def Configure(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            self._settings.take(from_struct(request.args))
-            return provider_pb2.ConfigureResponse(
-                # Components need all of these to keep their inputs unchanged.
-                acceptSecrets=True,
-                supportsPreview=True,
-                acceptResources=True,
-                acceptOutputs=True,
-            )
-
-        return await self._guard(context, work())
+        self._settings.take(from_struct(request.args))
+        return provider_pb2.ConfigureResponse(
+            # Components need all of these to keep their inputs unchanged.
+            acceptSecrets=True,
+            supportsPreview=True,
+            acceptResources=True,
+            acceptOutputs=True,
+        )
 
     async def Cancel(self, request: Any, context: Any) -> Any:
         self.stop()
         return empty_pb2.Empty()
 
+    @_guarded()
     async def Invoke(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            if request.tok not in self._functions:
-                raise ProviderError(f"kumulus has no function {request.tok!r}; it has: {', '.join(self._functions)}")
-            response = provider_pb2.InvokeResponse()
-            answer = await self._functions[request.tok](from_struct(request.args))
-            # "return" is a Python keyword, so the field is reachable only through getattr.
-            getattr(response, "return").CopyFrom(to_struct(answer))
-            return response
+        if request.tok not in self._functions:
+            raise ProviderError(f"kumulus has no function {request.tok!r}; it has: {', '.join(self._functions)}")
+        response = provider_pb2.InvokeResponse()
+        answer = await self._functions[request.tok](from_struct(request.args))
+        # "return" is a Python keyword, so the field is reachable only through getattr.
+        getattr(response, "return").CopyFrom(to_struct(answer))
+        return response
 
-        return await self._guard(context, work())
-
+    @_guarded()
     async def Construct(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            if self._construct is None:
-                raise ProviderError("this plugin serves no components")
-            return provider_pb2.ConstructResponse.FromString(await self._construct(request.SerializeToString()))
-
-        return await self._guard(context, work())
+        if self._construct is None:
+            raise ProviderError("this plugin serves no components")
+        return provider_pb2.ConstructResponse.FromString(await self._construct(request.SerializeToString()))
 
     # --- resources -------------------------------------------------------------------------------------------------
 
+    @_guarded()
     async def Check(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            resource = self._resource(request.urn)
-            olds, news = from_struct(request.olds), from_struct(request.news)
-            news |= resource.drawn(olds, news, request.randomSeed)
-            checked = await resource.examine(olds, news, self._program)
-            failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
-            return provider_pb2.CheckResponse(
-                inputs=keep_secret(to_struct(checked.inputs), request.news), failures=failures
-            )
+        resource = self._resource(request.urn)
+        olds, news = from_struct(request.olds), from_struct(request.news)
+        news |= resource.drawn(olds, news, request.randomSeed)
+        checked = await resource.examine(olds, news, self._program)
+        failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
+        return provider_pb2.CheckResponse(
+            inputs=keep_secret(to_struct(checked.inputs), request.news), failures=failures
+        )
 
-        return await self._guard(context, work())
-
+    @_guarded()
     async def Diff(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            resource = self._resource(request.urn)
-            olds, news = from_struct(request.olds), from_struct(request.news)
-            await resource.preview(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
-            found = await resource.compare(olds, news)
-            ignored = list(request.ignoreChanges)
-            found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]
-            return _diff_response(found, resource.delete_before_replace)
+        resource = self._resource(request.urn)
+        olds, news = from_struct(request.olds), from_struct(request.news)
+        await resource.preview(self._engine.reporter, request.urn, (from_struct(request.old_inputs), olds), news)
+        found = await resource.compare(olds, news)
+        ignored = list(request.ignoreChanges)
+        found = [d for d in found if not any(covers(pattern, d.path) for pattern in ignored)]
+        return _diff_response(found, resource.delete_before_replace)
 
-        return await self._guard(context, work())
-
+    @_guarded("properties")
     async def Create(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            op = self._operation(request.urn, preview=request.preview, timeout=request.timeout)
-            resource_id, outputs = await self._resource(request.urn).create(op, from_struct(request.properties))
-            return provider_pb2.CreateResponse(
-                id="" if request.preview else resource_id,
-                properties=keep_secret(to_struct(outputs), request.properties),
-            )
+        op = self._operation(request.urn, preview=request.preview, timeout=request.timeout)
+        resource_id, outputs = await self._resource(request.urn).create(op, from_struct(request.properties))
+        return provider_pb2.CreateResponse(
+            id="" if request.preview else resource_id,
+            properties=keep_secret(to_struct(outputs), request.properties),
+        )
 
-        return await self._guard(context, work(), request.properties)
-
+    @_guarded()
     async def Read(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            op = self._operation(request.urn, timeout=request.timeout)
-            found = await self._resource(request.urn).read(
-                op, request.id, from_struct(request.properties), from_struct(request.inputs)
-            )
-            if found is None:
-                return provider_pb2.ReadResponse()
-            return provider_pb2.ReadResponse(
-                id=found.resource_id,
-                properties=keep_secret(to_struct(found.outputs), request.inputs, request.properties),
-                inputs=keep_secret(to_struct(found.inputs), request.inputs),
-            )
+        op = self._operation(request.urn, timeout=request.timeout)
+        found = await self._resource(request.urn).read(
+            op, request.id, from_struct(request.properties), from_struct(request.inputs)
+        )
+        if found is None:
+            return provider_pb2.ReadResponse()
+        return provider_pb2.ReadResponse(
+            id=found.resource_id,
+            properties=keep_secret(to_struct(found.outputs), request.inputs, request.properties),
+            inputs=keep_secret(to_struct(found.inputs), request.inputs),
+        )
 
-        return await self._guard(context, work())
-
+    @_guarded("news")
     async def Update(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            op = self._operation(
-                request.urn, preview=request.preview, timeout=request.timeout, old_inputs=request.old_inputs
-            )
-            outputs = await self._resource(request.urn).update(
-                op, request.id, from_struct(request.olds), from_struct(request.news)
-            )
-            return provider_pb2.UpdateResponse(properties=keep_secret(to_struct(outputs), request.news))
+        op = self._operation(
+            request.urn, preview=request.preview, timeout=request.timeout, old_inputs=request.old_inputs
+        )
+        outputs = await self._resource(request.urn).update(
+            op, request.id, from_struct(request.olds), from_struct(request.news)
+        )
+        return provider_pb2.UpdateResponse(properties=keep_secret(to_struct(outputs), request.news))
 
-        return await self._guard(context, work(), request.news)
-
+    @_guarded()
     async def Delete(self, request: Any, context: Any) -> Any:
-        async def work() -> Any:
-            op = self._operation(request.urn, timeout=request.timeout, old_inputs=request.old_inputs)
-            await self._resource(request.urn).delete(op, request.id, from_struct(request.properties))
-            return empty_pb2.Empty()
-
-        return await self._guard(context, work())
+        op = self._operation(request.urn, timeout=request.timeout, old_inputs=request.old_inputs)
+        await self._resource(request.urn).delete(op, request.id, from_struct(request.properties))
+        return empty_pb2.Empty()
 
 
 def _diff_response(found: list[Difference], delete_before_replace: bool) -> provider_pb2.DiffResponse:
