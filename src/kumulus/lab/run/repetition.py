@@ -260,11 +260,12 @@ class Repetition:
 
     def _moments(self) -> None:
         """Start the part of the timeline that follows the creation of all pods, or their scheduling."""
-        timeline, there = self._timeline, self.outcome.records.complete
+        timeline, records = self._timeline, self.outcome.records
         # A federation's Jobs get their pods when there is room for them, possibly much later.
-        if there or self._federated is not None:
+        if not timeline.created.is_set() and (self._federated is not None or records.complete):
             timeline.created.set()
-        if there and not self.outcome.records.pending:
+        # Looking at every job costs more, and comes last.
+        if not records.pending and records.complete:
             timeline.scheduled.set()
 
     async def _undo(self) -> None:
