@@ -114,3 +114,51 @@ async def test_a_cluster_that_does_not_answer_at_first_leaves_nothing_to_record(
     place.store.refuse = lambda _verb, path, _body: 403 if path.startswith(MAPS) else None
     with pytest.raises(ProviderError, match="403"):
         await place.resource.create(operation(), place.inputs())
+
+
+LOSS: dict[str, Any] = {"stackId": "a" * 32, "node": {"capacity": {GPU: "-1"}}}
+
+
+def update(place: Place) -> Fault:
+    """The resource in a plugin of its own, as each update has."""
+    place.resource = Fault(place.resource._connections)
+    return place.resource
+
+
+def gpus(place: Place) -> str:
+    found = sorted(place.store.under(NODES), key=lambda each: int(each["metadata"]["name"].rpartition("-")[2]))
+    return "".join(each["status"]["allocatable"][GPU] for each in found)
+
+
+async def test_a_fault_may_take_the_place_of_one_that_the_stack_declares_no_more(place: Place) -> None:
+    old = place.inputs(**LOSS)
+    await update(place).create(operation(), place.inputs(**LOSS))
+    # Pulumi creates before it deletes.
+    await update(place).create(operation(), place.inputs(**{**LOSS, "name": "dbe", "node": {"capacity": {GPU: "-2"}}}))
+    await place.resource.delete(operation(), "dev/xid", old)
+    assert gpus(place) == "666688888888"
+
+
+async def test_two_faults_may_change_places(place: Place) -> None:
+    pool = POOL.name
+    first = {name: place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "0-1"), ("b", "2-5"))}
+    for inputs in first.values():
+        await place.resource.create(operation(), inputs)
+    update(place)
+    then = {name: place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "2-5"), ("b", "0"))}
+    for name, inputs in then.items():
+        await place.resource.update(operation(), f"dev/{name}", first[name], inputs)
+    assert gpus(place) == "787777888888"
+
+
+async def test_two_faults_that_a_stack_declares_must_not_contradict_each_other(place: Place) -> None:
+    one, two = place.inputs(**LOSS), place.inputs(**LOSS, name="dbe")
+    await place.resource.create(operation(), one)
+    with pytest.raises(ProviderError, match="the fault xid is already active and decides the capacity"):
+        await place.resource.create(operation(), two)
+    # Nor one of the stack and one that somebody has injected.
+    async with place.store.client() as client:
+        injected = records.record_from({"name": "brief", "nodes": {POOL.name: "8"}, "node": {"capacity": {GPU: "-1"}}})
+        await records.write_fault(client, injected)
+    with pytest.raises(ProviderError, match=r"the fault brief is already active .* kumulus fault clear brief"):
+        await update(place).create(operation(), place.inputs(**LOSS, name="new", nodes={POOL.name: "8"}))

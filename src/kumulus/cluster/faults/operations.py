@@ -46,6 +46,7 @@ async def begin(
     stop: asyncio.Event | None = None,
     progress: Progress | None = None,
     recorded: str | None = None,
+    declared: Mapping[str, Record] | None = None,
 ) -> tuple[Record, Turned]:
     """Begin a fault, replacing any fault of the same name.
 
@@ -56,6 +57,8 @@ async def begin(
         progress: called with the number of nodes done and of all nodes.
         recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
             fault is not in the state.
+        declared: the faults that its stack declares now, by name; None if that is not known. What the stack declares
+            no more, or on other nodes, ends later in the same update, and is no contradiction.
 
     Returns:
         The fault as it is recorded now, and what was done; what the server refused from then on is among its problems.
@@ -75,7 +78,7 @@ async def begin(
         now = records.now()
         before = known.faults.get(record.name)
         others = [each for each in known.faults.values() if each.name != record.name]
-        refuse_clashes(record, others)
+        refuse_clashes(record, others if declared is None else _as_declared(others, record.owner, declared))
         await _refuse_without_targets(client, record, known.pools)
         record = await _beginning(client, record, before, now)
         if before is not None and _sort(before) != _sort(record):
@@ -208,6 +211,17 @@ def overdue(known: Records) -> list[str]:
     """Names of the faults whose time is up, and of those whose ending was interrupted."""
     now = records.now()
     return sorted(each.name for each in known.faults.values() if each.ending or each.over(now))
+
+
+def _as_declared(faults: list[Record], mine: Owner, declared: Mapping[str, Record]) -> list[Record]:
+    """Faults, without those that a stack declares no more, and the others of the stack as it declares them now."""
+    found = []
+    for each in faults:
+        if not (each.declared and mine.identity and each.owner.identity == mine.identity):
+            found.append(each)
+        elif now := declared.get(each.name):
+            found.append(replace(each, nodes=now.nodes, node=now.node))
+    return found
 
 
 def refuse_clashes(record: Record, others: list[Record]) -> None:

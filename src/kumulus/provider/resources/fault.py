@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,7 @@ from kumulus.kube import objects
 from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
-from kumulus.provider.connections import UNASKED
+from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.object_types import NODE_EFFECTS, OFFER_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
@@ -23,6 +24,7 @@ from kumulus.provider.resources.in_cluster import (
     PLACE,
     PLACE_KEYS,
     WORK_PATIENCE,
+    ClearWay,
     InCluster,
     drifted,
     recorded_owner,
@@ -52,12 +54,18 @@ class Fault(InCluster):
     inputs: ClassVar = (*PLACE, *_OWN)
     outputs: ClassVar = (Property("drift", STRING, DRIFT.description),)
 
+    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+        super().__init__(connections, clear_way)
+        # Every update and every preview has a plugin of its own, and checks first what the stack declares.
+        self._declared: dict[object, dict[str, Record]] = {}
+
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         if not checked.failures and not contains_unknown({key: checked.inputs.get(key) for key in _FAULT_KEYS}):
             try:
-                _record(checked.inputs)
+                record = _record(checked.inputs)
+                self._declared.setdefault(checked.inputs["clusterIdentity"], {})[record.name] = record
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 checked.failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
         return checked
@@ -104,7 +112,12 @@ class Fault(InCluster):
                 client = await self.client(inputs, WORK_PATIENCE)
                 with self.cleared_way(inputs, size(record.nodes)):
                     _, turned = await operations.begin(
-                        client, record, stop=op.stop, progress=_meter(op), recorded=recorded_owner(old)
+                        client,
+                        record,
+                        stop=op.stop,
+                        progress=_meter(op),
+                        recorded=recorded_owner(old),
+                        declared=self._declared.get(inputs["clusterIdentity"]),
                     )
         except (operations.Refused, stages.NoStages) as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
