@@ -204,7 +204,8 @@ class Cluster(Resource):
                 f"Kubernetes {before} becomes {after}: the API server, the controller manager and the scheduler "
                 "are restarted, what is in the cluster stays"
             )
-        configuration, was = UNKNOWN, old_outputs.get("configuration")
+        was = old_outputs.get("configuration")
+        configuration: Any = UNKNOWN
         if not contains_unknown(inputs):
             for line in runtime.consequences(_mapping(old_outputs, "options"), _mapping(inputs, "options")):
                 op.report.info(line)
