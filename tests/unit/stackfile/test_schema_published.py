@@ -55,6 +55,12 @@ def test_a_schema_is_one_and_every_field_of_it_is_described_with_a_right_default
     assert count > 60
 
 
+def test_the_page_of_stacks_names_every_section() -> None:
+    page = (ROOT / "docs" / "stacks.md").read_text(encoding="utf-8")
+    table = page.partition("| Section |")[2].partition("\n\n")[0]
+    assert [key for key in ClusterSpec.model_fields if f"`{key}`" not in table] == []
+
+
 def _patterns(value: object) -> Iterator[str]:
     for key, each in value.items() if isinstance(value, dict) else ():
         if key == "pattern" and isinstance(each, str):
