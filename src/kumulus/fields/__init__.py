@@ -110,18 +110,6 @@ def capacity_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     return wrong
 
 
-def _quantity(where: Where, raw: object) -> list[Problem]:
-    return checks.quantity_problems(where, raw)
-
-
-def _labels(where: Where, raw: object) -> list[Problem]:
-    return checks.label_problems(where, raw)
-
-
-def _annotations(where: Where, raw: object) -> list[Problem]:
-    return checks.annotation_problems(where, raw)
-
-
 def _node_info(raw: Mapping[str, str | None]) -> dict[str, str]:
     return {key: value for key, value in raw.items() if value is not None}
 
@@ -133,12 +121,12 @@ def short_label(longest: int) -> Checked:
 
 GroupName = Annotated[str, text(lambda value: dns_subdomain_mistake(value, LABEL_LENGTH), form="groupName")]
 LabelValue = Annotated[str, text(label_value_mistake, form="labelValue")]
-Labels = Annotated[dict[str, str], checked(_labels, dict, form="labels")]
-Annotations = Annotated[dict[str, str], checked(_annotations, dict, form="annotations")]
+Labels = Annotated[dict[str, str], checked(checks.label_problems, dict, form="labels")]
+Annotations = Annotated[dict[str, str], checked(checks.annotation_problems, dict, form="annotations")]
 Taints = Annotated[tuple[Taint, ...], checked(checks.taint_problems, taints_from, form="taints")]
 Capacity = Annotated[dict[str, str], checked(capacity_problems, canonical_resources, form="capacity")]
 Allocatable = Annotated[dict[str, str], checked(checks.resource_problems, canonical_resources, form="resources")]
 NodeInfoFields = Annotated[dict[str, str], checked(checks.node_info_problems, _node_info, form="nodeInfo")]
 Replicas = Annotated[int, checked(checks.replicas_problems, int, form=whole_form(0, checks.MOST_REPLICAS))]
 DurationField = Annotated[Distribution, checked(distribution_problems, distribution_of, form="distribution")]
-QuantityText = Annotated[str, checked(_quantity, str, form="quantity")]
+QuantityText = Annotated[str, checked(checks.quantity_problems, str, form="quantity")]

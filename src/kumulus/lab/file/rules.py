@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from kumulus.model import durations
 from kumulus.model.checks import problem
-from kumulus.model.errors import Problem, path_text, shown
+from kumulus.model.errors import Problem, shown
 from kumulus.model.names import suggest
+from kumulus.stackfile.plain import duplicates, items
 
-Item = tuple[int, Mapping[str, object]]
 _MOMENTS = ("start", "created", "scheduled")
 """What times of a timeline count from, in the order in which they come."""
 
@@ -24,25 +24,13 @@ def rule_problems(raw: object) -> list[Problem]:
     return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw), *_why(raw)]
 
 
-def _items(raw: Mapping[str, object], key: str) -> list[Item]:
-    values = raw.get(key)
-    return [(n, each) for n, each in enumerate(values) if isinstance(each, Mapping)] if isinstance(values, list) else []
-
-
 def _workloads(raw: Mapping[str, object]) -> Iterator[Problem]:
     if raw.get("workloads") == []:
         yield problem(("workloads",), "is empty", "write what is created: [{name: training, jobs: 10, workers: 8}]")
 
 
 def _duplicates(raw: Mapping[str, object]) -> Iterator[Problem]:
-    first: dict[object, int] = {}
-    for index, workload in _items(raw, "workloads"):
-        name = workload.get("name")
-        if isinstance(name, str) and name in first:
-            place = path_text(("workloads", first[name], "name"))
-            yield problem(("workloads", index, "name"), f"{shown(name)} is already {place}", "write another name")
-        if isinstance(name, str):
-            first.setdefault(name, index)
+    return duplicates(items(raw, "workloads"), ("workloads",), "name", "name")
 
 
 def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
@@ -55,16 +43,16 @@ def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 
 def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
-    workloads = [str(each.get("name")) for _, each in _items(raw, "workloads")]
+    workloads = [str(each.get("name")) for _, each in items(raw, "workloads")]
     faults = [
-        str(fault.get("name")) for _, each in _items(raw, "timeline") if isinstance(fault := each.get("fault"), Mapping)
+        str(fault.get("name")) for _, each in items(raw, "timeline") if isinstance(fault := each.get("fault"), Mapping)
     ]
     for part, key, known, what in (
         ("expect", "workload", workloads, "workload"),
         ("timeline", "delete", workloads, "workload"),
         ("timeline", "clear", faults, "fault of this timeline"),
     ):
-        for index, item in _items(raw, part):
+        for index, item in items(raw, part):
             name = item.get(key)
             if not isinstance(name, str) or name in known:
                 continue
@@ -76,8 +64,8 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
     """Only a worker that the timeline kills or partitions can be restored."""
-    struck = [str(each[key]) for _, each in _items(raw, "timeline") for key in ("kill", "partition") if each.get(key)]
-    for index, item in _items(raw, "timeline"):
+    struck = [str(each[key]) for _, each in items(raw, "timeline") for key in ("kill", "partition") if each.get(key)]
+    for index, item in items(raw, "timeline"):
         name = item.get("restore")
         if isinstance(name, str) and name not in struck:
             message = f"{shown(name)} is no worker that this timeline kills or partitions"
@@ -91,8 +79,8 @@ def _instead(name: str, known: list[str]) -> str:
 
 def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:
     """A recording has its own deletions, and its objects are in other namespaces."""
-    recordings = {each.get("name") for _, each in _items(raw, "workloads") if "replay" in each}
-    for index, item in _items(raw, "timeline"):
+    recordings = {each.get("name") for _, each in items(raw, "workloads") if "replay" in each}
+    for index, item in items(raw, "timeline"):
         if isinstance(name := item.get("delete"), str) and name in recordings:
             message = f"{shown(name)} is a recording, which says what is deleted, and when"
             yield problem(("timeline", index, "delete"), message, "leave it out, or write replay.until")
@@ -100,8 +88,8 @@ def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem]:
     """Only a workload of Deployments can be scaled."""
-    kinds = {str(each.get("name")): each for _, each in _items(raw, "workloads")}
-    for index, item in _items(raw, "timeline"):
+    kinds = {str(each.get("name")): each for _, each in items(raw, "workloads")}
+    for index, item in items(raw, "timeline"):
         scale = item.get("scale")
         name = scale.get("workload") if isinstance(scale, Mapping) else None
         if not isinstance(name, str):
@@ -125,7 +113,7 @@ def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:
     """A scheduler that is stopped and never started would leave an experiment without an outcome."""
-    actions = [(index, event) for index, event in _items(raw, "timeline") if event.get("scheduler")]
+    actions = [(index, event) for index, event in items(raw, "timeline") if event.get("scheduler")]
     last, event = max(actions, key=lambda each: (_when(each[1]), each[0]), default=(0, {}))
     if event.get("scheduler") == "stop":
         remedy = "add an item {after: created, scheduler: start}"
