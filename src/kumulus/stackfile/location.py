@@ -177,7 +177,7 @@ def _other_file(path: Path) -> str:
         near = suggest(path.name, [each.name for each in path.parent.iterdir() if each.is_file()], 0.8)
     except OSError:
         near = None
-    return f"write {path.parent / near}" if near else "write a path from the project's directory"
+    return f"write {path.parent / near}" if near else "write the path of one that is there"
 
 
 def _decoded(body: bytes, most: int = MOST_BYTES) -> str:
