@@ -44,6 +44,30 @@ def size(workloads: Sequence[Manifest]) -> int:
     return sum(count for workload in workloads for _, count in templates(workload))
 
 
+def require_together(workloads: Sequence[Manifest], gang: str, minimum: int) -> None:
+    """Make sure that a gang's pods are created together: if some come only once others run, all would wait forever.
+
+    A StatefulSet creates its pods one by one, unless its podManagementPolicy is Parallel; a JobSet with the startup
+    policy InOrder creates its Jobs likewise.
+
+    Raises:
+        SchedulerError: fewer pods than suffice for the gang are created at first.
+    """
+    if sum(map(_at_first, workloads)) < minimum:
+        raise SchedulerError(
+            f"gang {gang!r}: some of its {minimum} pods are created only once others run\n"
+            "  Write podManagementPolicy: Parallel in a StatefulSet, and no startupPolicy in a JobSet"
+        )
+
+
+def _at_first(workload: Manifest) -> int:
+    counts, spec = [count for _, count in templates(workload)], workload["spec"]
+    if workload["kind"] == "StatefulSet" and spec.get("podManagementPolicy") != "Parallel":
+        return min(1, *counts)
+    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+    return counts[0] if workload["kind"] == "JobSet" and in_order else sum(counts)
+
+
 def label(workload: Mapping[str, Any]) -> str:
     """A workload's name in messages: `Job default/train`."""
     metadata = workload.get("metadata", {})

@@ -161,6 +161,27 @@ def test_a_key_without_a_value_is_one_that_is_missing(scheduler: str) -> None:
     assert {templates.size([each]) for each in made if each["kind"] == "Job"} == {1}
 
 
+def parts(*pods: int) -> list[Manifest]:
+    return [{"name": str(at), "template": {"spec": job(pods=count)["spec"]}} for at, count in enumerate(pods)]
+
+
+@pytest.mark.parametrize("scheduler", ["coscheduling", "volcano"])
+def test_a_gang_whose_pods_are_not_created_together_is_refused_as_it_would_wait_for_itself(scheduler: str) -> None:
+    spec: Manifest = {"replicas": 3, "template": {"metadata": {}, "spec": pod_spec()}}
+    one_by_one: Manifest = {"kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec}
+    order = {"startupPolicy": {"startupPolicyOrder": "InOrder"}, "replicatedJobs": parts(2, 4)}
+    in_order = {"kind": "JobSet", "metadata": {"name": "train"}, "spec": order}
+    for each in (one_by_one, in_order):
+        with pytest.raises(SchedulerError, match="are created only once others run"):
+            workloads.gang(scheduler, [each], "g")
+    # As many as come at first suffice, and all come at first.
+    assert workloads.gang(scheduler, [in_order], "g", minimum=2)
+    assert workloads.gang(scheduler, [{**one_by_one, "spec": {**spec, "replicas": 1}}], "g")
+    assert workloads.gang(scheduler, [{**one_by_one, "spec": {**spec, "podManagementPolicy": "Parallel"}}], "g")
+    # YuniKorn holds the gang's place by pods of its own.
+    assert workloads.gang("yunikorn", [one_by_one], "g")
+
+
 def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
     assert templates.size([job(pods=8, completions=3)]) == 3
     assert templates.size([job(pods=8, completions=None)]) == 8

@@ -20,6 +20,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     """See :func:`kumulus.schedulers.workloads.gang`."""
     _refuse(queue)
     members = templates.copied(workloads)
+    templates.require_together(members, name, minimum)
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
         "kind": "PodGroup",

@@ -21,6 +21,7 @@ _QUEUE = "scheduling.volcano.sh/queue-name"
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
     """See :func:`kumulus.schedulers.workloads.gang`."""
     members = templates.copied(workloads)
+    templates.require_together(members, name, minimum)
     group: Manifest = {
         "apiVersion": _API_VERSION,
         "kind": "PodGroup",
