@@ -208,9 +208,8 @@ def test_links_to_runs_in_directories_of_any_name_lead_there() -> None:
 
 def test_another_policy_workload_or_configuration_is_another_series() -> None:
     made = [report(f"20261121-{number}50000-abc123") for number in range(6)]
-    measured: dict[str, dict[str, float]] = dict.fromkeys(
-        ("fragmented_percent_of_all_gpus", "fragmented_percent_of_idle_gpus"), {}
-    )
+    none: dict[str, float] = {}
+    measured = {"fragmented_percent_of_all_gpus": none, "fragmented_percent_of_idle_gpus": none}
     for number, policy in ((0, "FGD"), (1, "FGD"), (2, "BestFit"), (3, "FGD"), (4, "FGD"), (5, "FGD")):
         made[number].results.tests[0].details.policy = PolicyUsed(policy=policy, allocated_percent={}, **measured)
     made[3].metadata.inputs.workloads = "1" * 64
