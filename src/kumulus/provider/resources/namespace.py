@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import ClassVar
 
 from kumulus.cluster import namespaces
@@ -10,10 +11,18 @@ from kumulus.cluster.ownership import NotOurs
 from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.identity import Owner
 from kumulus.model.names import dns_label_mistake
-from kumulus.provider.connections import UNASKED
+from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
-from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster, drifted
+from kumulus.provider.resources.in_cluster import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    WORK_PATIENCE,
+    ClearWay,
+    InCluster,
+    drifted,
+)
 from kumulus.provider.values import contains_unknown
 
 _SECONDS_TO_GO = 120.0
@@ -38,9 +47,15 @@ class Namespace(InCluster):
     )
     outputs: ClassVar = (DRIFT,)
 
+    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
+        super().__init__(connections, clear_way)
+        # By cluster and name. Every update has a plugin of its own, which first checks what the stack declares.
+        self._declared: set[tuple[str, str]] = set()
+
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
+        self._declared.add(_key(inputs))
         failures, name = checked.failures, inputs.get("name")
         if isinstance(name, str) and (mistake := dns_label_mistake(name)):
             failures.append(Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
@@ -69,9 +84,15 @@ class Namespace(InCluster):
         return drifted(inputs, namespaces.differences(there, wanted))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: with everything in it."""
+        """See :meth:`InCluster.remove`: with everything in it.
+
+        One that the stack declares under another name, as for a tenant that was renamed, stays with everything in it.
+        """
         wanted = _wanted(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
+        if _key(outputs) in self._declared:
+            op.report.info(f"namespace {wanted.name} stays: the stack has it under another name")
+            return
         op.report.status(f"waiting until everything in {wanted.name} is gone")
         if left := await namespaces.remove(client, wanted, wanted.owner.stack, op.stop, op.timeout or _SECONDS_TO_GO):
             raise ProviderError(f"namespace {wanted.name} is being deleted: {left}; the next run goes on")
@@ -99,6 +120,10 @@ class Namespace(InCluster):
         except UNASKED as error:
             op.report.warn(f"{self.title(inputs)}: whether its name is free is not known: {error}")
         return inputs
+
+
+def _key(properties: Properties) -> tuple[str, str]:
+    return str(properties.get("clusterIdentity")), str(properties.get("name"))
 
 
 def _recorded(outputs: Properties | None) -> str:

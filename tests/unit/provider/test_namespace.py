@@ -1,0 +1,47 @@
+"""The resource Namespace, on an API server that keeps objects in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kumulus.cluster.namespaces import NAMESPACES
+from kumulus.provider.connections import Connections
+from kumulus.provider.resources.base import Operation
+from kumulus.provider.resources.namespace import Namespace
+from tests.support.object_store import storing
+from tests.support.said import Said
+from tests.unit.provider.test_fault import KUBECONFIG
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+async def test_a_namespace_that_the_stack_declares_under_another_name_stays(renamed: bool, tmp_path: Path) -> None:
+    def operation(name: str) -> Operation:
+        return Operation(f"urn:pulumi:dev::p::kumulus:index:Namespace::{name}", said, asyncio.Event())
+
+    said = Said()
+    async with storing() as store:
+        store.served.add(NAMESPACES)
+        system = store.put(NAMESPACES, {"metadata": {"name": "kube-system"}})
+        (tmp_path / "k").write_text(KUBECONFIG.format(address=store.address))
+        inputs = {
+            "kubeconfig": str(tmp_path / "k"),
+            "clusterIdentity": system["metadata"]["uid"],
+            "clusterName": "dev",
+            "clusterOutlivesStack": False,
+            "stackId": "a" * 32,
+            "name": "team",
+            "stack": "organization/p/dev",
+        }
+        connections = Connections()
+        await Namespace(connections).create(operation("research"), inputs)
+        resource = Namespace(connections)
+        if renamed:
+            # Pulumi checks, and creates, before it deletes.
+            assert resource.check({}, inputs, "/").failures == []
+        await resource.delete(operation("research"), "dev/team", inputs)
+        assert (f"{NAMESPACES}/team" in store.objects) == renamed
+        assert (said.messages == ["namespace team stays: the stack has it under another name"]) == renamed
+        await connections.close()
