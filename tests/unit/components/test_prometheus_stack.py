@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pulumi
 import pytest
 
 from kumulus import EmulatedCluster
@@ -442,5 +441,5 @@ def test_the_chart_directory_is_the_projects() -> None:
 
 
 def test_a_chart_that_is_not_there_is_told() -> None:
-    with pytest.raises(pulumi.RunError, match=r"the chart .*/srv/nowhere.* is not there; write the path of a chart's"):
+    with pytest.raises(SpecError, match=r"the chart .*/srv/nowhere.* is not there; write the path of a chart's"):
         declared(prometheusStack={"chart": "/srv/nowhere"})
