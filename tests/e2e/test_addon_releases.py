@@ -16,7 +16,6 @@ import psutil
 import pytest
 import yaml
 
-from kumulus import toolchain
 from tests.e2e import registry
 from tests.support import charts, processes
 from tests.support.api import Object
@@ -75,7 +74,7 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     versions = {"0.1.0": charts.crd("size"), "0.2.0": charts.crd("size", "colour")}
     with (
         charts.repository(tmp_path_factory.mktemp("repository"), versions) as url,

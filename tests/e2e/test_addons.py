@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support import charts, processes
 from tests.support.pods import is_ready, is_running
 from tests.support.project import CLUSTER, NODES, POOL, Project
@@ -69,7 +68,7 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     folder = module_project.directory / "charts"
     charts.write_chart(folder / "local", "0.1.0")
     charts.pack_chart(folder, "0.1.0")
@@ -94,7 +93,7 @@ def stack(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_a_repository_out_of_reach_is_told_before_anything_is_made(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     lost = {"name": "lost", "namespace": "a", "repoName": "x", "repoURL": "http://127.0.0.1:9", "chart": "x/sample"}
     project.write_stack({"nodeGroups": NODE_GROUPS, "clusterAddons": [lost]}, stack="lost")
     result = project.pulumi("up", "--yes", "--skip-preview")

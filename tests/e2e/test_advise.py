@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from tests.support.pods import PODS, TOLERATE_ALL
 from tests.support.project import ROOT, Project
 
@@ -55,7 +54,7 @@ def write(project: Project, *documents: dict[str, Any]) -> Path:
 
 
 def test_the_fleet_advised_runs_the_workload_and_nothing_of_it_stays(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     file = write(project, deployment("web", 10, "500m", "1Gi"), deployment("cache", 3, "3", "20Gi"))
     code, said = advise(project, str(file), *ZONES, "--verify")
     assert code == 0, said
@@ -66,7 +65,7 @@ def test_the_fleet_advised_runs_the_workload_and_nothing_of_it_stays(project: Pr
 
 
 def test_a_fleet_on_which_a_pod_stays_pending_is_no_success(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     unschedulable = deployment("gone", 1, "1", "1Gi")
     # What the advice leaves to the scheduler and names: here a rule that no fleet can keep.
     unschedulable["spec"]["template"]["spec"]["affinity"] = {
@@ -84,7 +83,7 @@ def test_a_fleet_on_which_a_pod_stays_pending_is_no_success(project: Project) ->
 
 
 def test_the_pods_of_a_cluster_are_advised_on_where_no_file_is_named(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     template = {"capacity": {"cpu": "96", "memory": "384Gi", "pods": "110"}, "taints": []}
     placement = [{"availabilityZone": "us-central1-a", "replicas": 1}]
     project.write_stack({"nodeGroups": [{"name": "g", "placement": placement, "nodeTemplate": template}]}, stack="dev")

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus import toolchain
 from tests.e2e import canaries as birds
 from tests.e2e.canaries import Canaries
 from tests.support import charts, stand_in_command, stranger
@@ -94,7 +93,7 @@ def plant(planted: Planted, url: str) -> None:
 @pytest.fixture(scope="module")
 def planted(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     project = module_project
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     stand_in_command.install(project.pulumi_home)
     root = tmp_path_factory.mktemp("canaries")
     # As on everybody's machine: what is private there is so by itself.

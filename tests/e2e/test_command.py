@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support import processes
 from tests.support.project import ROOT, Project
 
@@ -50,7 +49,7 @@ def run(project: Project, *arguments: str) -> tuple[int, str, str]:
 
 
 def test_what_is_looked_at_before_a_stack_is_touched_and_said_when_it_goes(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     project.write_stack(CLUSTER, stack="dev")
     state = project.directory.parent / "state"
     file = project.stack_file()

@@ -93,7 +93,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         elsewhere.apply(*RBAC)
         elsewhere.add_node(HOST)
         project = Project(tmp_path_factory.mktemp("project"))
-        toolchain.install_plugins(project.pulumi_home)
+        project.install_plugins()
         config = root / "config"
         cluster = {
             "runtime": "existing",

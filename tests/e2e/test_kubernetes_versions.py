@@ -48,7 +48,7 @@ def uids(project: Project) -> dict[str, str]:
 
 @needs_both
 def test_the_next_minor_version_keeps_pods_jobs_and_tenants(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     project.write_stack({**CLUSTER_SPEC, "kubernetesVersion": OLD})
     project.up()
     api = project.api()

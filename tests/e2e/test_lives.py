@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support.api import Object
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
 from tests.support.project import NODES, Project
@@ -44,7 +43,7 @@ def ran(project: Project, name: str) -> float:
 
 
 def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     project.write_stack(CLUSTER)
     project.up()
     nodes, identity, before = project.node_uids(), project.identity(), project.processes()

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support import charts
 from tests.support.pods import pod
 from tests.support.project import Project, Result
@@ -123,7 +122,7 @@ def test_where_its_files_came_along_it_is_taken_up_with_all_that_is_in_it(projec
 def test_a_refused_destroy_forgets_nothing_and_what_one_of_an_earlier_version_forgot_is_found_again(
     project: Project,
 ) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     cluster = {
         "nodeGroups": [
             {

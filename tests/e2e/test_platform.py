@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.cli.errors import UserError
 from kumulus.cli.tenants_first import require_empty
 from tests.support.project import ROOT, Project
@@ -37,7 +36,7 @@ def test_a_teams_stack_uses_the_platforms_cluster_with_what_it_was_given(platfor
     state = platform.directory.parent / "shared"
     state.mkdir()
     for project in (platform, team):
-        toolchain.install_plugins(project.pulumi_home)
+        project.install_plugins()
         project.environment["PULUMI_BACKEND_URL"] = f"file://{state}"
 
     team.write_stack(stack="search")

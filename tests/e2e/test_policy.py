@@ -10,7 +10,6 @@ from typing import Any
 import psutil
 import pytest
 
-from kumulus import toolchain
 from kumulus.cli import policy
 from kumulus.toolchain import venv
 from tests.support.project import NODES, ROOT, Project, Result
@@ -28,7 +27,7 @@ def _its_own_environment() -> None:
 
 @pytest.fixture(scope="module")
 def limited(module_project: Project) -> Project:
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     module_project.copy_stack("quickstart")
     return module_project
 

@@ -20,7 +20,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.dashboards.cost import COST
 from kumulus.dashboards.every import DASHBOARDS
 from tests.support import docker, kind, prometheus_images
@@ -164,7 +163,7 @@ def seen(module_project: Project, tmp_path_factory: pytest.TempPathFactory) -> I
         "kind": {"nodeImage": kind.node_image()},
         "kwokCharts": kind.kwok_charts(),
     }
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     images = prometheus_images.archive(tmp_path_factory.mktemp("images"))
     made = Seen(module_project, cluster)
     try:

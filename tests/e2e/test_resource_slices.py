@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support import processes
 from tests.support.pods import PODS, TOLERATE_ALL, is_running
 from tests.support.project import POOL, Project
@@ -48,7 +47,7 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(module_project: Project) -> Stack:
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     group = {
         "name": "h100",
         "instanceType": "a3-highgpu-8g",

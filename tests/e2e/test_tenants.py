@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.support.api import Api, Object, Refused
 from tests.support.project import NODES, Project
 
@@ -72,7 +71,7 @@ def status(verb: str, api: Api, path: str, body: Object | None = None) -> int:
 
 @pytest.fixture(scope="module")
 def shared(module_project: Project) -> Project:
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     module_project.write_stack(CLUSTER, stack="shared")
     module_project.up()
     return module_project

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from kumulus.host import ports
 from kumulus.runtimes.kwok import etcd, securing
 from kumulus.runtimes.kwok.layout import Layout
@@ -29,7 +28,7 @@ def test_releases_are_recorded() -> None:
 
 @pytest.mark.parametrize("release", releases.recorded(), ids=lambda release: release.name)
 def test_a_stack_of_a_former_release_is_brought_up_without_replacing_anything(release: Path, project: Project) -> None:
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     with ports.Claims() as claims:
         recording = releases.restore(release, project, claims)
         # The machine was restarted since: nothing runs, and a refresh sees that.

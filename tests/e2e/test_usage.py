@@ -58,7 +58,7 @@ def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
         toolchain.find("metrics-server")
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
-    toolchain.install_plugins(project.pulumi_home)
+    project.install_plugins()
     project.write_stack(CLUSTER)
     project.up()
     nodes, identity = project.node_uids(), project.identity()

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import pytest
 
-from kumulus import toolchain
 from tests.soak.rig import Fleet, Rig
 from tests.support import processes
 from tests.support.trials import NotStruck, Trial, chance, note, rounds, until_struck
@@ -214,7 +213,7 @@ def recovered(rig: Rig) -> tuple[str, int, float]:
 
 def test_after_a_loss_of_power_the_next_up_has_it_all_or_says_what_is_lost(rig: Rig, tmp_path: Path) -> None:
     # For the lifecycles.
-    toolchain.install_plugins(rig.project.pulumi_home)
+    rig.project.install_plugins()
     rig.become(small("before"))
     found = []
     for number in rounds(sample=SAMPLE):
