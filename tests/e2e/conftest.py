@@ -11,7 +11,9 @@ import pytest
 
 from tests.support.project import Project
 
-_FAILED = pytest.StashKey[bool]()
+FAILED = pytest.StashKey[bool]()
+"""On a test that has failed; on the session, whether the last that had the fleet did."""
+_HERE = Path(__file__).parent
 
 
 @pytest.hookimpl(wrapper=True)
@@ -19,7 +21,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Remember on each test whether it failed, for the fixtures it shares with others."""
     report = yield
     if report.failed:
-        item.stash[_FAILED] = True
+        item.stash[FAILED] = True
     return report
 
 
@@ -65,11 +67,26 @@ class Fleet:
         return sum(place["replicas"] for group in self.cluster["nodeGroups"] for place in group["placement"])
 
 
+_RUNNING = pytest.StashKey[list[Fleet]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """With the last of these tests, end the fleet: it would take CPU from all tests that come after them."""
+    if nextitem is None or _HERE not in nextitem.path.parents:
+        for fleet in item.session.stash.get(_RUNNING, []):
+            fleet.project.close()
+        item.session.stash[_RUNNING] = []
+
+
 @pytest.fixture(scope="session")
-def _fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], Fleet]]:
-    current: list[Fleet] = []
+def _fleets(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[bool], Fleet]]:
+    request.session.stash[_RUNNING] = []
 
     def running(afresh: bool) -> Fleet:
+        current = request.session.stash[_RUNNING]
         if afresh and current:
             current.pop().project.close()
         if not current:
@@ -84,12 +101,12 @@ def _fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool
         return current[0]
 
     yield running
-    for fleet in current:
+    for fleet in request.session.stash[_RUNNING]:
         fleet.project.close()
 
 
 @pytest.fixture
 def fleet(request: pytest.FixtureRequest, _fleets: Callable[[bool], Fleet]) -> Iterator[Fleet]:
     """The one running fleet; after a test that failed on it, the next gets a new one."""
-    yield _fleets(request.session.stash.get(_FAILED, False))
-    request.session.stash[_FAILED] = request.node.stash.get(_FAILED, False)
+    yield _fleets(request.session.stash.get(FAILED, False))
+    request.session.stash[FAILED] = request.node.stash.get(FAILED, False)
