@@ -34,8 +34,8 @@ SYSTEM = "/api/v1/namespaces/kube-system"
 POOLS = 6
 SHARDS = 4
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-# kwokCharts.leaseDurationSeconds, and a quarter of it more, after which a controller looks at a lease again.
-LEASE_S = 40
+# kwokCharts.leaseDurationSeconds, half of the default; after a quarter of it more, a controller looks at a lease again.
+LEASE_S = 20
 AGAIN_S = LEASE_S / 4
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -100,13 +100,13 @@ class Stack:
 @pytest.fixture(scope="module")
 def stack(module_project: Project) -> Iterator[Stack]:
     node_image = kind.node_image()
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     cluster = module_project.copy_stack("gcp-small-kind")
     cluster.pop("kubernetesVersion")
     cluster |= {
         "name": NAME,
         "kind": {"nodeImage": node_image},
-        "kwokCharts": kind.kwok_charts(),
+        "kwokCharts": {**kind.kwok_charts(), "leaseDurationSeconds": LEASE_S},
         "clusterAddons": [kind.hello()],
     }
     made = Stack(module_project, cluster, kind.free_port())
