@@ -131,7 +131,7 @@ def report_of(project: Project, line: list[str], worker: str) -> tuple[dict[str,
         while process.poll() is None:
             look(project, seen, worker)
             assert time.monotonic() < give_up, said(project)
-            time.sleep(0.2)
+            time.sleep(0.5)
         assert process.returncode == 0, said(project)
     runs = json.loads((project.directory / "results" / "manifest.json").read_text())["runs"]
     path = project.directory / "results" / runs[-1]["path"]

@@ -269,7 +269,7 @@ def settled(elsewhere: Elsewhere, wanted: Mapping[str, str], timeout: float = 12
         more, less = set(found) - set(wanted.items()), set(wanted.items()) - set(found)
         if not (more or less) or time.monotonic() > give_up:
             return {path for path, _ in more}, {path for path, _ in less}
-        time.sleep(1)
+        time.sleep(0.2)
 
 
 def _free_port() -> int:
