@@ -56,6 +56,59 @@ def numbered(*numbers: int) -> set[str]:
     return {f"{POOL}-{number}" for number in numbers}
 
 
+def refused(cloud: CloudProvider, call: str, **fields: Any) -> grpc.StatusCode:
+    with pytest.raises(grpc.RpcError) as caught:
+        cloud.ask(call, **fields)
+    code: grpc.StatusCode = caught.value.code()
+    return code
+
+
+def test_a_template_is_the_node_that_comes_of_it_and_has_its_price(cluster: Project) -> None:
+    with provider(cluster) as cloud:
+        node = message_classes()["Node"].FromString(cloud.ask("NodeGroupTemplateNodeInfo", id=POOL).nodeBytes)
+        [real] = [each for each in cluster.api().list(NODES) if each["metadata"]["name"] == f"{POOL}-0"]
+        assert dict(node.metadata.labels) == real["metadata"]["labels"]
+        for part in ("capacity", "allocatable"):
+            found = {name: quantity.string for name, quantity in getattr(node.status, part).items()}
+            assert found.keys() == real["status"][part].keys()
+            assert all(equal(found[name], written) for name, written in real["status"][part].items())
+        assert [(each.key, each.value, each.effect) for each in node.spec.taints] == [("only", "web", "NoSchedule")]
+        ready = {each.type: each.status for each in node.status.conditions}
+        assert ready == {each["type"]: each["status"] for each in real["status"]["conditions"]}
+
+        known = {"name": f"{POOL}-0", "labels": real["metadata"]["labels"]}
+        times = {"startTimestamp": {"seconds": 1000}, "endTimestamp": {"seconds": 1000 + 7200}}
+        price = cloud.ask("PricingNodePrice", node=known, **times).price
+        assert price == pytest.approx(2 * 0.13402284, rel=1e-3)
+        assert cloud.ask("NodeGroupForNode", node=known).nodeGroup.id == POOL
+        assert cloud.ask("NodeGroupForNode", node={"name": "other"}).nodeGroup.id == ""
+        pod = message_classes()["Pod"]
+        asked = pod(spec={"containers": [{"resources": {"requests": {"cpu": {"string": "1"}}}}]})
+        of_pod = cloud.ask("PricingPodPrice", pod_bytes=asked.SerializeToString(), **times).price
+        # A quarter of the machine's four CPUs.
+        assert of_pod == pytest.approx(price / 4)
+        assert cloud.ask("GPULabel").label == "nvidia.com/gpu.product"
+        assert dict(cloud.ask("GetAvailableGPUTypes").gpuTypes) == {}
+        defaults = {"scaleDownUtilizationThreshold": 0.4, "scaleDownUnneededDuration": {"seconds": 30}}
+        options = cloud.ask("NodeGroupGetOptions", id=POOL, defaults=defaults).nodeGroupAutoscalingOptions
+        assert options.scaleDownUtilizationThreshold == 0.4
+        assert options.scaleDownUnneededDuration.seconds == 30
+    cluster.destroy()
+
+
+def test_who_has_no_certificate_resizes_nothing(cluster: Project) -> None:
+    with provider(cluster) as cloud:
+        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 2
+    with provider(cluster, certified=False) as stranger, pytest.raises(grpc.RpcError) as caught:
+        stranger.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
+    assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+    [pid] = cluster.processes()["scaled/node-groups"]
+    # As the kernel writes an address of version 4 at a socket of both.
+    assert {address.removeprefix("::ffff:") for address, _ in processes.listening([pid])} == {"127.0.0.1"}
+    assert names(cluster) == numbered(0, 1)
+    cluster.destroy()
+
+
 def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: Project, tmp_path: Path) -> None:
     with provider(cluster) as cloud:
         cloud.ask("Refresh")
@@ -111,59 +164,6 @@ def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: 
     cluster.destroy()
     assert cluster.processes() == {}
     assert not cluster.cluster().exists()
-
-
-def refused(cloud: CloudProvider, call: str, **fields: Any) -> grpc.StatusCode:
-    with pytest.raises(grpc.RpcError) as caught:
-        cloud.ask(call, **fields)
-    code: grpc.StatusCode = caught.value.code()
-    return code
-
-
-def test_a_template_is_the_node_that_comes_of_it_and_has_its_price(cluster: Project) -> None:
-    with provider(cluster) as cloud:
-        node = message_classes()["Node"].FromString(cloud.ask("NodeGroupTemplateNodeInfo", id=POOL).nodeBytes)
-        [real] = [each for each in cluster.api().list(NODES) if each["metadata"]["name"] == f"{POOL}-0"]
-        assert dict(node.metadata.labels) == real["metadata"]["labels"]
-        for part in ("capacity", "allocatable"):
-            found = {name: quantity.string for name, quantity in getattr(node.status, part).items()}
-            assert found.keys() == real["status"][part].keys()
-            assert all(equal(found[name], written) for name, written in real["status"][part].items())
-        assert [(each.key, each.value, each.effect) for each in node.spec.taints] == [("only", "web", "NoSchedule")]
-        ready = {each.type: each.status for each in node.status.conditions}
-        assert ready == {each["type"]: each["status"] for each in real["status"]["conditions"]}
-
-        known = {"name": f"{POOL}-0", "labels": real["metadata"]["labels"]}
-        times = {"startTimestamp": {"seconds": 1000}, "endTimestamp": {"seconds": 1000 + 7200}}
-        price = cloud.ask("PricingNodePrice", node=known, **times).price
-        assert price == pytest.approx(2 * 0.13402284, rel=1e-3)
-        assert cloud.ask("NodeGroupForNode", node=known).nodeGroup.id == POOL
-        assert cloud.ask("NodeGroupForNode", node={"name": "other"}).nodeGroup.id == ""
-        pod = message_classes()["Pod"]
-        asked = pod(spec={"containers": [{"resources": {"requests": {"cpu": {"string": "1"}}}}]})
-        of_pod = cloud.ask("PricingPodPrice", pod_bytes=asked.SerializeToString(), **times).price
-        # A quarter of the machine's four CPUs.
-        assert of_pod == pytest.approx(price / 4)
-        assert cloud.ask("GPULabel").label == "nvidia.com/gpu.product"
-        assert dict(cloud.ask("GetAvailableGPUTypes").gpuTypes) == {}
-        defaults = {"scaleDownUtilizationThreshold": 0.4, "scaleDownUnneededDuration": {"seconds": 30}}
-        options = cloud.ask("NodeGroupGetOptions", id=POOL, defaults=defaults).nodeGroupAutoscalingOptions
-        assert options.scaleDownUtilizationThreshold == 0.4
-        assert options.scaleDownUnneededDuration.seconds == 30
-    cluster.destroy()
-
-
-def test_who_has_no_certificate_resizes_nothing(cluster: Project) -> None:
-    with provider(cluster) as cloud:
-        assert cloud.ask("NodeGroupTargetSize", id=POOL).targetSize == 2
-    with provider(cluster, certified=False) as stranger, pytest.raises(grpc.RpcError) as caught:
-        stranger.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
-    assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
-    [pid] = cluster.processes()["scaled/node-groups"]
-    # As the kernel writes an address of version 4 at a socket of both.
-    assert {address.removeprefix("::ffff:") for address, _ in processes.listening([pid])} == {"127.0.0.1"}
-    assert names(cluster) == numbered(0, 1)
-    cluster.destroy()
 
 
 def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_forgets_them(
