@@ -37,11 +37,17 @@ def stack(project: Project, binary: Path, *groups: Object, **section: Any) -> No
     project.write_stack({"nodeGroups": list(groups) or [group()], "autoscaler": asked}, stack="scaled")
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, project: Project) -> Project:
-    stack(project, stand_in(tmp_path))
-    project.up()
-    return project
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stand_in(tmp_path_factory.mktemp("binary"))
+
+
+@pytest.fixture(scope="module")
+def cluster(binary: Path, module_project: Project) -> Project:
+    """For the first tests, the last of which destroys it."""
+    stack(module_project, binary)
+    module_project.up()
+    return module_project
 
 
 def provider(project: Project, **options: bool) -> CloudProvider:
@@ -93,7 +99,6 @@ def test_a_template_is_the_node_that_comes_of_it_and_has_its_price(cluster: Proj
         options = cloud.ask("NodeGroupGetOptions", id=POOL, defaults=defaults).nodeGroupAutoscalingOptions
         assert options.scaleDownUtilizationThreshold == 0.4
         assert options.scaleDownUnneededDuration.seconds == 30
-    cluster.destroy()
 
 
 def test_who_has_no_certificate_resizes_nothing(cluster: Project) -> None:
@@ -106,10 +111,9 @@ def test_who_has_no_certificate_resizes_nothing(cluster: Project) -> None:
     # As the kernel writes an address of version 4 at a socket of both.
     assert {address.removeprefix("::ffff:") for address, _ in processes.listening([pid])} == {"127.0.0.1"}
     assert names(cluster) == numbered(0, 1)
-    cluster.destroy()
 
 
-def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: Project, tmp_path: Path) -> None:
+def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: Project, binary: Path) -> None:
     with provider(cluster) as cloud:
         cloud.ask("Refresh")
         [found] = cloud.ask("NodeGroups").nodeGroups
@@ -128,7 +132,7 @@ def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: 
         assert cluster.foresee("--refresh").steps == ()
         # A change of the template reaches the nodes that there are; their number stays, whatever `replicas` says.
         labels = {"metadata": {"labels": {"team": "search"}}}
-        stack(cluster, tmp_path / "cluster-autoscaler", group(5, nodeTemplate={**group()["nodeTemplate"], **labels}))
+        stack(cluster, binary, group(5, nodeTemplate={**group()["nodeTemplate"], **labels}))
         assert "3 nodes changed" in cluster.preview().text
         cluster.up("--refresh")
         assert names(cluster) == numbered(0, 2, 3)
@@ -167,9 +171,9 @@ def test_it_grows_and_shrinks_a_group_between_its_bounds_without_drift(cluster: 
 
 
 def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_forgets_them(
-    tmp_path: Path, project: Project
+    binary: Path, project: Project
 ) -> None:
-    stack(project, stand_in(tmp_path), registrationDelay="1h")
+    stack(project, binary, registrationDelay="1h")
     project.up()
     with provider(project) as cloud:
         cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=3)
@@ -215,20 +219,22 @@ def ready(project: Project) -> dict[str, bool]:
     return {node["metadata"]["name"]: is_ready(node) for node in project.api().list(NODES)}
 
 
-def test_a_fault_holds_on_the_nodes_that_there_are_and_on_those_that_come(cluster: Project) -> None:
-    with provider(cluster) as cloud:
+def test_a_fault_holds_on_the_nodes_that_there_are_and_on_those_that_come(binary: Path, project: Project) -> None:
+    stack(project, binary)
+    project.up()
+    with provider(project) as cloud:
         cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-0"}])
-        fault(cluster, "inject", "down", "--kind", "not-ready", "--group", "web")
-        assert ready(cluster) == {f"{POOL}-1": False}
-        assert cluster.foresee("--refresh").steps == ()
+        fault(project, "inject", "down", "--kind", "not-ready", "--group", "web")
+        assert ready(project) == {f"{POOL}-1": False}
+        assert project.foresee("--refresh").steps == ()
         cloud.ask("NodeGroupIncreaseSize", id=POOL, delta=1)
-        cluster.api().until(NODES, lambda them: set(them) == numbered(0, 1))
-        assert ready(cluster) == {f"{POOL}-0": False, f"{POOL}-1": False}
+        project.api().until(NODES, lambda them: set(them) == numbered(0, 1))
+        assert ready(project) == {f"{POOL}-0": False, f"{POOL}-1": False}
         cloud.ask("NodeGroupDeleteNodes", id=POOL, nodes=[{"name": f"{POOL}-1"}])
-    fault(cluster, "clear", "down")
-    assert ready(cluster) == {f"{POOL}-0": True}
-    assert cluster.foresee("--refresh").steps == ()
-    cluster.destroy()
+    fault(project, "clear", "down")
+    assert ready(project) == {f"{POOL}-0": True}
+    assert project.foresee("--refresh").steps == ()
+    project.destroy()
 
 
 def test_a_real_cluster_autoscaler_makes_room_for_pods(tmp_path: Path, project: Project) -> None:
