@@ -32,6 +32,7 @@ from tests.support.stranger import Question
 pytestmark = pytest.mark.e2e
 TOOLS = ("prometheus", "kube-state-metrics", "metrics-server")
 OURS = {f"quickstart/{name}" for name in TOOLS}
+EACH_MINUTE = "apiserver_resource_objects"
 CLUSTER: dict[str, Any] = {
     "nodeGroups": [
         {
@@ -116,7 +117,7 @@ def seen(module_project: Project) -> Seen:
             toolchain.find(tool)
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
-    toolchain.install_plugins(module_project.pulumi_home)
+    module_project.install_plugins()
     module_project.write_stack(CLUSTER)
     module_project.up()
     made = Seen(module_project)
@@ -129,12 +130,20 @@ def seen(module_project: Project) -> Seen:
 
 
 def test_every_panel_of_every_dashboard_has_data(seen: Seen) -> None:
-    lacking = {
+    await_data(seen, {query for query in panels() if EACH_MINUTE not in query[2]})
+
+
+def panels() -> set[tuple[str, str, str]]:
+    """The queries of all dashboards, each with its dashboard and panel."""
+    return {
         (board.uid, panel.title, query.expr)
         for board in DASHBOARDS
         for panel in board.panels()
         for query in panel.queries
     }
+
+
+def await_data(seen: Seen, lacking: set[tuple[str, str, str]]) -> None:
     prometheus = seen.prometheus
     give_up = time.monotonic() + 150
     while True:
@@ -154,7 +163,8 @@ def test_kemus_own_dashboard_has_data_as_well(seen: Seen) -> None:
     # No job of a GPU's has succeeded or failed here.
     queries = {query for query in queries if "kube_job_status" not in query}
     assert len(queries) >= 14
-    lacking = {query for query in queries if not seen.prometheus.values(query)}
+    prometheus = seen.prometheus
+    lacking = {query for query in queries if not prometheus.values(query)}
     assert lacking == set()
 
 
@@ -184,8 +194,9 @@ def test_what_the_dashboards_show_is_what_there_is(seen: Seen) -> None:
 def test_every_choice_above_a_dashboard_has_values(seen: Seen) -> None:
     choices = {(variable.metric, variable.name) for board in DASHBOARDS for variable in board.variables}
     assert choices
+    prometheus = seen.prometheus
     for metric, label in choices:
-        assert seen.prometheus.values(f'count by ({label}) ({metric}{{{label}!=""}})') != [], (metric, label)
+        assert prometheus.values(f'count by ({label}) ({metric}{{{label}!=""}})') != [], (metric, label)
 
 
 def test_every_target_answers_and_every_rule_can_be_evaluated(seen: Seen) -> None:
@@ -296,6 +307,12 @@ def test_promtool_asks_with_the_file_that_is_written_for_it(seen: Seen) -> None:
     query = ["query", "instant", told, seen.prometheus.address, "sum(kumulus:nodes:count)"]
     done = subprocess.run([promtool, *query], capture_output=True, text=True, check=False, timeout=60)
     assert "=> 7 @" in done.stdout, done.stderr
+
+
+def test_the_panel_of_what_the_api_server_counts_once_a_minute_has_data_as_well(seen: Seen) -> None:
+    counted = {query for query in panels() if EACH_MINUTE in query[2]}
+    assert counted
+    await_data(seen, counted)
 
 
 def test_a_change_is_previewed_and_restarts_prometheus_alone(seen: Seen) -> None:
