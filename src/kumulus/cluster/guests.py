@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.namespaces import NAMESPACES
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.tenancy import TENANT_LABEL
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.ownership import NotOurs, is_ours, whose
-from kumulus.kube import objects
+from kumulus.kube import namespaces, objects
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import Owner
 from kumulus.model.tenancy import STACK_ANNOTATION
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-NAMESPACES = "/api/v1/namespaces"
 _LOOK_EVERY = 0.25
 
 
@@ -129,9 +129,19 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
     there = await look(client, wanted, recorded)
     if there is None:
         return ""
-    # Delete only this one, not a later one of the same name.
-    await objects.remove(client, wanted.path, {"preconditions": {"uid": there["uid"]}})
     give_up = asyncio.get_running_loop().time() + seconds
+    # Delete only this one, not a later one of the same name.
+    mine = {"preconditions": {"uid": there["uid"]}}
+    removing = asyncio.ensure_future(namespaces.remove(client, wanted.path, mine))
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        done, _ = await asyncio.wait({removing, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if removing in done:
+            removing.result()
+    finally:
+        for each in (removing, stopping):
+            each.cancel()
+        await asyncio.gather(removing, stopping, return_exceptions=True)
     while (left := await objects.find(client, wanted.path)) is not None:
         if stop.is_set() or asyncio.get_running_loop().time() > give_up:
             return _remaining(left) or "it is not gone yet"

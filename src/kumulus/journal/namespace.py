@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.journal.errors import NotPutBack
+from kumulus.kube import namespaces
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, names
-from kumulus.kube.objects import remove as delete
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-NAMESPACES = "/api/v1/namespaces"
 _PATIENCE = 120.0
 # Seconds that Kueue, if it runs, has to clean up.
 _TIDY = 8.0
@@ -46,8 +46,8 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
             await _remove_all(client, path, {"propagationPolicy": "Background"})
     # The Job controller removes its finalizer from the pods of deleted Jobs one by one, some dozens a second.
     await _remove_all(client, pods, {"gracePeriodSeconds": 0}, free=True)
-    await delete(client, f"{NAMESPACES}/{name}")
     began = time.monotonic()
+    await namespaces.remove(client, f"{NAMESPACES}/{name}")
     give_up, freed = began + _PATIENCE, False
     while await find(client, f"{NAMESPACES}/{name}") is not None:
         if not freed and time.monotonic() > began + _TIDY:

@@ -17,6 +17,7 @@ from kumulus.journal.errors import NotPutBack
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
 from kumulus.schedulers import SchedulerError, children
@@ -128,7 +129,7 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
         NotPutBack: it is still being deleted.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    found = await objects.find(client, f"{namespace.NAMESPACES}/{name}")
+    found = await objects.find(client, f"{NAMESPACES}/{name}")
     if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:
         return False
     await namespace.remove(client, name, collections)

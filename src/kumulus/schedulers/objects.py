@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError, paths
+from kumulus.kube import ApiError, namespaces, paths
 from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers.errors import SchedulerError
@@ -22,7 +23,6 @@ LABEL = "kumulus.io/scheduler"
 CAPTURED_LABEL = "kumulus.io/captured"
 """On a clone's definitions, with the name of their scheduler: captured objects stay when the scheduler is gone."""
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_NAMESPACES = "/api/v1/namespaces"
 _ESTABLISHED_WITHIN = 30.0
 # In this order: a webhook without its server would refuse the requests that follow. Objects in a namespace, or of a
 # kind, are deleted with it.
@@ -31,7 +31,7 @@ _REMOVED = (
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "/apis/scheduling.volcano.sh/v1beta1/queues",
     _DEFINITIONS,
-    _NAMESPACES,
+    NAMESPACES,
 )
 _KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue")
 """Kinds of objects that may have existed before, and are then used as they are."""
@@ -175,6 +175,7 @@ async def _ours(client: Client, collection: str, scheduler: str, run: str) -> li
 
 
 async def _delete(client: Client, address: str) -> None:
+    remove = namespaces.remove if address.startswith(NAMESPACES) else verbs.remove
     # It may be a namespace that is being deleted already.
     with tolerating(409):
-        await verbs.remove(client, address)
+        await remove(client, address)

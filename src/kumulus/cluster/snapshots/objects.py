@@ -21,7 +21,7 @@ from kumulus.cluster.snapshots.families import families, is_as_it_was, is_remade
 from kumulus.cluster.snapshots.file import About
 from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
 from kumulus.cluster.snapshots.scope import contents
-from kumulus.kube import ApiError, objects
+from kumulus.kube import ApiError, namespaces, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.pods import path_of
 
@@ -145,10 +145,10 @@ class _Restoring:
             some = [path for path in going if rank(going[path]["kind"]) == turn and path not in stays | spaces]
             await self._each(some, lambda path, turn=turn: self._delete(path, _ORPHAN if turn > 1 else _NOW))
             await self._until_gone(some)
-        await self._each(sorted(spaces), lambda path: self._delete(path, None))
+        await self._each(sorted(spaces), lambda path: namespaces.remove(self._client, path))
         await self._until_gone(spaces)
 
-    async def _delete(self, path: str, options: Mapping[str, Any] | None) -> None:
+    async def _delete(self, path: str, options: Mapping[str, Any]) -> None:
         await objects.remove(self._client, path, options)
 
     async def _until_gone(self, paths: Iterable[str]) -> None:

@@ -13,7 +13,8 @@ from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.ownership import already_there
 from kumulus.host import processes
 from kumulus.host.ports import Claims
-from kumulus.kube import ApiError, Unreachable, objects, paths
+from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kueue import certificates, component
 from kumulus.runtimes.kwok import components, last_words
 from kumulus.runtimes.kwok.layout import Layout, dump
@@ -28,7 +29,6 @@ _PATIENCE = 90.0
 _GOING = 30.0
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-_NAMESPACES = "/api/v1/namespaces"
 _FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 _PROBE = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -168,12 +168,12 @@ async def unregister(client: Client) -> None:
     for name in await objects.names(client, _DEFINITIONS, query):
         await objects.release_instances(client, await client.get(f"{_DEFINITIONS}/{name}"))
         await objects.remove(client, f"{_DEFINITIONS}/{name}")
-    for name in await objects.names(client, _NAMESPACES, query):
-        await objects.remove(client, f"{_NAMESPACES}/{name}")
+    for name in await objects.names(client, NAMESPACES, query):
+        await namespaces.remove(client, f"{NAMESPACES}/{name}")
     # An installation right afterwards would find objects that are still being deleted.
     give_up = time.monotonic() + _GOING
     while time.monotonic() < give_up:
-        if not [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, _NAMESPACES, query)]:
+        if not [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, NAMESPACES, query)]:
             return
         await asyncio.sleep(0.2)
 

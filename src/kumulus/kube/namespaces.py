@@ -1,0 +1,93 @@
+"""Removes a namespace as soon as it is empty; the controller manager does not look at it before five seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import objects
+from kumulus.kube.bodies import nothing
+from kumulus.kube.discovery import namespaced
+from kumulus.kube.errors import ApiError
+from kumulus.kube.media import METADATA_ONLY
+
+if TYPE_CHECKING:
+    from kumulus.kube.client import Client
+
+NAMESPACES = "/api/v1/namespaces"
+# A lease for each API server of a cluster.
+_API_SERVERS = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+_OF_API_SERVERS = {"labelSelector": "apiserver.kubernetes.io/identity=kube-apiserver"}
+# Seconds after which the controller manager removes it.
+_HEAD_START = 5.0
+_LOOK_EVERY = 0.1
+
+
+async def remove(client: Client, path: str, options: Mapping[str, Any] | None = None) -> bool:
+    """Delete a namespace with everything in it; returns whether it existed.
+
+    Kubernetes' namespace controller begins to empty a namespace 5 s after its deletion, because another API server may
+    not have seen the deletion yet and create an object in it (`namespaceDeletionGracePeriod`,
+    pkg/controller/namespace/namespace_controller.go). The only API server of a cluster has seen it: it refuses new
+    objects from then on (the admission plugin NamespaceLifecycle). There, this does in those seconds what the
+    controller would do after them. If there are several API servers, if the user lacks a right for that, or if objects
+    have finalizers that stay, the namespace is left to the controller, and may still exist when this returns.
+
+    Args:
+        client: of the cluster.
+        path: the namespace's.
+        options: DeleteOptions, such as preconditions.
+
+    Raises:
+        ApiError, Unreachable: the server refused the deletion, or gave no answer.
+    """
+    begun = asyncio.get_running_loop().time()
+    there = await objects.find(client, path)
+    if there is None or not await objects.remove(client, path, options):
+        return False
+    # Of one that was being deleted before, the controller's seconds may be over: it, and then another of that name.
+    if "deletionTimestamp" not in there["metadata"]:
+        with suppress(ApiError, TimeoutError):
+            async with asyncio.timeout_at(begun + _HEAD_START):
+                if len(await objects.names(client, _API_SERVERS, _OF_API_SERVERS)) == 1:
+                    kinds = await namespaced(client)
+                    await _empty(client, [each.collection(path.rpartition("/")[2]) for each in kinds])
+                    await _finalize(client, path)
+    return True
+
+
+async def _empty(client: Client, collections: list[str]) -> None:
+    """Delete objects until a look at all collections finds none.
+
+    The look comes last, as it also finds what the API server was creating when it took the namespace's deletion.
+    """
+    while left := await _deleted(client, collections):
+        while left:
+            await asyncio.sleep(_LOOK_EVERY)
+            left = await _deleted(client, left)
+
+
+async def _deleted(client: Client, collections: list[str]) -> list[str]:
+    """Delete what is in collections; returns those in which there was something."""
+
+    async def was_empty(collection: str) -> bool:
+        try:
+            found = await client.get(collection, {"limit": "1"}, accept=METADATA_ONLY)
+            if found["items"]:
+                await client.request("DELETE", collection, accept=METADATA_ONLY, decode=nothing)
+            return not found["items"]
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return True  # The kind has been removed.
+
+    empty = await asyncio.gather(*(was_empty(each) for each in collections))
+    return [each for each, none in zip(collections, empty, strict=True) if not none]
+
+
+async def _finalize(client: Client, path: str) -> None:
+    found = await client.get(path)
+    remaining = [each for each in found["spec"].get("finalizers", ()) if each != "kubernetes"]
+    await client.write("PUT", f"{path}/finalize", {**found, "spec": {**found["spec"], "finalizers": remaining}})
