@@ -13,7 +13,7 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.watch import Event, Events, News, follow
 
 Take = Callable[[Event[Any]], None]
-_AGAIN = 20.0
+_AGAIN = 5.0
 
 
 def together(one: Mapping[str, Take], other: Mapping[str, Take]) -> dict[str, Take]:
