@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,11 @@ def test_a_file_names_the_snapshot() -> None:
     for wrong in ("full", {"snapshot": " "}, {"snapshots": "full"}, {}):
         with pytest.raises(SpecError):
             Experiment.checked({"name": "x", "workloads": workloads, "from": wrong})
+
+
+def test_a_run_is_begun_without_what_few_runs_need() -> None:
+    """Half of the time that the command would take to start: an HTTP server, and the models of a whole stack file."""
+    heavy = "('aiohttp', 'kumulus.stackfile.model')"
+    code = f"import sys, kumulus.lab.run.run; print([name for name in {heavy} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

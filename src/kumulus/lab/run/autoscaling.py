@@ -14,7 +14,6 @@ from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.errors import LabError
 from kumulus.lab.file.model import Experiment
-from kumulus.stackfile.machines import delays
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -55,6 +54,9 @@ async def autoscaled(
             each["metadata"]["labels"] = {LABEL: wanted.name}
     changed = None
     if wanted.registrationDelay is not None:
+        # The models of a whole stack file, which no other run needs.
+        from kumulus.stackfile.machines import delays
+
         changed = node_class(delays(wanted.registrationDelay, f"{experiment.name}/{experiment.seed}"))
     try:
         await autoscaling.exchange(client, journal, pools, changed)
