@@ -179,12 +179,14 @@ class FaultProxy:
             async with self._onward.request(
                 request.method, self._server + request.raw_path, data=body or None, headers=headers
             ) as answer:
+                kept = {key: value for key, value in answer.headers.items() if key.lower() not in _NOT_FORWARDED}
+                if "watch" in request.query:
+                    return await _streamed(request, answer, kept)
                 raw = await answer.read()
         except (aiohttp.ClientError, OSError):
             return _cut(request)
         if kind == "lost answer":
             return _cut(request)
-        kept = {key: value for key, value in answer.headers.items() if key.lower() not in _NOT_FORWARDED}
         if kind == "half an answer":
             half = web.StreamResponse(status=answer.status, headers={**kept, "Content-Length": str(len(raw))})
             await half.prepare(request)
@@ -206,6 +208,17 @@ def _cut(request: web.Request, begun: web.StreamResponse | None = None) -> web.S
     if request.transport is not None:
         request.transport.abort()
     return begun or web.Response()
+
+
+async def _streamed(
+    request: web.Request, answer: aiohttp.ClientResponse, headers: dict[str, str]
+) -> web.StreamResponse:
+    """A watch, whose events are passed on as they come."""
+    response = web.StreamResponse(status=answer.status, headers=headers)
+    await response.prepare(request)
+    async for chunk in answer.content.iter_any():
+        await response.write(chunk)
+    return response
 
 
 def _status(code: int, reason: str, message: str, headers: dict[str, str]) -> web.Response:
