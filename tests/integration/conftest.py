@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.catalog.faults import kinds
+from kumulus.kube import Client, load_kubeconfig, namespaces
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Found, Operation, Properties
@@ -90,6 +92,20 @@ def plane_at(home: Path, **options: Any) -> Iterator[Plane]:
         asyncio.run(runtime.delete(Recorded.of(asked, observed), Said()))
     finally:
         processes.kill(pid for pids in processes.components(home).values() for pid in pids)
+
+
+def remove_namespaces(plane: Plane, *names: str) -> None:
+    """Remove namespaces with everything in them, and wait until they are gone."""
+
+    async def remove() -> None:
+        async with Client(load_kubeconfig(Path(plane.observed.kubeconfig))) as client:
+            await asyncio.gather(*(namespaces.remove(client, f"{namespaces.NAMESPACES}/{name}") for name in names))
+
+    # Where a test's own event loop is running, a second one needs a thread.
+    removing = threading.Thread(target=lambda: asyncio.run(remove()))
+    removing.start()
+    removing.join()
+    plane.api.until(namespaces.NAMESPACES, lambda found: not found.keys() & set(names))
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ Create = Callable[[str, Object], Object]
 
 async def run(plane: Plane, directory: Path, snapshots: Path | None, said: list[str]) -> Report:
     workload = {"name": "work", "kind": "Pod", "jobs": 3, "requests": {"cpu": "1"}, "nodeSelector": {"lab": "full"}}
-    experiment = {"name": "full", "from": {"snapshot": "full"}, "repetitions": 2, "settle": "2s", "timeout": "120s"}
+    experiment = {"name": "full", "from": {"snapshot": "full"}, "repetitions": 2, "settle": "1s", "timeout": "120s"}
     file = directory / "experiment.yaml"
     file.write_text(yaml.safe_dump(experiment | {"workloads": [workload]}))
     return (await runs.run(plane.observed.kubeconfig, file, say=said.append, snapshots=snapshots))[0]

@@ -21,9 +21,10 @@ from kumulus.cli.main import main
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import JSON
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration import etcd_snapshot
-from tests.integration.conftest import NODES, Plane, Pools
+from tests.integration.conftest import NODES, Plane, Pools, remove_namespaces
 from tests.support import captured, processes
 
 pytestmark = pytest.mark.integration
@@ -100,19 +101,13 @@ async def clear(plane: Plane) -> None:
     """Take everything but nodes away again."""
     for pod in plane.api.list("/api/v1/pods"):
         plane.api.delete(f"{_pods(pod)}/{pod['metadata']['name']}?gracePeriodSeconds=0")
-    paths = [f"/api/v1/namespaces/{namespace}" for namespace in captured.NAMESPACES]
-    paths += [f"{path}/{body['metadata']['name']}" for path, body in captured.objects() if "namespaces" not in path]
-    others = (*captured.devices(4), *captured.with_volumes(COUNT, ZONE))
-    paths += [f"{path}/{body['metadata']['name']}" for path, body in others]
+    made = [*captured.objects(), *captured.devices(4), *captured.with_volumes(COUNT, ZONE)]
+    paths = [f"{path}/{body['metadata']['name']}" for path, body in made if path != NAMESPACES]
     for path in reversed(paths):
         plane.api.delete(path)
-    for path in paths:
-        for _ in range(600):
-            if not [
-                each for each in plane.api.list(path.rpartition("/")[0]) if path.endswith(each["metadata"]["name"])
-            ]:
-                break
-            await asyncio.sleep(0.1)
+    remove_namespaces(plane, *captured.NAMESPACES)
+    for collection in {path.rpartition("/")[0] for path in paths}:
+        plane.api.until(collection, lambda found, at=collection: not {f"{at}/{name}" for name in found} & set(paths))
 
 
 def _pods(pod: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ class Lab:
         (self.directory / "tasks.csv").write_text(f"{HEADING}\n{rows}c0,30,200m,64Mi,0,0\n")
         played = {"file": "tasks.csv", "columns": COLUMNS, "stay": True, "shuffle": "seed", **(trace or {})}
         workload = {"name": "tasks", "kind": "Pod", "resourceClaims": claims, "arrival": {"trace": played}}
-        given = {"name": "claims", "settle": "3s", "timeout": "180s", "seed": 5, "workloads": [workload], **fields}
+        given = {"name": "claims", "settle": "1s", "timeout": "180s", "seed": 5, "workloads": [workload], **fields}
         path = self.directory / "experiment.yaml"
         path.write_text(yaml.safe_dump(given))
         return path

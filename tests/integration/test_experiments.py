@@ -20,7 +20,7 @@ from kumulus.lab.report.read import report_at
 from kumulus.lab.run.bench import Outcome
 from kumulus.lab.run.repetition import Repetition
 from kumulus.schedulers import children
-from tests.integration.conftest import Plane, Pools
+from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
 from tests.support.faultproxy import FaultProxy, Harm
 
@@ -42,7 +42,7 @@ class Lab:
 
     async def run(self, **fields: Any) -> Report:
         file = self.directory / "experiment.yaml"
-        file.write_text(yaml.safe_dump({"name": "test", "settle": "2s", "timeout": "90s", **fields}))
+        file.write_text(yaml.safe_dump({"name": "test", "settle": "1s", "timeout": "90s", **fields}))
         # The cluster's processes are found beside its own kubeconfig, whatever way its API is reached.
         report, directory = await runs.run(
             self.plane.observed.kubeconfig,
@@ -301,8 +301,7 @@ async def test_a_run_that_may_live_on_another_machine_is_neither_joined_nor_remo
     with pytest.raises(LabError, match=r"another experiment may run on this cluster .namespace experiment-elsewhere"):
         await lab.run(workloads=[lab.workload()])
     assert lab.left() == ["experiment-elsewhere"]
-    lab.plane.api.delete("/api/v1/namespaces/experiment-elsewhere")
-    lab.plane.api.until("/api/v1/namespaces", lambda found: "experiment-elsewhere" not in found)
+    remove_namespaces(lab.plane, "experiment-elsewhere")
 
 
 async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_again(

@@ -18,7 +18,7 @@ from kumulus.cluster.snapshots import file as snapshot_file
 from kumulus.cluster.snapshots.objects import restore, save
 from kumulus.cluster.snapshots.restored import OfAnother
 from kumulus.kube import Client, load_kubeconfig
-from tests.integration.conftest import Plane, Pools, pod_spec
+from tests.integration.conftest import Plane, Pools, pod_spec, remove_namespaces
 from tests.support import processes
 from tests.support.api import Object
 
@@ -43,9 +43,7 @@ def spaces(plane: Plane) -> Iterator[None]:
         plane.api.create(NAMESPACES, {"metadata": {"name": name}})
         plane.api.until(f"{NAMESPACES}/{name}/serviceaccounts", lambda found: "default" in found)
     yield
-    for name in (MINE, THEIRS):
-        plane.api.delete(f"{NAMESPACES}/{name}")
-    plane.api.until(NAMESPACES, lambda found: not {MINE, THEIRS} & set(found))
+    remove_namespaces(plane, MINE, THEIRS)
 
 
 def template(pool: str, app: str, delay: str = "") -> Object:

@@ -20,7 +20,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.storage import Storages
-from tests.integration.conftest import Plane, Pools, plane_at
+from tests.integration.conftest import Plane, Pools, plane_at, remove_namespaces
 from tests.support import runs
 from tests.support.recorded_day import RecordedDay, audited, created, sent
 
@@ -72,9 +72,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         kept = log.with_name("day.log")
         # The day ends here: what follows makes room for its replays.
         kept.write_bytes(log.read_bytes())
-        for name in ("shop", "train"):
-            plane.api.delete(f"/api/v1/namespaces/{name}")
-        plane.api.until("/api/v1/namespaces", lambda found: not {"shop", "train"} & set(found))
+        remove_namespaces(plane, "shop", "train")
         plane.api.delete("/apis/scheduling.k8s.io/v1/priorityclasses/recorded-urgent")
         yield Recorded(plane, kept, day)
 

@@ -25,7 +25,7 @@ from kumulus.schedulers import SchedulerError, objects, registry, workloads
 from kumulus.schedulers.cluster import connected
 from kumulus.schedulers.process import Running, start
 from kumulus.schedulers.running import found
-from tests.integration.conftest import JOBS, PODS, Plane, Pools, job
+from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces
 from tests.support import processes
 from tests.support.api import Api, Object, Refused
 
@@ -194,8 +194,7 @@ async def test_an_installation_that_is_not_ours_is_left_alone(plane: Plane, tmp_
         assert "the cluster has a yunikorn already: Namespace yunikorn is not ours\n  Remove" in str(raised.value)
         assert "deletionTimestamp" not in api.get("/api/v1/namespaces/yunikorn")["metadata"]
     finally:
-        api.delete("/api/v1/namespaces/yunikorn")
-        await asyncio.to_thread(api.until, "/api/v1/namespaces", lambda found: "yunikorn" not in found, 60)
+        remove_namespaces(plane, "yunikorn")
 
 
 CONFIGURATION = """

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.integration
 async def run(plane: Plane, directory: Path, **fields: Any) -> Path:
     """Run an experiment with `why: true`; returns the run's directory."""
     file = directory / "experiment.yaml"
-    file.write_text(yaml.safe_dump({"name": "why", "why": True, "settle": "3s", "timeout": "180s", **fields}))
+    file.write_text(yaml.safe_dump({"name": "why", "why": True, "settle": "1s", "timeout": "180s", **fields}))
     report, found = await runs.run(plane.observed.kubeconfig, file)
     assert report.results.status == "success", report.results.error
     return found
