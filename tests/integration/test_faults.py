@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.cluster.pools import afterwards
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import Plane, Pools, operation
 from tests.support.faultproxy import FaultProxy, Harm, Kind
@@ -99,6 +100,13 @@ async def test_an_outage_of_two_seconds_is_waited_for(far: Far) -> None:
     assert len(far.pools.nodes(inputs)) == COUNT
 
 
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that stays away is looked at for three seconds afterwards, and not for as long as a busy one needs."""
+    monkeypatch.setattr(afterwards, "CALM", afterwards.Patience(whole=3.0, still=1.0))
+
+
+@pytest.mark.usefixtures("hurried")
 async def test_past_its_deadline_a_create_says_what_was_done_and_the_next_goes_on(far: Far) -> None:
     inputs = far.inputs(LARGE)
     with pytest.raises(PartialFailure) as raised:
@@ -120,6 +128,7 @@ async def test_past_its_deadline_a_create_says_what_was_done_and_the_next_goes_o
     assert len(far.pools.nodes(inputs)) == LARGE
 
 
+@pytest.mark.usefixtures("hurried")
 async def test_past_its_deadline_an_update_records_what_was_done_and_the_next_goes_on(far: Far) -> None:
     inputs = far.inputs(LARGE)
     await far.pools.create(inputs)

@@ -61,13 +61,14 @@ def renewed(plane: Plane) -> dict[str, str]:
 
 def until_run_out(plane: Plane) -> None:
     """Wait until every lease has run out, and until nothing but kwok-controller can be the reason."""
+    due = renewals._INTERVAL * 5 + renewals._SECOND_LOOK
     give_up = time.monotonic() + 120
     while True:
         assert time.monotonic() < give_up
         ages = [datetime.now(UTC) - datetime.fromisoformat(each) for each in renewed(plane).values()]
         running = plane.processes()
         old = processes.youngest(running[name][0] for name in ("etcd", "kube-apiserver", "kwok-controller"))
-        if min(ages).total_seconds() > 6 and old > 20:
+        if min(ages).total_seconds() > 6 and old > due + 1:
             return
         time.sleep(0.5)
 
@@ -93,7 +94,11 @@ def renewals_refused(plane: Plane) -> Iterator[None]:
         plane.api.delete(f"{POLICIES}/stopped")
 
 
-def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(quick: Plane) -> None:
+def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(
+    quick: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One that is only late, as after a machine has slept, is not what this one is: it need not be looked at so long.
+    monkeypatch.setattr(renewals, "_SECOND_LOOK", 3.0)
     assert asyncio.run(renewals.stuck_since(Layout(quick.directory), quick.processes())) is None
     with renewals_refused(quick):
         until_run_out(quick)

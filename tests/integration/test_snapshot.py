@@ -26,7 +26,7 @@ from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools, job, pla
 from tests.support.api import Api, Object
 
 pytestmark = pytest.mark.integration
-_LASTS_S = 15
+_LASTS_S = 10
 Create = Callable[[str, Object], Object]
 
 
