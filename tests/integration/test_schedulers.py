@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from kumulus import toolchain
+from kumulus.kube import paths
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.schedulers import SchedulerError, objects, registry, workloads
@@ -67,7 +68,7 @@ async def starts(plane: Plane, tmp_path: Path) -> AsyncIterator[Start]:
 
 def submit(api: Api, manifests: list[Object]) -> None:
     for manifest in manifests:
-        api.create(objects.path(manifest), manifest)
+        api.create(paths.collection(manifest), manifest)
 
 
 def placed(api: Api, name: str) -> int:

@@ -102,7 +102,7 @@ def written(lists: Mapping[str, Mapping[str, list[Any]]]) -> str:
 
 
 def _lists(found: object, name: str) -> dict[tuple[str, str], Any]:
-    groups = found if isinstance(found, Mapping) else {"": found}
+    groups: Mapping[str, Any] = found if isinstance(found, Mapping) else {"": found}
     problems = [
         Problem(at, f"is {shown(zones)}", _REMEDY) for at, zones in groups.items() if not isinstance(zones, Mapping)
     ]

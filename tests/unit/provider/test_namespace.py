@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cluster.namespaces import NAMESPACES
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.namespace import Namespace
