@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.e2e.conftest import FAILED
 from tests.support import processes
 from tests.support.project import Project, Result
 
@@ -20,30 +21,48 @@ GROUP = {"name": "g", "placement": [{"availabilityZone": "z", "replicas": 3}], "
 COMMANDS = (("preview",), ("up", "--yes", "--skip-preview"), ("refresh", "--yes", "--skip-preview"))
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Project]]:
+    """The project that these tests use one after the other, once there is one."""
+    found: list[Project] = []
+    yield found
+    for project in found:
+        close(project)
+
+
 @pytest.fixture
-def whole(tmp_path: Path) -> Iterator[Project]:
-    """A project that has its state and its clusters in its own folder, as a clone has, up."""
-    project = Project(tmp_path)
-    file = project.directory / "Pulumi.yaml"
-    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "backend": {"url": "file://./.pulumi-state"}}))
-    (project.directory / ".pulumi-state").mkdir()
-    project.environment[processes.HOME_VARIABLE] = ".kumulus"
-    project.home = project.directory / ".kumulus"
+def whole(
+    kept: list[Project], tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Project]:
+    """A project that has its state and its clusters in its own folder, as a clone has: up, and anew after a failure."""
+    project = kept[0] if kept else Project(tmp_path_factory.mktemp("whole"))
+    original = project.pulumi_home.with_name("project")
+    if not kept:
+        kept.append(project)
+        file = project.directory / "Pulumi.yaml"
+        backend = {"backend": {"url": "file://./.pulumi-state"}}
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **backend}))
+        (project.directory / ".pulumi-state").mkdir()
+        project.environment[processes.HOME_VARIABLE] = ".kumulus"
+    elif not original.exists():
+        project.directory.rename(original)
+    at(project, original)
+    project.home = original / ".kumulus"
     project.write_stack({"nodeGroups": [GROUP]})
-    try:
+    if not project.processes():
         project.up()
         # kube-controller-manager reads its certificates by their paths until it has begun; then nothing needs them.
         project.api().until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
-        yield project
-    finally:
-        # What runs has the path that it was started by, or that of where the project went.
-        for home in (
-            tmp_path / "project" / ".kumulus",
-            tmp_path / "moved" / ".kumulus",
-            tmp_path / "copy" / ".kumulus",
-        ):
-            project.home = home
-            project.close()
+    yield project
+    if request.node.stash.get(FAILED, False):
+        close(kept.pop())
+
+
+def close(project: Project) -> None:
+    # What runs has the path that it was started by, or that of where the project went.
+    for folder in {project.pulumi_home.with_name("project"), project.directory}:
+        project.home = folder / ".kumulus"
+        project.close()
 
 
 def at(project: Project, folder: Path) -> None:
