@@ -20,9 +20,10 @@ def components(home: Path) -> dict[str, list[int]]:
     """
     prefix = f"{home}/clusters/"
     found: dict[str, list[int]] = {}
-    for process in psutil.process_iter(["cmdline", "status"]):
+    for process in psutil.process_iter(["cmdline"]):
+        # That of a zombie is empty.
         command = process.info["cmdline"]
-        if command and command[0].startswith(prefix) and process.info["status"] != psutil.STATUS_ZOMBIE:
+        if command and command[0].startswith(prefix):
             cluster, _, component = command[0].removeprefix(prefix).partition("/bin/")
             found.setdefault(f"{cluster}/{component}", []).append(process.pid)
     return found
