@@ -182,11 +182,11 @@ def _other_file(path: Path) -> str:
 
 def _decoded(body: bytes, most: int = MOST_BYTES) -> str:
     if len(body) > most:
-        raise _Unreadable(f"is larger than {most >> 20} MiB", "write the path or URL of a smaller file")
+        raise _Unreadable(f"is larger than {most >> 20} MiB", "write the place of a smaller file")
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise _Unreadable("is not a text in UTF-8", "write the path or URL of another file") from None
+        raise _Unreadable("is not a text in UTF-8", "write the place of a text file, not of a packed one") from None
 
 
 def _one_line(reason: object) -> str:
