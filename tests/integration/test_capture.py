@@ -107,7 +107,8 @@ async def clear(plane: Plane) -> None:
         plane.api.delete(path)
     remove_namespaces(plane, *captured.NAMESPACES)
     for collection in {path.rpartition("/")[0] for path in paths}:
-        plane.api.until(collection, lambda found, at=collection: not {f"{at}/{name}" for name in found} & set(paths))
+        removed = {name for at, _, name in (path.rpartition("/") for path in paths) if at == collection}
+        plane.api.until(collection, removed.isdisjoint)
 
 
 def _pods(pod: dict[str, Any]) -> str:
