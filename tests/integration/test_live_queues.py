@@ -91,7 +91,7 @@ async def test_who_is_admitted_and_who_waits_and_why(name: str, plane: Plane, po
                 submit(plane.api, gang("first", name, str(inputs["name"])))
                 await until(lambda: held() == 4, "the first gang is placed", 120)
                 submit(plane.api, gang("second", name, str(inputs["name"])))
-                # A collection that was not there when first asked for is asked for again after 20 s.
+                # A collection that was not there when first asked for is asked for again after 5 s.
                 await until(lambda: f"{kind}/{queue}" in now().queues, "the queue is seen", 120)
                 await until(lambda: "default/Job/second" in now().jobs, "the second gang is seen", 120)
                 try:
