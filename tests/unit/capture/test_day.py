@@ -104,6 +104,19 @@ def test_pods_of_a_deployment_that_was_there_before_are(tmp_path: Path) -> None:
     assert doings(day) == [("create", "Pod/shop/web-1-a")]
 
 
+def test_what_a_controller_makes_before_it_sees_its_owners_end_is_not_asked_for(tmp_path: Path) -> None:
+    deleted = event("delete", "replicasets", "web-1", 2.0)
+    late = made_by_web("web-1-b", second=3.0)[1]
+    day = day_of(tmp_path, [web(), *made_by_web(), deleted, late])
+    assert doings(day) == [("create", "Deployment/shop/web")]
+    assert [pod.job for pod in day.pods.every] == ["Deployment/shop/web"], "the garbage collector removes the second"
+    again = thing("ReplicaSet", "web-1", ("Deployment", "web"))
+    day = day_of(
+        tmp_path, [web(), *made_by_web(), deleted, event("create", "replicasets", "web-1", 2.5, body=again), late]
+    )
+    assert len(day.pods.every) == 2, "an owner that was created again has pods again"
+
+
 def test_an_image_is_not_kept_and_a_new_one_is_a_rollout(tmp_path: Path) -> None:
     later = thing("Deployment", "web", replicas=2)
     later["spec"]["template"] = {

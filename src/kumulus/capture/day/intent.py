@@ -60,6 +60,7 @@ class Day:
         self.left_out: Counter[str] = Counter()
         self.classes: dict[str, int] = {}
         self._there: dict[tuple[str, str, str], _There] = {}
+        self._deleted_owners: set[tuple[str, str, str]] = set()
         self._numbers: Counter[str] = Counter()
         self._cordons = Cordons()
 
@@ -102,6 +103,7 @@ class Day:
 
     def _create(self, key: tuple[str, str, str], request: Request) -> None:
         kind, namespace, name = key
+        self._deleted_owners.discard(key)
         raw = request.body
         if raw is None:
             self.left_out[f"{kind} created without its object in the log: its level has to be Request or above"] += 1
@@ -112,11 +114,15 @@ class Day:
             self._numbers[prefix] += 1
             name = f"{prefix}{self._numbers[prefix]}"
         key = (kind, namespace, name)
-        owner = self._owner(metadata, namespace)
-        if owner is not None and owner[1].job and owner[0] in kept.CONTROLLED:
-            self._there[key] = _There(owner[1].job, False, owner[1].queue)
+        owner = _owner(metadata, namespace)
+        there = self._there.get(owner) if owner else None
+        if there is not None and there.job and owner and owner[0] in kept.CONTROLLED:
+            self._there[key] = _There(there.job, False, there.queue)
             if kind == "Pod":
-                self._came(key, request, owner[1].job, owner[1].queue, raw)
+                self._came(key, request, there.job, there.queue, raw)
+            return
+        if owner in self._deleted_owners:
+            # Its controller had not seen the deletion yet. The garbage collector removes this object.
             return
         if kind == "Pod" and any(each.get("kind") == "Node" for each in metadata.get("ownerReferences") or ()):
             return
@@ -143,14 +149,6 @@ class Day:
             self.pods.status(key[1:], request.at, raw["status"])
         if isinstance(spec, Mapping) and spec.get("priorityClassName") and isinstance(spec.get("priority"), int):
             self.classes.setdefault(str(spec["priorityClassName"]), spec["priority"])
-
-    def _owner(self, metadata: Mapping[str, Any], namespace: str) -> tuple[str, _There] | None:
-        for each in metadata.get("ownerReferences") or ():
-            if isinstance(each, Mapping) and each.get("controller"):
-                kind = str(each.get("kind"))
-                there = self._there.get((kind, namespace, str(each.get("name"))))
-                return (kind, there) if there is not None else None
-        return None
 
     def _change(self, key: tuple[str, str, str], request: Request) -> None:
         kind = key[0]
@@ -210,6 +208,8 @@ class Day:
             self.pods.status(key, request.at, status)
 
     def _delete(self, key: tuple[str, str, str], request: Request, certain: bool = False) -> None:
+        if key[0] in kept.CONTROLLED:
+            self._deleted_owners.add(key)
         there = self._there.get(key)
         if there is None:
             return
@@ -297,6 +297,13 @@ class Day:
 
 
 _ALWAYS = frozenset(("nodes", "namespaces", "priorityclasses"))
+
+
+def _owner(metadata: Mapping[str, Any], namespace: str) -> tuple[str, str, str] | None:
+    for each in metadata.get("ownerReferences") or ():
+        if isinstance(each, Mapping) and each.get("controller"):
+            return str(each.get("kind")), namespace, str(each.get("name"))
+    return None
 
 
 def counts(request: Request) -> bool:
