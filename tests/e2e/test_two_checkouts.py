@@ -16,10 +16,11 @@ pytestmark = pytest.mark.e2e
 
 TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}}
 YES = ("--yes", "--skip-preview")
+_CONFIG_MAPS = "/api/v1/namespaces/kube-system/configmaps"
 KINDS = (
     NODES,
     "/api/v1/namespaces",
-    "/api/v1/namespaces/kube-system/configmaps",
+    _CONFIG_MAPS,
     "/api/v1/namespaces/research/serviceaccounts",
     "/api/v1/namespaces/research/resourcequotas",
     "/apis/rbac.authorization.k8s.io/v1/namespaces/research/rolebindings",
@@ -72,6 +73,8 @@ class Shared:
         self.first, self.second = self.checkouts[first], self.checkouts[1 - first]
         for project in self.checkouts:
             self.write(project, 3)
+        # kube-controller-manager writes it into each namespace some seconds after its start.
+        self.owner.api().until(_CONFIG_MAPS, lambda found: "kube-root-ca.crt" in found)
 
     def write(self, project: Project, replicas: int) -> None:
         gpus = group("a100", replicas, gpuProduct="NVIDIA-A100-SXM4-80GB", resourceSlices={})

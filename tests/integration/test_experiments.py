@@ -289,6 +289,7 @@ async def test_that_nothing_was_heard_of_a_silent_api_server_is_no_result(lab: L
         report = await lab.run(workloads=[lab.workload(requests={"cpu": "1000"})])
     assert report.results.status == "partial"
     assert "is not reachable" in report.results.error
+    lab.kubeconfig, lab.patience, lab.on_sample = None, 60, lambda _: None
     await lab.run(workloads=[lab.workload()])
     assert lab.left() == []
 

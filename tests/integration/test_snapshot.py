@@ -162,7 +162,7 @@ async def test_what_users_had_comes_into_another_stack_s_cluster_whose_own_stays
     running(other, selector, 1)
     layout = Layout(other.directory)
     with pytest.raises(OfAnother, match="on nodes that are not here: p-z-2; restore it into a stack with"):
-        snapshot.restore_into(layout, file)
+        await asyncio.to_thread(snapshot.restore_into, layout, file)
     assert running(other, selector, 1).keys() == {"their-own"}, "nothing is done by halves"
     same = theirs.inputs(3, "p-z")
     await theirs.update(same, outputs)
@@ -243,7 +243,7 @@ async def test_the_controllers_go_on_after_a_restore_that_fails(
 
     monkeypatch.setattr(EtcdKeys, "write", fails)
     with pytest.raises(RuntimeError, match="cut off"):
-        snapshot.restore(layout, identity(plane), file)
+        await asyncio.to_thread(snapshot.restore, layout, identity(plane), file)
     # They did stand still, and do no longer.
     assert len(seen[0]) == 3
     assert processes.suspended(processes.running(plane.directory)) == set()

@@ -16,10 +16,18 @@ from tests.support.said import Said
 from tests.unit.provider.test_fault import KUBECONFIG
 
 
-@pytest.mark.parametrize("renamed", [True, False])
-async def test_a_namespace_that_the_stack_declares_under_another_name_stays(renamed: bool, tmp_path: Path) -> None:
+def urn(name: str) -> str:
+    return f"urn:pulumi:dev::p::kumulus:index:Namespace::{name}"
+
+
+@pytest.mark.parametrize(("declared", "stays"), [("other", True), ("research", False), ("", False)])
+async def test_a_namespace_that_the_stack_declares_under_another_name_stays(
+    declared: str, stays: bool, tmp_path: Path
+) -> None:
+    """It goes if it is declared under its own name: `destroy --run-program` checks it, too."""
+
     def operation(name: str) -> Operation:
-        return Operation(f"urn:pulumi:dev::p::kumulus:index:Namespace::{name}", said, asyncio.Event())
+        return Operation(urn(name), said, asyncio.Event())
 
     said = Said()
     async with storing() as store:
@@ -38,10 +46,10 @@ async def test_a_namespace_that_the_stack_declares_under_another_name_stays(rena
         connections = Connections()
         await Namespace(connections).create(operation("research"), inputs)
         resource = Namespace(connections)
-        if renamed:
+        if declared:
             # Pulumi checks, and creates, before it deletes.
-            assert resource.check({}, inputs, "/").failures == []
+            resource.declare(urn(declared), inputs)
         await resource.delete(operation("research"), "dev/team", inputs)
-        assert (f"{NAMESPACES}/team" in store.objects) == renamed
-        assert (said.messages == ["namespace team stays: the stack has it under another name"]) == renamed
+        assert (f"{NAMESPACES}/team" in store.objects) == stays
+        assert (said.messages == ["namespace team stays: the stack has it under another name"]) == stays
         await connections.close()

@@ -49,13 +49,12 @@ class Namespace(InCluster):
 
     def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
         super().__init__(connections, clear_way)
-        # By cluster and name. Every update has a plugin of its own, which first checks what the stack declares.
-        self._declared: set[tuple[str, str]] = set()
+        # URNs by cluster and name. Every update has a plugin of its own, which first checks what the stack declares.
+        self._declared: dict[tuple[str, str], set[str]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
-        self._declared.add(_key(inputs))
         failures, name = checked.failures, inputs.get("name")
         if isinstance(name, str) and (mistake := dns_label_mistake(name)):
             failures.append(Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
@@ -64,6 +63,10 @@ class Namespace(InCluster):
             if value is not None and not contains_unknown(value):
                 failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems((key,), value, True)]
         return Checked(checked.inputs, failures)
+
+    def declare(self, urn: str, inputs: Properties) -> None:
+        """See :meth:`Resource.declare`."""
+        self._declared.setdefault(_key(inputs), set()).add(urn)
 
     def title(self, properties: Properties) -> str:
         """See :meth:`InCluster.title`."""
@@ -90,7 +93,7 @@ class Namespace(InCluster):
         """
         wanted = _wanted(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
-        if _key(outputs) in self._declared:
+        if self._declared.get(_key(outputs), set()) - {op.urn}:
             op.report.info(f"namespace {wanted.name} stays: the stack has it under another name")
             return
         op.report.status(f"waiting until everything in {wanted.name} is gone")
