@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -163,7 +164,12 @@ def test_a_credential_is_taken_back_and_a_role_changed_in_place(shared: Project)
     tenants = [{**CLUSTER["tenants"][0], "credential": 2, "role": "view"}, CLUSTER["tenants"][1]]
     shared.write_stack({**CLUSTER, "tenants": tenants})
     shared.up()
-    assert status("GET", old, pods("research")) == 401
+    # An API server keeps the answer about a token for 10 s: TokenSuccessCacheTTL in k8s.io/kubernetes
+    # pkg/kubeapiserver/options/authentication.go.
+    deadline = time.monotonic() + 15
+    while status("GET", old, pods("research")) != 401:
+        assert time.monotonic() < deadline, "the last credential is still good"
+        time.sleep(0.5)
     old.close()
     with acting_as(shared, "research") as research:
         assert status("GET", research, pods("research")) == 200
