@@ -186,7 +186,8 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         olds, news = from_struct(request.olds), from_struct(request.news)
         news |= resource.drawn(olds, news, request.randomSeed)
         checked = await resource.examine(olds, news, self._program)
-        resource.declare(request.urn, checked.inputs)
+        if not checked.failures:
+            resource.declare(request.urn, checked.inputs)
         failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
         return provider_pb2.CheckResponse(
             inputs=keep_secret(to_struct(checked.inputs), request.news), failures=failures

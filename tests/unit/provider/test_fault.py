@@ -50,6 +50,7 @@ class Place:
         described = {"name": "xid", "kind": "", "nodes": {POOL.name: "0-3"}, "node": {"capacity": {GPU: "-1"}}}
         checked = self.resource.check({}, {**place, **described, **own}, "/")
         assert checked.failures == []
+        self.resource.declare(str(checked.inputs["name"]), checked.inputs)
         return checked.inputs
 
     async def looked(self, inputs: Properties) -> str:

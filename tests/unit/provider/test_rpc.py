@@ -30,7 +30,7 @@ from kumulus.plugin.package import schema_json
 from kumulus.provider import VERSION
 from kumulus.provider.connections import Connections
 from kumulus.provider.engine import Engine
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource
+from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import resources
@@ -158,6 +158,25 @@ class Probe(Resource):
 
 def probing(act: Callable[[Operation], Awaitable[Properties]]) -> Any:
     return serving({Probe.token: Probe(act)})
+
+
+async def test_a_resource_learns_what_the_stack_declares_if_its_check_passes() -> None:
+    class Declared(Probe):
+        seen: ClassVar[dict[str, Properties]] = {}
+
+        def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+            return Checked(inputs, [Failure("name", "is taken")] if inputs["name"] == "bad" else [])
+
+        def declare(self, urn: str, inputs: Properties) -> None:
+            self.seen[urn] = inputs
+
+    async def act(_: Operation) -> Properties:
+        return {}
+
+    async with serving({Probe.token: Declared(act)}) as plugin:
+        await plugin.check(f"{PROBE}-a", {"name": "good"})
+        assert await plugin.failures(f"{PROBE}-b", {"name": "bad"})
+    assert Declared.seen == {f"{PROBE}-a": {"name": "good"}}
 
 
 async def fails(call: Any) -> grpc.aio.AioRpcError:

@@ -147,7 +147,7 @@ class Resource(ABC):
         return self.check(old_inputs, inputs, program)
 
     def declare(self, urn: str, inputs: Properties) -> None:  # noqa: B027  (most resources need not know)
-        """Learn that the stack declares a resource; called after each check, in a plugin of each preview or update."""
+        """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update."""
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """:meth:`diff`, and the differences that only a look at the real thing shows; in previews too."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +13,7 @@ from kumulus.kube import objects
 from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
-from kumulus.provider.connections import UNASKED, Connections
+from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import NODE_EFFECTS, OFFER_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
@@ -24,7 +23,6 @@ from kumulus.provider.resources.in_cluster import (
     PLACE,
     PLACE_KEYS,
     WORK_PATIENCE,
-    ClearWay,
     InCluster,
     drifted,
     recorded_owner,
@@ -54,18 +52,12 @@ class Fault(InCluster):
     inputs: ClassVar = (*PLACE, *_OWN)
     outputs: ClassVar = (Property("drift", STRING, DRIFT.description),)
 
-    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
-        super().__init__(connections, clear_way)
-        # Every update and every preview has a plugin of its own, and checks first what the stack declares.
-        self._declared: dict[object, dict[str, Record]] = {}
-
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         if not checked.failures and not contains_unknown({key: checked.inputs.get(key) for key in _FAULT_KEYS}):
             try:
-                record = _record(checked.inputs)
-                self._declared.setdefault(checked.inputs["clusterIdentity"], {})[record.name] = record
+                _record(checked.inputs)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 checked.failures.append(Failure("", f"is not a fault as Kumulus writes it: {error}"))
         return checked
@@ -104,6 +96,15 @@ class Fault(InCluster):
         if left := turned.left():
             raise ProviderError(f"fault {name}: {left}")
 
+    def _declared_on(self, cluster: object) -> dict[str, Record] | None:
+        """The faults that the stack declares on a cluster, by name; None if that is not known."""
+        found = [
+            _record(each)
+            for each in self._declared.values()
+            if each["clusterIdentity"] == cluster and not contains_unknown({key: each.get(key) for key in _FAULT_KEYS})
+        ]
+        return {each.name: each for each in found} or None
+
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`."""
         record = replace(_record(inputs), owner=self.owner(op, inputs))
@@ -117,7 +118,7 @@ class Fault(InCluster):
                         stop=op.stop,
                         progress=_meter(op),
                         recorded=recorded_owner(old),
-                        declared=self._declared.get(inputs["clusterIdentity"]),
+                        declared=self._declared_on(inputs["clusterIdentity"]),
                     )
         except (operations.Refused, stages.NoStages) as error:
             raise ProviderError(f"fault {record.name}: {error}") from None

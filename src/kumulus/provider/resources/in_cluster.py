@@ -82,6 +82,12 @@ class InCluster(Resource):
         """
         self._connections = connections
         self._clear_way = clear_way
+        # Inputs of what the stack declares now, by URN: Pulumi deletes last what it declares no more.
+        self._declared: dict[str, Properties] = {}
+
+    def declare(self, urn: str, inputs: Properties) -> None:
+        """See :meth:`Resource.declare`."""
+        self._declared[urn] = inputs
 
     def cleared_way(self, properties: Properties, nodes: int) -> AbstractContextManager[object]:
         """Clear the way for requests about this many nodes."""

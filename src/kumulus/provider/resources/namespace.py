@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import ClassVar
 
 from kumulus.cluster import namespaces
@@ -11,18 +10,10 @@ from kumulus.cluster.ownership import NotOurs
 from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.identity import Owner
 from kumulus.model.names import dns_label_mistake
-from kumulus.provider.connections import UNASKED, Connections
+from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
-from kumulus.provider.resources.in_cluster import (
-    DRIFT,
-    LOOK_PATIENCE,
-    PLACE,
-    WORK_PATIENCE,
-    ClearWay,
-    InCluster,
-    drifted,
-)
+from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster, drifted
 from kumulus.provider.values import contains_unknown
 
 _SECONDS_TO_GO = 120.0
@@ -47,11 +38,6 @@ class Namespace(InCluster):
     )
     outputs: ClassVar = (DRIFT,)
 
-    def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
-        super().__init__(connections, clear_way)
-        # URNs by cluster and name. Every update has a plugin of its own, which first checks what the stack declares.
-        self._declared: dict[tuple[str, str], set[str]] = {}
-
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
@@ -63,10 +49,6 @@ class Namespace(InCluster):
             if value is not None and not contains_unknown(value):
                 failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems((key,), value, True)]
         return Checked(checked.inputs, failures)
-
-    def declare(self, urn: str, inputs: Properties) -> None:
-        """See :meth:`Resource.declare`."""
-        self._declared.setdefault(_key(inputs), set()).add(urn)
 
     def title(self, properties: Properties) -> str:
         """See :meth:`InCluster.title`."""
@@ -93,7 +75,7 @@ class Namespace(InCluster):
         """
         wanted = _wanted(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
-        if self._declared.get(_key(outputs), set()) - {op.urn}:
+        if any(_key(each) == _key(outputs) for urn, each in self._declared.items() if urn != op.urn):
             op.report.info(f"namespace {wanted.name} stays: the stack has it under another name")
             return
         op.report.status(f"waiting until everything in {wanted.name} is gone")
