@@ -19,13 +19,14 @@ from kumulus.capture.verdict import Verdict, looked_at, unschedulable
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.quantity import equal, parse
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-_NODES, _NAMESPACES = "/api/v1/nodes", "/api/v1/namespaces"
+_NODES = "/api/v1/nodes"
 _OURS = ("kumulus.io/", ".kumulus.io/")
 _HOSTNAME = "kubernetes.io/hostname"
 _LOOK_EVERY = 0.1
@@ -88,10 +89,10 @@ class Dry:
             ApiError, Unreachable: the cluster refused, or gave no answer.
         """
         with tolerating(409):
-            await self._client.write("POST", _NAMESPACES, {"metadata": {"name": name}})
-            self._exits.push_async_callback(objects.remove, self._client, f"{_NAMESPACES}/{name}")
+            await self._client.write("POST", NAMESPACES, {"metadata": {"name": name}})
+            self._exits.push_async_callback(objects.remove, self._client, f"{NAMESPACES}/{name}")
         ends = time.monotonic() + self._within
-        while await objects.find(self._client, f"{_NAMESPACES}/{name}/serviceaccounts/default") is None:
+        while await objects.find(self._client, f"{NAMESPACES}/{name}/serviceaccounts/default") is None:
             if time.monotonic() > ends:
                 raise Undecided(f"the namespace {name} gets no service account")
             await asyncio.sleep(_LOOK_EVERY)
@@ -113,7 +114,7 @@ class Dry:
             ApiError, Unreachable: the cluster refused something other than a pod, or gave no answer.
         """
         self._tries += 1
-        run, path = f"{self._run}-{self._tries}", f"{_NAMESPACES}/{probe.namespace}/pods"
+        run, path = f"{self._run}-{self._tries}", f"{NAMESPACES}/{probe.namespace}/pods"
         verdict = Verdict(count)
         self._exits.push_async_callback(self._remove, path, run)
 
@@ -193,7 +194,7 @@ class Dry:
             Undecided: the quota's controller does not update the status.
             ApiError, Unreachable: the cluster refused.
         """
-        path = f"{_NAMESPACES}/{namespace}/resourcequotas/{name}"
+        path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"
         before = (await self._client.get(path))["spec"]["hard"]
         again = {"spec": {"hard": {key: before[key] for key in hard}}}
         self._exits.push_async_callback(self._client.merge_patch, path, again)
@@ -216,7 +217,7 @@ class Dry:
             name: the quota's.
             most: the most that is used once they do not count.
         """
-        path = f"{_NAMESPACES}/{namespace}/resourcequotas/{name}"
+        path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"
         ends = time.monotonic() + self._within / 2
         while time.monotonic() < ends:
             used = ((await self._client.get(path)).get("status") or {}).get("used") or {}

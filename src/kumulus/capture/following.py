@@ -17,13 +17,14 @@ from kumulus.capture.workload import SHAPE, manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.namespaces import NAMESPACES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 Key = tuple[str, str, str]
 """Kind, namespace, name."""
-_NAMESPACES, _PODS = "/api/v1/namespaces", "/api/v1/pods"
+_PODS = "/api/v1/pods"
 _NOW = {"gracePeriodSeconds": 0}
 
 
@@ -142,7 +143,7 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
     if failed := [*removed.failed, *patched.failed]:
         raise failed[0][1]
     work = Putting(client, done, lambda kind, count: None)
-    namespaces = await _lacking(client, _NAMESPACES, now.objects, "Namespace")
+    namespaces = await _lacking(client, NAMESPACES, now.objects, "Namespace")
     await work.objects(namespaces)
     await accounts(client, {str(each["metadata"]["name"]) for each in namespaces})
     await work.objects(changes.objects)

@@ -12,6 +12,7 @@ from kumulus.kube import ApiError
 from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, remove
 from kumulus.model.identity import Owner
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _GOING_PATIENCE = 60.0
 MADE_FOR = "kumulus.io/made-for"
-_NAMESPACES = "/api/v1/namespaces"
 # Every namespace has these; the last one on GKE.
 _EVERYWHERE = IN_EVERY_NAMESPACE | {("ResourceQuota", "gke-resource-quotas")}
 
@@ -40,20 +40,20 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
         TimeoutError: it is still being deleted.
     """
     async with asyncio.timeout(_GOING_PATIENCE):
-        while _going(there := await find(client, f"{_NAMESPACES}/{name}")):  # noqa: ASYNC110 - it tells who asks
+        while _going(there := await find(client, f"{NAMESPACES}/{name}")):  # noqa: ASYNC110 - it tells who asks
             await asyncio.sleep(0.2)
     if there:
         if recorded and owner.identity and Owner.of(there["metadata"]) is None and _made_for(there) == cluster:
             # With the resourceVersion that was read, so that a concurrent change is not overwritten.
             marks = {"labels": owner.labels, "resourceVersion": there["metadata"]["resourceVersion"]}
             with suppress(ApiError):
-                await client.merge_patch(f"{_NAMESPACES}/{name}", {"metadata": marks})
+                await client.merge_patch(f"{NAMESPACES}/{name}", {"metadata": marks})
         return
     metadata = {"name": name, "labels": owner.labels, "annotations": {MADE_FOR: cluster, **owner.annotations}}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     # Another add-on of the stack may have created it in the meantime.
     with tolerating(409):
-        await client.create(_NAMESPACES, body)
+        await client.create(NAMESPACES, body)
 
 
 async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> str:
@@ -69,7 +69,7 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
         ApiError, Unreachable: the server refused, or gave no answer; the namespace stays, too, if it refuses to list
             some kind of object, of which there may be some.
     """
-    namespace = await find(client, f"{_NAMESPACES}/{name}")
+    namespace = await find(client, f"{NAMESPACES}/{name}")
     if namespace is None or _made_for(namespace) != cluster:
         return ""
     # An empty namespace without an owner was made for such a cluster by an earlier version.
@@ -79,7 +79,7 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
     if left:
         return f"the namespace {name} is kept: {left} is in it"
     # Delete only this one, not a later one of the same name.
-    await remove(client, f"{_NAMESPACES}/{name}", {"preconditions": {"uid": namespace["metadata"]["uid"]}})
+    await remove(client, f"{NAMESPACES}/{name}", {"preconditions": {"uid": namespace["metadata"]["uid"]}})
     return ""
 
 

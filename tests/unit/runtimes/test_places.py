@@ -6,7 +6,8 @@ import asyncio
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -226,10 +227,26 @@ async def test_destroy_leaves_what_took_the_clusters_place(case: str, tmp_path: 
     assert tree(tmp_path) == before
 
 
-async def test_destroy_says_what_it_leaves_in_the_clusters_folder(tmp_path: Path) -> None:
+def mine(tmp_path: Path) -> Layout:
+    """The folder of a cluster that is noted as the stack's."""
     here = Layout.of(str(tmp_path / "home"), "dev")
     here.directory.mkdir(parents=True)
     here.write_note({"owner": "me"})
+    return here
+
+
+@asynccontextmanager
+async def waiting_destroy(here: Layout, said: Said) -> AsyncIterator[None]:
+    """A destroy waits for another run, which this is, and ends after it."""
+    async with exclusive(here):
+        destroy = asyncio.create_task(KwokRuntime().delete(recorded(here.home), said))
+        await asyncio.sleep(0.2)
+        yield
+    await destroy
+
+
+async def test_destroy_says_what_it_leaves_in_the_clusters_folder(tmp_path: Path) -> None:
+    here = mine(tmp_path)
     made(here.directory / "notes.txt")
     said = Said()
     await KwokRuntime().delete(recorded(tmp_path / "home"), said)
@@ -240,31 +257,21 @@ async def test_destroy_says_what_it_leaves_in_the_clusters_folder(tmp_path: Path
 
 
 async def test_destroy_leaves_what_another_stack_made_while_it_waited(tmp_path: Path) -> None:
-    here = Layout.of(str(tmp_path / "home"), "dev")
-    here.directory.mkdir(parents=True)
-    here.write_note({"owner": "me"})
+    here = mine(tmp_path)
     said = Said()
-    async with exclusive(here):
-        destroy = asyncio.create_task(KwokRuntime().delete(recorded(tmp_path / "home"), said))
-        await asyncio.sleep(0.2)
+    async with waiting_destroy(here, said):
         # The run that holds the lock removes the cluster; the one after it is another stack's.
         here.write_note({"owner": "you"})
         made(here.kwok_file)
-    await destroy
     assert said.messages == [f"{here.directory} now belongs to you; it is left alone"]
     assert here.kwok_file.exists()
 
 
 async def test_destroy_of_what_another_destroy_removed_meanwhile_is_done(tmp_path: Path) -> None:
-    here = Layout.of(str(tmp_path / "home"), "dev")
-    here.directory.mkdir(parents=True)
-    here.write_note({"owner": "me"})
+    here = mine(tmp_path)
     said = Said()
-    async with exclusive(here):
-        destroy = asyncio.create_task(KwokRuntime().delete(recorded(tmp_path / "home"), said))
-        await asyncio.sleep(0.2)
+    async with waiting_destroy(here, said):
         directories.remove(here)
-    await destroy
     assert said.messages == []
     assert not (tmp_path / "home").exists()
 

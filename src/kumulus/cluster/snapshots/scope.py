@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from kumulus.cluster.snapshots.families import WORKLOADS
 from kumulus.kube import ApiError, objects
 from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import STACK_ID
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_NAMESPACES, _SECRETS = "/api/v1/namespaces", "/api/v1/secrets"
+_SECRETS = "/api/v1/secrets"
 _SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
 # Kinds that controllers create for other objects, and transient ones.
 _OTHERS = BESIDE_OTHERS | {"Binding", "ResourceClaim"}
@@ -61,7 +62,7 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
     for name in sorted(within):
         space = spaces[name]
         if name != "default" and not _of_a_stack(space):
-            found[f"{_NAMESPACES}/{name}"] = kept("v1", "Namespace", space)
+            found[f"{NAMESPACES}/{name}"] = kept("v1", "Namespace", space)
     for resource in await namespaced(client):
         if resource.kind in _OTHERS:
             continue
@@ -83,9 +84,9 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
 async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str, Any]]:
     """The chosen namespaces, which takes no right to list all of them; or all."""
     if chosen:
-        found = [(name, await objects.find(client, f"{_NAMESPACES}/{name}")) for name in chosen]
+        found = [(name, await objects.find(client, f"{NAMESPACES}/{name}")) for name in chosen]
         return {name: each for name, each in found if each is not None}
-    return {each["metadata"]["name"]: each async for page in client.pages(_NAMESPACES) for each in page}
+    return {each["metadata"]["name"]: each async for page in client.pages(NAMESPACES) for each in page}
 
 
 def kept(api_version: str, kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +107,7 @@ async def _released(client: Client, within: Collection[str] | None) -> set[str]:
     """The namespaces with a Helm release, of some; None for all."""
     of_helm = {"fieldSelector": f"type={_RELEASE}"}
     found = set()
-    paths = [_SECRETS] if within is None else [f"{_NAMESPACES}/{name}/secrets" for name in sorted(within)]
+    paths = [_SECRETS] if within is None else [f"{NAMESPACES}/{name}/secrets" for name in sorted(within)]
     for path in paths:
         async for page in client.pages(path, of_helm):
             found |= {each["metadata"]["namespace"] for each in page}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kumulus.host import lifetime
 from kumulus.journal import namespace as whole
 from kumulus.journal.errors import NotPutBack
+from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find
 from kumulus.lab.errors import LabError
 from kumulus.lab.plan.pods import EXPERIMENT_LABEL
@@ -22,7 +23,6 @@ from kumulus.model.tenancy import RUN_LABEL
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_NAMESPACES = "/api/v1/namespaces"
 # A controller manager whose watch was cut off, as by a restart of the API server, restarts it within half a minute.
 _ACCOUNT_WITHIN = 90.0
 _OWNER = "kumulus.io/experiment-process"
@@ -35,7 +35,7 @@ async def clear_leftovers(client: Client) -> list[str]:
         LabError: another experiment runs on the cluster, or may run: the two would measure each other.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    found = await client.get(_NAMESPACES, {"labelSelector": EXPERIMENT_LABEL})
+    found = await client.get(NAMESPACES, {"labelSelector": EXPERIMENT_LABEL})
     left = []
     for each in found["items"]:
         owner = each["metadata"].get("annotations", {}).get(_OWNER, "")
@@ -65,10 +65,10 @@ async def make(client: Client, name: str, experiment: str, run: str, owner: Owne
     """
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
     metadata = {"name": name, "labels": labels, "annotations": {_OWNER: lifetime.own(), **owner.annotations}}
-    await client.create(_NAMESPACES, {"metadata": metadata})
+    await client.create(NAMESPACES, {"metadata": metadata})
     give_up = time.monotonic() + _ACCOUNT_WITHIN
     # Pods are refused until the controller manager has created the ServiceAccount.
-    while await find(client, f"{_NAMESPACES}/{name}/serviceaccounts/default") is None:
+    while await find(client, f"{NAMESPACES}/{name}/serviceaccounts/default") is None:
         if time.monotonic() > give_up:
             raise LabError(f"the namespace {name} gets no ServiceAccount; does the controller manager run?")
         await asyncio.sleep(0.05)
