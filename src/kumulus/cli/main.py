@@ -15,7 +15,7 @@ from kumulus.cli.entering import enter_venv, has_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.parser import Parser
 from kumulus.cli.registry import COMMANDS, Command, Module
-from kumulus.surroundings import installation
+from kumulus.host import installation
 
 _INTERRUPTED = 130
 
@@ -88,7 +88,7 @@ def _main(arguments: Sequence[str]) -> int:
 
 def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentParser]:
     """A subcommand's module, and the parser of its arguments."""
-    module = cast(Module, importlib.import_module(f"kumulus.cli.{command.module}"))
+    module = cast(Module, importlib.import_module(command.module))
     parser = Parser(
         prog=f"kumulus {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
