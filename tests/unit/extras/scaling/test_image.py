@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import image, main
+from kumulus.cli import main
+from kumulus.extras.scaling.commands import image
 from kumulus.toolchain import ToolMissing
 
 
