@@ -126,8 +126,8 @@ def _venv() -> Finding:
     if checkout is None:
         return Finding("kumulus", "ok", VERSION, sys.prefix, "the Python environment it is installed in")
     purpose = "the Python packages of requirements.txt"
-    if venv.is_current(checkout):
-        kind = "with requirements-dev.txt" if venv.is_current(checkout, development=True) else ""
+    if venv.has(checkout):
+        kind = "with everything that tests need" if venv.has(checkout, [venv.DEVELOPMENT]) else ""
         return Finding(".venv", "ok", "current", str(checkout / ".venv"), purpose, kind)
     state = "outdated" if venv.python(checkout).exists() else "missing"
     return Finding(".venv", "missing", "-", state, purpose, remedy=f"{installation.command()} venv")

@@ -139,11 +139,11 @@ def _help() -> str:
 
 
 def _lacks(name: str, extra: Extra) -> str:
-    pip = f"{installation.python()} -m pip" if installation.checkout() else "pip"
-    return (
-        f"error: `kumulus {name}` needs {listed(extra.missing, 5)}, which the extra {extra.name} brings\n"
-        f"  To get it: {pip} install '{extra.to_install}'"
-    )
+    ours = installation.checkout() and not extra.install
+    how = f"{installation.command()} venv --with {extra.name}" if ours else f"pip install '{extra.to_install}'"
+    comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
+    needs = listed(extra.missing, 5)
+    return f"error: `kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"
 
 
 def _unknown(name: str) -> str:

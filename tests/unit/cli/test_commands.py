@@ -84,7 +84,7 @@ def _copy(root: Path) -> None:
         path = Path("src", "kumulus", folder)
         shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")
-    for file in ("kumulus", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
+    for file in ("kumulus", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root / file)
     (root / "Pulumi.yaml").write_text(PULUMI_YAML)
     for stack in ("quickstart", "gcp-small", "gcp-large"):

@@ -129,6 +129,5 @@ def _ray(address: str, jobs: int) -> Iterator[None]:
 def _missing(scheme: str, package: str) -> LabError:
     return LabError(
         f"--engine {scheme}:// needs the Python package {package}, which is not installed\n"
-        f"  pip install 'kumulus[{scheme}]', or in a checkout: .venv/bin/pip install --require-hashes -r "
-        f"requirements-{'sweep' if scheme == 'dask' else scheme}.txt"
+        f"  pip install 'kumulus[{scheme}]', or in a checkout: ./kumulus venv --with {scheme}"
     )
