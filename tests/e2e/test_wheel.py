@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.surroundings.version import VERSION
+from kumulus.host.version import VERSION
 from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build
@@ -120,10 +120,12 @@ def test_programs_have_the_plugin_of_their_own_version(environment: Environment,
     """Of two environments on one machine; the other's plugin ends with a word by which it is known."""
     other = Environment.make(tmp_path / "other")
     shutil.copytree(environment.packages / "kumulus", other.packages / "kumulus")
-    version = other.packages / "kumulus" / "surroundings" / "version.py"
+    version = other.packages / "kumulus" / "host" / "version.py"
     assert f'"{VERSION}"' in version.read_text()
     version.write_text(version.read_text().replace(VERSION, "99.0.0"))
-    (other.packages / "kumulus" / "plugin" / "__main__.py").write_text("raise SystemExit('I am the other')\n")
+    (other.packages / "kumulus" / "provider" / "plugin" / "__main__.py").write_text(
+        "raise SystemExit('I am the other')\n"
+    )
     user.run(["kumulus", "new", "fleet"], user.home, user.variables(environment))
     project = user.home / "fleet"
     command = ["pulumi", "preview", "-s", "dev", "--non-interactive"]

@@ -17,10 +17,10 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kumulus.host import installation
+from kumulus.host.launcher import pulumi_home
+from kumulus.host.version import VERSION
 from kumulus.kind_image import image
-from kumulus.surroundings import installation
-from kumulus.surroundings.launcher import pulumi_home
-from kumulus.surroundings.version import VERSION
 from kumulus.toolchain import cache, golang, pins, plugins, supply, venv
 from kumulus.toolchain.locate import Location, is_installed, locate, plugin_directory
 from kumulus.toolchain.pins import Pins, Tool

@@ -15,7 +15,7 @@ from kumulus.cli.entering import enter_venv, has_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.parser import Parser
 from kumulus.cli.registry import COMMANDS, Command, Module
-from kumulus.surroundings import installation
+from kumulus.host import installation
 
 _INTERRUPTED = 130
 

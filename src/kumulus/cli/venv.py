@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from kumulus.surroundings import installation
+from kumulus.host import installation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--dev", action="store_true", help="with requirements-dev.txt: what tests and lint need")
-    parser.add_argument("--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/policy")
+    parser.add_argument(
+        "--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/extras/policy"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,5 +23,5 @@ def run(args: argparse.Namespace) -> int:
     assert checkout is not None
     venv.ensure(checkout, development=args.dev)
     if args.policy:
-        venv.ensure_policies(checkout / "src" / "kumulus" / "policy")
+        venv.ensure_policies(checkout / "src" / "kumulus" / "extras" / "policy")
     return 0

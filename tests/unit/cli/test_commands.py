@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.cli.registry import COMMANDS
-from kumulus.surroundings.version import VERSION
+from kumulus.host.version import VERSION
 from kumulus.toolchain import plugins, releases
 from tests.unit.toolchain.sample import ROOT
 

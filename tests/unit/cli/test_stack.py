@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import advise_verify, clone, stack
+from kumulus.cli import stack
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import parser_of
 from kumulus.cli.registry import COMMANDS
+from kumulus.extras.advise.commands import verify as advise_verify
+from kumulus.extras.capture.commands import clone
 from tests.support.processes import await_that
 
 # It ends a second after an interrupt, as an update does that has a step to finish.

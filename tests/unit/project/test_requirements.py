@@ -19,7 +19,7 @@ from kumulus.toolchain import venv
 from kumulus.toolchain.errors import ToolchainError
 from tests.support.project import ROOT
 
-FILES = ("requirements.txt", "requirements-dev.txt", "src/kumulus/policy/requirements.txt")
+FILES = ("requirements.txt", "requirements-dev.txt", "src/kumulus/extras/policy/requirements.txt")
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import kumulus
 from kumulus.components.described_cluster import CLASSES
-from kumulus.plugin import references
+from kumulus.provider.plugin import references
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.page import PAGE, with_table

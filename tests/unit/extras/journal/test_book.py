@@ -1,0 +1,138 @@
+"""The journal of a run: on the disk before a change, whole at any moment, and found by whoever comes next."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kumulus.extras.journal import book
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.changes import Beside, Changes, Exchanged, Rerouted, Stopped, changes_from
+from kumulus.extras.journal.errors import NotWritten
+from kumulus.host import lifetime
+
+CLUSTER = "5d4f"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def journal(run: str = "one", process: str | None = None) -> Journal:
+    made = Journal(Changes(run, "training", CLUSTER, lifetime.own() if process is None else process))
+    made.add()
+    return made
+
+
+def test_what_is_added_is_on_the_disk_and_what_is_dropped_is_not() -> None:
+    made = journal()
+    made.add(faults=["lost"], nodes=["/api/v1/nodes/a", "/api/v1/nodes/b"])
+    made.add(faults=["lost", "late"], scheduler=Beside("kueue", "/tmp/kueue"))
+    [found], unread = book.read(CLUSTER)
+    assert found.changes == made.changes
+    assert (found.changes.faults, unread) == (("lost", "late"), [])
+    assert stat.S_IMODE(found.file.stat().st_mode) == 0o600
+    made.drop(faults=["lost"], nodes=made.changes.nodes, scheduler=None)
+    assert book.read(CLUSTER)[0][0].changes == Changes("one", "training", CLUSTER, lifetime.own(), faults=("late",))
+
+
+def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> None:
+    stopped = Stopped("/c", "kube-scheduler", ("/c/bin/kube-scheduler", "-v=2"), {"PATH": "/bin"}, "/c")
+    had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
+    led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
+    parts = (("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had, ("/worker/kubeconfig",), (led,))
+    changes = Changes("r", "e", CLUSTER, "p", *parts)
+    assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
+    assert not changes.empty
+    assert not Changes("r", "e", CLUSTER, "p", killed=("/worker/kubeconfig",)).empty
+    assert not Changes("r", "e", CLUSTER, "p", rerouted=(led,)).empty
+
+
+def test_a_journal_of_an_earlier_version_has_no_worker_to_bring_back() -> None:
+    plain = Changes("r", "e", CLUSTER, "p", ("n",)).to_plain()
+    del plain["killed"], plain["rerouted"]
+    assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",))
+
+
+def test_a_run_with_nothing_to_put_back_leaves_no_journal_and_one_with_something_is_over() -> None:
+    done, undone = journal("done"), journal("undone")
+    undone.add(namespaces=["left"])
+    done.close()
+    undone.close()
+    assert [each.changes.run for each in book.unrestored(CLUSTER)] == ["undone"]
+    book.discard(CLUSTER)
+    assert not book.directory(CLUSTER).exists()
+
+
+def test_only_runs_that_are_gone_have_left_something() -> None:
+    journal("lives")
+    journal("elsewhere", "another-machine another-boot 1 2 3")
+    machine, boot, namespace, pid, _ = lifetime.own().split(" ")
+    journal("gone", f"{machine} {boot} {namespace} {pid} 1")
+    assert [each.changes.run for each in book.unrestored(CLUSTER)] == ["gone"]
+    assert book.unrestored("another cluster") == []
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"run": "x"}', "\x00\x00"])
+def test_a_file_that_is_no_journal_is_told_and_left_alone(content: str) -> None:
+    kept = journal()
+    spoiled = kept.file.with_name("spoiled.json")
+    spoiled.write_text(content)
+    found, unread = book.read(CLUSTER)
+    assert [each.changes.run for each in found] == ["one"]
+    assert unread == [spoiled]
+
+
+def test_a_journal_that_cannot_be_written_is_told_with_the_remedy(state: Path) -> None:
+    (state / "kumulus").write_text("in the way")
+    with pytest.raises(NotWritten, match="cannot be written: Not a directory; make room, or set XDG_STATE_HOME"):
+        journal()
+
+
+WRITING = """
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.changes import Changes
+made = Journal(Changes("one", "training", "5d4f", ""))
+number = 0
+while True:
+    number += 1
+    made.add(faults=[f"fault-{number}"])
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("writes", [1, 7, 20])
+def test_a_writer_that_is_killed_leaves_a_whole_journal_with_all_that_it_had_added(writes: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITING], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for _ in range(writes):
+            said = writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        assert writer.wait() == -signal.SIGKILL
+        said = ([said, *writer.stdout])[-1]
+    [found], unread = book.read(CLUSTER)
+    assert unread == []
+    assert len(found.changes.faults) >= int(said)
+
+
+async def test_turns_are_taken_one_after_the_other() -> None:
+    order: list[str] = []
+
+    async def take(name: str) -> None:
+        async with book.turn(CLUSTER):
+            order.append(f"{name} has it")
+            await asyncio.sleep(0.05)
+            order.append(f"{name} gives it back")
+
+    await asyncio.gather(*(take(name) for name in "abc"))
+    assert [each.split()[0] for each in order[::2]] == [each.split()[0] for each in order[1::2]]
+    assert not book.directory(CLUSTER).exists()
