@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.journal import book, recover
+from kumulus.extras.journal import recover
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Beside
-from kumulus.extras.journal.errors import JournalError, NotWritten
+from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster import namespace
 from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
@@ -96,10 +96,7 @@ class Run:
                     self._session = await around.enter_async_context(joining)
                 return await self._journaled(journal)
         finally:
-            # The next command restores what is still listed in it.
-            with suppress(NotWritten):
-                async with book.turn(journal.changes.cluster):
-                    journal.close()
+            await recover.end(journal)
 
     async def _journaled(self, journal: Journal) -> Report:
         options = self._options
