@@ -126,6 +126,28 @@ def runs(journal: Journal) -> bool | None:
     return lifetime.runs(journal.changes.process) if journal.changes.process else False
 
 
+def under_way(cluster: str) -> str:
+    """Say which run is or may be under way on a cluster, and what to do; empty without one. Without network.
+
+    Args:
+        cluster: UID of its kube-system namespace.
+    """
+    for journal in read(cluster)[0]:
+        changes, known = journal.changes, runs(journal)
+        if known:
+            pid = changes.process.split(" ")[3]
+            return (
+                f"{changes.what} runs on this cluster (run {changes.run}, process {pid}); wait for it, "
+                f"or end it in order: kill {pid}"
+            )
+        if known is None:
+            return (
+                f"{changes.what} may run on this cluster (run {changes.run}), on another machine or in another "
+                f"container; wait for it, or remove {journal.file} when it is gone for good"
+            )
+    return ""
+
+
 def discard(cluster: str) -> None:
     """Remove the journals of a cluster that is gone, and with it all that would have been restored."""
     with suppress(OSError, NotWritten):

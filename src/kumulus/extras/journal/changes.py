@@ -87,6 +87,23 @@ class RaisedQuota:
 
 
 @dataclass(frozen=True)
+class Restoring:
+    """A snapshot that is being restored.
+
+    Attributes:
+        kubeconfig: beside the cluster's files.
+        snapshot: the file.
+        of_another: whether it is of another cluster, and what users had there comes into this one.
+        objects: paths of those that the restore may touch; empty for all, where a cluster's keys are restored.
+    """
+
+    kubeconfig: str
+    snapshot: str
+    of_another: bool = False
+    objects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Changes:
     """What a run of a command has changed in a cluster.
 
@@ -106,6 +123,7 @@ class Changes:
         rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
         pods: paths of the collections in which it has pods that carry its mark.
         quotas: those it has raised.
+        restoring: the snapshot that it is restoring.
         command: which command it is a run of.
         finish: the command line that finishes what is neither done nor to be undone; None if all of it is undone.
     """
@@ -125,6 +143,7 @@ class Changes:
     rerouted: tuple[Rerouted, ...] = ()
     pods: tuple[str, ...] = ()
     quotas: tuple[RaisedQuota, ...] = ()
+    restoring: Restoring | None = None
     command: str = EXPERIMENT
     finish: str | None = None
 
@@ -150,7 +169,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not one.
     """
-    stopped, beside, had = raw.get("stopped"), raw.get("scheduler"), raw.get("autoscaler")
+    stopped, beside, had, restoring = (raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring"))
     return Changes(
         run=str(raw["run"]),
         # The journals of versions that knew experiments only have it under another name.
@@ -172,6 +191,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         quotas=tuple(
             RaisedQuota(str(each["path"]), str(each["former"]), str(each["raised"])) for each in raw.get("quotas") or ()
         ),
+        restoring=_restoring_from(restoring) if restoring else None,
         command=str(raw.get("command") or EXPERIMENT),
         finish=str(raw["finish"]) if raw.get("finish") else None,
     )
@@ -189,3 +209,7 @@ def _stopped_from(raw: Mapping[str, Any]) -> Stopped:
         environment={str(key): str(value) for key, value in raw["environment"].items()},
         working_directory=str(raw["working_directory"]),
     )
+
+
+def _restoring_from(raw: Mapping[str, Any]) -> Restoring:
+    return Restoring(str(raw["kubeconfig"]), str(raw["snapshot"]), bool(raw.get("of_another")), _texts(raw, "objects"))

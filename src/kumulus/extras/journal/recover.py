@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kumulus.extras.journal import book, undo
@@ -75,8 +77,12 @@ async def begin(
     cluster = await objects.identity(client)
     async with book.turn(cluster):
         lines = await _recovered(client, cluster, command)
+        if others := book.under_way(cluster):
+            raise Busy(others)
         for other in book.read(cluster)[0]:
-            raise _not_now(other)
+            raise Unfinished(
+                f"{other.changes.what} (run {other.changes.run}) did not come to its end; finish it: {other.changes.finish}"
+            )
         journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()
     return journal, lines
@@ -87,6 +93,11 @@ async def end(journal: Journal) -> None:
     with suppress(NotWritten):
         async with book.turn(journal.changes.cluster):
             journal.close()
+
+
+def run_id(now: datetime) -> str:
+    """An id for a run that begins now."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 async def _recovered(client: Client, cluster: str, command: str = "") -> list[str]:
@@ -105,17 +116,3 @@ async def _recovered(client: Client, cluster: str, command: str = "") -> list[st
             journal.discard()
         lines.append(line)
     return lines
-
-
-def _not_now(journal: Journal) -> Busy | Unfinished:
-    """Why no other run may begin on the cluster of a journal."""
-    changes, runs = journal.changes, book.runs(journal)
-    if runs:
-        process = changes.process.split(" ")[3]
-        return Busy(f"{changes.what} runs on this cluster (run {changes.run}, process {process}); wait for it")
-    if runs is False:
-        return Unfinished(f"{changes.what} (run {changes.run}) did not come to its end; finish it: {changes.finish}")
-    return Busy(
-        f"{changes.what} may run on this cluster (run {changes.run}), on another machine or in another container; "
-        f"wait for it, or remove {journal.file} when it is gone for good"
-    )

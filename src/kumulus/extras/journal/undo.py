@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.extras.journal import autoscaling, federation, namespace, programs
+from kumulus.extras.journal import autoscaling, federation, namespace, programs, snapshots
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes, RaisedQuota, Stopped
 from kumulus.extras.journal.errors import NotPutBack
@@ -38,12 +38,7 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     changes = journal.changes
-    lines = []
-    if changes.stopped is not None:
-        # First, because later steps may need it, and the cluster is of least use without it.
-        if _start(changes.stopped):
-            lines.append(f"{changes.stopped.name} started")
-        journal.drop(stopped=None)
+    lines = await _put_back_control_plane(client, journal)
     lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.
@@ -198,6 +193,19 @@ def _start(stopped: Stopped) -> bool:
             f"{stopped.name} cannot be started: {error.strerror}; `pulumi up --refresh` starts a cluster's components"
         ) from None
     return True
+
+
+async def _put_back_control_plane(client: Client, journal: Journal) -> list[str]:
+    """Start the scheduler, and finish a restore, which may have paused controllers: later steps may need them."""
+    changes, lines = journal.changes, []
+    if changes.stopped is not None:
+        if _start(changes.stopped):
+            lines.append(f"{changes.stopped.name} started")
+        journal.drop(stopped=None)
+    if changes.restoring is not None:
+        lines.append(await snapshots.finish(client, journal, changes.restoring))
+        journal.drop(restoring=None)
+    return lines
 
 
 async def _put_back_workers(client: Client, journal: Journal) -> list[str]:

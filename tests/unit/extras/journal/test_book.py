@@ -18,7 +18,16 @@ import pytest
 
 from kumulus.extras.journal import book, recover
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Beside, Changes, Exchanged, RaisedQuota, Rerouted, Stopped, changes_from
+from kumulus.extras.journal.changes import (
+    Beside,
+    Changes,
+    Exchanged,
+    RaisedQuota,
+    Rerouted,
+    Restoring,
+    Stopped,
+    changes_from,
+)
 from kumulus.extras.journal.errors import Busy, NotWritten, Unfinished
 from kumulus.host import lifetime
 from kumulus.kube import Client
@@ -57,7 +66,9 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
     led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
     parts = (("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had, ("/worker/kubeconfig",), (led,))
     quota = RaisedQuota("/quota", '{"pods": "3"}', '{"pods": "5"}')
-    changes = Changes("r", "e", CLUSTER, "p", *parts, ("/pods",), (quota,), "fit", "kumulus clone there -s mine")
+    back = Restoring("/cluster/kubeconfig.yaml", "/full.snapshot", False, ("/api/v1/namespaces/a/pods/b",))
+    last = (("/pods",), (quota,), back, "fit", "kumulus clone there -s mine")
+    changes = Changes("r", "e", CLUSTER, "p", *parts, *last)
     assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
     assert Changes("r", "e", CLUSTER, "p", command="fit").empty
     for each in fields(Changes)[4:]:
@@ -69,7 +80,7 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
 def test_a_journal_of_an_earlier_version_is_one_of_an_experiment() -> None:
     plain = Changes("r", "e", CLUSTER, "p", ("n",)).to_plain()
     plain["experiment"] = plain.pop("name")
-    for later in ("killed", "rerouted", "pods", "quotas", "command", "finish"):
+    for later in ("killed", "rerouted", "pods", "quotas", "restoring", "command", "finish"):
         del plain[later]
     assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",), command="experiment")
 
@@ -101,6 +112,22 @@ def test_a_file_that_is_no_journal_is_told_and_left_alone(content: str) -> None:
     found, unread = book.read(CLUSTER)
     assert [each.changes.run for each in found] == ["one"]
     assert unread == [spoiled]
+
+
+def test_a_run_that_is_or_may_be_under_way_is_named_with_the_remedy_and_one_that_is_gone_is_not() -> None:
+    machine, boot, namespace, pid, _ = lifetime.own().split(" ")
+    journal("gone", f"{machine} {boot} {namespace} {pid} 1")
+    journal("over", "")
+    assert book.under_way(CLUSTER) == ""
+    lives = journal("one")
+    assert book.under_way(CLUSTER) == (
+        f"experiment training runs on this cluster (run one, process {pid}); wait for it, or end it in order: kill {pid}"
+    )
+    lives.discard()
+    elsewhere = journal("two", "another-machine another-boot 1 2 3")
+    said = book.under_way(CLUSTER)
+    assert said.startswith("experiment training may run on this cluster (run two), on another machine or in another")
+    assert said.endswith(f"or remove {elsewhere.file} when it is gone for good")
 
 
 def test_a_journal_that_cannot_be_written_is_told_with_the_remedy(state: Path) -> None:
