@@ -8,10 +8,12 @@ differences:
   anchored to the pod's ``status.startTime``;
 - the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
 - a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
-- a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
+- a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it;
+- a deleted pod ends before it is removed: its containers are terminated, its phase is Failed or Succeeded, and it is
+  not Ready. A pod that a finalizer keeps stays like that.
 
 Where KWOK was installed from its charts, stage-fast has installed KWOK's own stages. :func:`node_stages_above` and
-:func:`pod_stage_above` are those of ours that have to come before them: KWOK passes over stages without a weight where
+:func:`pod_stages_above` are those of ours that have to come before them: KWOK passes over stages without a weight where
 one with a weight matches.
 """
 
@@ -21,8 +23,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.kwok.pod_statuses.base import COMPLETE, READY
-from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, stage
+from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
+from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, KUBELET_PORT
@@ -128,6 +130,11 @@ _COMPLETES = [
     is_in(".status.phase", "Running"),
     is_in(".metadata.ownerReferences.[].kind", "Job"),
 ]
+_DELETED = exists(".metadata.deletionTimestamp")
+_OVER = ("Succeeded", "Failed")
+_TERMINATES = [_DELETED, not_in(".status.phase", *_OVER)]
+# With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing.
+_GOES = [_DELETED, is_in(".status.phase", *_OVER), not_in("(.metadata.deletionGracePeriodSeconds | tostring)", "0")]
 # It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted.
 _NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
 _REBOOT: dict[str, Any] = {
@@ -136,7 +143,7 @@ _REBOOT: dict[str, Any] = {
 }
 _COMPLETE: dict[str, Any] = {
     "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
-    "next": {"statusTemplate": COMPLETE},
+    **pod_status(COMPLETE),
 }
 _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
@@ -166,15 +173,11 @@ def stages() -> list[dict[str, Any]]:
             "pod-ready",
             "Pod",
             [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
-            {"next": {"statusTemplate": READY}},
+            pod_status(READY),
         ),
         stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
-        stage(
-            "pod-delete",
-            "Pod",
-            [exists(".metadata.deletionTimestamp")],
-            {"next": {"delete": True}},
-        ),
+        stage("pod-terminate", "Pod", _TERMINATES, pod_status(TERMINATED)),
+        stage("pod-delete", "Pod", _GOES, {"next": {"delete": True}}),
     ]
 
 
@@ -219,11 +222,14 @@ def node_stages_above() -> list[dict[str, Any]]:
     ]
 
 
-def pod_stage_above(elsewhere: str) -> dict[str, Any]:
-    """The stage that completes the pods of Jobs, for a cluster that has the chart stage-fast.
+def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
+    """The stages of pods for a cluster that has the chart stage-fast: they complete, and end before they are removed.
 
     Args:
         elsewhere: a condition of pods that other stages complete.
     """
     other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
-    return stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE})
+    return [
+        stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE}),
+        stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_status(TERMINATED)}),
+    ]
