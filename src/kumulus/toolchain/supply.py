@@ -141,8 +141,8 @@ def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
             step.end("failed")
             raise ToolchainError(f"{tool.name} could not be built: {error}") from error
         step.end(f"built in {step.seconds} s")
-        if all(later.module != tool.module for later in to_build[number:]):
-            builder.drop_caches(tool.module)
+        if all(later.workspace != tool.workspace for later in to_build[number:]):
+            builder.drop_caches(tool.workspace)
 
 
 def _check_disk(total: float, scratch: Path) -> None:

@@ -73,6 +73,8 @@ class Cluster(Resource):
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old[1].get("owner")))
             await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
+            if not any(each.replaces for each in self.diff(old[1], inputs)):
+                await runtime.examine_update(wanted, reporters(urn))
             await taken.refuse(self._connections, old, inputs, old[1])
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 

@@ -10,7 +10,19 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, logs, monitoring, objects, sizing, usage
+from kumulus.runtimes.kwok import (
+    access,
+    autoscaling,
+    components,
+    etcd,
+    gates,
+    kueue,
+    logs,
+    monitoring,
+    objects,
+    sizing,
+    usage,
+)
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -43,7 +55,7 @@ _PORT_KEYS = (
     "kwokControllerPort",
 )
 
-REPLACED_BY = frozenset(("apiServerPort", "featureGates", "runtimeConfig", "etcdFsync", "heartbeatFactor"))
+REPLACED_BY = frozenset(("apiServerPort", "featureGates", "runtimeConfig", "workloads", "etcdFsync", "heartbeatFactor"))
 
 
 def port_keys(options: dict[str, Any]) -> list[str]:
@@ -175,10 +187,10 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
         kwokctl["kubectlBinary"] = str(toolchain.find("kubectl"))
     if options.get("apiServerPort"):
         kwokctl["kubeApiserverPort"] = int(options["apiServerPort"])
-    if options.get("featureGates"):
-        kwokctl["kubeFeatureGates"] = _pairs(options["featureGates"])
-    if options.get("runtimeConfig"):
-        kwokctl["kubeRuntimeConfig"] = _pairs(options["runtimeConfig"])
+    if feature_gates := gates.feature_gates(options):
+        kwokctl["kubeFeatureGates"] = feature_gates
+    if runtime_config := gates.runtime_config(options):
+        kwokctl["kubeRuntimeConfig"] = runtime_config
     if options.get("etcdQuota"):
         kwokctl["etcdQuotaBackendSize"] = str(options["etcdQuota"])
     if factor := sizing.heartbeat_factor(options, wanted.nodes):
@@ -216,12 +228,3 @@ def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
 def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
     """A patch that sets environment variables of a component."""
     return {"name": component, "extraEnvs": [{"name": name, "value": value} for name, value in variables.items()]}
-
-
-def _pairs(mapping: dict[str, Any]) -> str:
-    """Write ``a=true,b=1`` as Kubernetes' command lines take it."""
-
-    def text(value: Any) -> str:
-        return str(value).lower() if isinstance(value, bool) else str(value)
-
-    return ",".join(f"{key}={text(value)}" for key, value in sorted(mapping.items()))

@@ -23,6 +23,7 @@ from kumulus.runtimes.kwok import (
     autoscaling,
     configuration,
     etcd_space,
+    gates,
     hung,
     kept,
     logs,
@@ -86,10 +87,16 @@ class KwokRuntime(Runtime):
         return [*measured, *monitoring.repriced(old, new), *autoscaling.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
-        """See :meth:`Runtime.examine`: a new cluster's place has to be free."""
+        """See :meth:`Runtime.examine`: a new cluster's place has to be free, and Kubernetes has to know its gates."""
+        layout = Layout.of(wanted.home, wanted.name)
         if identity is None:
-            directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner, preview=True)
+            directories.require_free(layout, wanted.owner, preview=True)
+        await gates.require_known(layout, wanted)
         return None
+
+    async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
+        """See :meth:`Runtime.examine_update`: another Kubernetes version has to be able to read what is there."""
+        await upgrade.require_readable(Layout.of(wanted.home, wanted.name), wanted.kubernetes_version, report)
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""
