@@ -290,6 +290,6 @@ def running(api: Api, job: str, pods: int) -> None:
     """Wait until so many pods of a Job run."""
 
     def there(found: Mapping[str, Object]) -> bool:
-        return sum(each["status"]["phase"] == "Running" for each in found.values()) == pods
+        return bool(sum(each["status"]["phase"] == "Running" for each in found.values()) == pods)
 
     api.until(PODS, there, timeout=60, labelSelector=f"batch.kubernetes.io/job-name={job}")

@@ -81,7 +81,8 @@ async def begin(
             raise Busy(others)
         for other in book.read(cluster)[0]:
             raise Unfinished(
-                f"{other.changes.what} (run {other.changes.run}) did not come to its end; finish it: {other.changes.finish}"
+                f"{other.changes.what} (run {other.changes.run}) did not come to its end; "
+                f"finish it: {other.changes.finish}"
             )
         journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()

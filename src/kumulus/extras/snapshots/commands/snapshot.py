@@ -113,9 +113,9 @@ def _save(args: argparse.Namespace) -> int:
 
 
 def _restore(args: argparse.Namespace) -> int:
-    from kumulus.cli import snapshot_restore
+    from kumulus.extras.snapshots.commands import restore
 
-    return snapshot_restore.restore(args)
+    return restore.restore(args)
 
 
 async def put_back(client: Client) -> None:
