@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.federation.resource import FederationHub, FederationWorker
+from kumulus.extras.scaling.resource import Autoscaler
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.provider.resources.base import Failure, Found, Operation
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.federation import FederationHub, FederationWorker
 from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace

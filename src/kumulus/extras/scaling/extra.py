@@ -6,6 +6,7 @@ from kumulus.host.extras import Extra
 EXTRA = Extra(
     "scaling",
     "autoscalers of nodes",
+    resources=("kumulus.extras.scaling.resource:Autoscaler",),
     commands={
         "image": Command(
             "kumulus.extras.scaling.commands.image",
