@@ -62,6 +62,10 @@ class _Member(InCluster):
         """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/{self.role}/{known(inputs, 'queue')}"
 
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """See :meth:`InCluster.place_of`: a cluster has one, which removes what it no longer needs."""
+        return ()
+
     @abstractmethod
     async def wanted(self, inputs: Properties, patience: float, *, whole: bool) -> list[Manifest]:
         """The objects.
@@ -91,7 +95,7 @@ class _Member(InCluster):
             client = await self.client(inputs, WORK_PATIENCE)
             await self._require_kueue(client, inputs)
             wanted = await self.wanted(inputs, WORK_PATIENCE, whole=True)
-            owner = self.owner(op, inputs)
+            owner = self.owner(op, inputs, old)
             seen = await declared.look(client, wanted, owner, recorded=before)
         declared.refuse(seen)
         made = [address(each) for each in wanted]
@@ -112,7 +116,7 @@ class _Member(InCluster):
         client = await self.client(inputs, LOOK_PATIENCE)
         wanted = await self.wanted(inputs, LOOK_PATIENCE, whole=False)
         before: list[str] = list(outputs.get(_MADE) or [])
-        owner = self.owner(op, inputs)
+        owner = self.owner(op, inputs, outputs)
         seen = await declared.look(client, wanted, owner, recorded=before, patience=LOOK_PATIENCE)
         if len(seen.missing) == len(wanted):
             return None

@@ -46,12 +46,15 @@ class Autoscaler(InCluster):
 
     def title(self, properties: Properties) -> str:
         """See :meth:`InCluster.title`."""
-        asked = properties.get("autoscaler")
-        return f"autoscaler {asked.get('name')}" if isinstance(asked, dict) else "autoscaler"
+        return f"autoscaler {_name(properties)}".rstrip()
 
     def id_of(self, inputs: Properties) -> str:
         """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/autoscaler"
+
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """See :meth:`InCluster.place_of`: which autoscaler it is."""
+        return (_name(properties),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         """See :meth:`InCluster.failed`."""
@@ -64,7 +67,7 @@ class Autoscaler(InCluster):
         autoscaler, wanted = self._wanted(inputs)
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            seen = await deploying.look(client, autoscaler, wanted, self.owner(op, inputs))
+            seen = await deploying.look(client, autoscaler, wanted, self.owner(op, inputs, old))
         except NotOurs as error:
             raise ProviderError(f"{self.title(inputs)}: {error}; {_REMEDY}") from None
         except UNASKED as error:
@@ -85,7 +88,7 @@ class Autoscaler(InCluster):
             client = await self.client(inputs, WORK_PATIENCE)
         autoscaler, wanted = self._wanted(inputs)
         try:
-            await deploying.deploy(client, autoscaler, wanted, self.owner(op, inputs), op.stop, op.report.status)
+            await deploying.deploy(client, autoscaler, wanted, self.owner(op, inputs, old), op.stop, op.report.status)
         except NotOurs as error:
             raise ProviderError(f"{title}: {error}; {_REMEDY}") from None
         except (ProviderError, *SILENT) as error:
@@ -99,7 +102,7 @@ class Autoscaler(InCluster):
         client = await self.client(inputs, LOOK_PATIENCE)
         autoscaler, wanted = self._wanted(inputs)
         try:
-            seen = await deploying.look(client, autoscaler, wanted, self.owner(op, inputs))
+            seen = await deploying.look(client, autoscaler, wanted, self.owner(op, inputs, outputs))
         except NotOurs:
             return None
         if not seen.there:
@@ -125,3 +128,8 @@ class Autoscaler(InCluster):
             return autoscaler, autoscaler.deployment(asked)
         except (ToolMissing, ValueError) as error:
             raise ProviderError(f"{self.title(inputs)}: {error}") from None
+
+
+def _name(properties: Properties) -> str:
+    asked = properties.get("autoscaler")
+    return str(asked.get("name")) if isinstance(asked, dict) else ""
