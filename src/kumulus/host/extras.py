@@ -37,7 +37,8 @@ class Extra:
         commands: its subcommands, by name: :class:`kumulus.cli.registry.Command`.
         resources: the classes of its Pulumi resources, :class:`kumulus.provider.resources.base.Resource`.
         sections: its sections of the stack file, :class:`kumulus.stackfile.sections.StackSection`.
-        additions: what it adds to a control plane, :class:`kumulus.runtimes.kwok.additions.Addition`.
+        additions: what it adds to a control plane, :class:`kumulus.runtimes.kwok.addition.Addition`.
+        folders: the folders that its additions have in a control plane's directory.
         before_update: what is looked at before a control plane is changed, by
             :class:`kumulus.provider.resources.left_by_runs.Look`.
         install: what pip is to be given; by default the extra of Kumulus with this name.
@@ -50,6 +51,7 @@ class Extra:
     resources: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     additions: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     before_update: tuple[str, ...] = ()
     install: str = ""
 

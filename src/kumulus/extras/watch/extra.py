@@ -10,6 +10,8 @@ EXTRA = Extra(
         "aiohttp",
         "textual",
     ),
+    additions=("kumulus.extras.watch.addition:ADDITION",),
+    folders=("prometheus",),
     commands={
         "watch": Command(
             "kumulus.extras.watch.commands.watch",

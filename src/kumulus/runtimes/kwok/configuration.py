@@ -12,13 +12,11 @@ from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import (
     access,
-    autoscaling,
+    addition,
     components,
     etcd,
     gates,
-    kueue,
     logs,
-    monitoring,
     objects,
     sizing,
     usage,
@@ -77,7 +75,7 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    found = [*stages(), *autoscaling.stages(options)]
+    found = [*stages(), *(stage for each in addition.every() for stage in each.stages(options))]
     return [*found, *usage.stages()] if usage_kind(options) else found
 
 
@@ -112,16 +110,10 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
 
 def fingerprint(options: Mapping[str, Any]) -> str:
     """Identify the settings that are changed in place; a fleet that grows changes none."""
-    wanted: Any = controller_documents(options)
-    # Only where they are asked for, so that clusters without additions keep the fingerprint they were made with.
-    if kinds := custom_resources(options):
-        wanted = [wanted, kinds, base_stages(options)]
-    if asked := monitoring.asked_of(options):
-        wanted = [wanted, monitoring.fingerprints(asked, monitoring.prices_of(options))]
-    if (queued := kueue.asked_of(options)) is not None:
-        wanted = [wanted, kueue.fingerprint(queued)]
-    if options.get("autoscaler"):
-        wanted = [wanted, options["autoscaler"], autoscaling.fingerprints(options)]
+    added = {
+        type(each).__name__: [each.fingerprints(options), each.objects(options)] for each in addition.asked(options)
+    }
+    wanted = [controller_documents(options), custom_resources(options), base_stages(options), added]
     return components.fingerprint(wanted)
 
 
@@ -130,17 +122,14 @@ def parts(options: Mapping[str, Any]) -> dict[str, str]:
     found = {"kwok-controller": components.fingerprint([controller_documents(options), custom_resources(options)])}
     if kind := usage_kind(options):
         found["metrics-server"] = components.fingerprint(kind)
-    if asked := monitoring.asked_of(options):
-        found |= monitoring.fingerprints(asked, monitoring.prices_of(options))
-    if (queued := kueue.asked_of(options)) is not None:
-        found[kueue.NAME] = kueue.fingerprint(queued)
-    return found | autoscaling.fingerprints(options)
+    for each in addition.asked(options):
+        found |= each.fingerprints(options)
+    return found
 
 
 def has_additions(options: Mapping[str, Any]) -> bool:
     """Whether there are components that kwokctl does not start by itself."""
-    queued, scaled = kueue.asked_of(options) is not None, bool(options.get("autoscaler"))
-    return queued or scaled or usage_kind(options) is not None
+    return bool(addition.asked(options)) or usage_kind(options) is not None
 
 
 def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:

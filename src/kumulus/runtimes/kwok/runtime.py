@@ -18,16 +18,15 @@ from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import (
+    addition,
     additions,
     api,
-    autoscaling,
     configuration,
     etcd_space,
     gates,
     hung,
     kept,
     logs,
-    monitoring,
     observing,
     pidfiles,
     priority,
@@ -83,8 +82,7 @@ class KwokRuntime(Runtime):
 
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """See :meth:`Runtime.consequences`."""
-        measured = monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
-        return [*measured, *monitoring.repriced(old, new), *autoscaling.described(old, new)]
+        return [line for each in addition.every() for line in each.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
         """See :meth:`Runtime.examine`: a new cluster's place has to be free, and Kubernetes has to know its gates."""

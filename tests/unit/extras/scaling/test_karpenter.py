@@ -10,13 +10,14 @@ import pytest
 import yaml
 
 from kumulus import toolchain
+from kumulus.extras.scaling import process as autoscaling
 from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.descriptor import Place
 from kumulus.extras.scaling.karpenter import deployment, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import catalog
-from kumulus.runtimes.kwok import autoscaling, configuration
+from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
