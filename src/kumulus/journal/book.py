@@ -127,6 +127,26 @@ def runs(journal: Journal) -> bool | None:
     return lifetime.runs(journal.changes.process) if journal.changes.process else False
 
 
+def under_way(cluster: str) -> str:
+    """Say which run is or may be under way on a cluster, and what to do; empty without one. Without network.
+
+    Args:
+        cluster: UID of its kube-system namespace.
+    """
+    for journal in read(cluster)[0]:
+        if (known := runs(journal)) is False:
+            continue
+        changes = journal.changes
+        if known:
+            pid = changes.process.split(" ")[3]
+            return f"{changes.title} is under way on this cluster; wait for it, or end it in order: kill {pid}"
+        return (
+            f"{changes.title} may be under way on this cluster, on another machine or in another container; wait for "
+            f"it, or remove {journal.file} when it is gone for good"
+        )
+    return ""
+
+
 def discard(cluster: str) -> None:
     """Remove the journals of a cluster that is gone, and with it all that would have been restored."""
     with suppress(OSError, NotWritten):

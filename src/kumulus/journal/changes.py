@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+EXPERIMENT = "experiment"
+
 
 @dataclass(frozen=True)
 class Stopped:
@@ -75,7 +77,7 @@ class Changes:
 
     Attributes:
         run: the run's id.
-        experiment: its experiment's name.
+        name: what it runs: the name of its experiment, of its snapshot or of its workload.
         cluster: UID of the cluster's kube-system namespace.
         process: what runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something.
         namespaces: those it has created.
@@ -87,10 +89,11 @@ class Changes:
         autoscaler: what it had, if the run has given it something else.
         killed: kubeconfigs of workers whose control planes it has killed.
         rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
+        kind: the command that it is of: `experiment`, or `snapshot restore`.
     """
 
     run: str
-    experiment: str
+    name: str
     cluster: str
     process: str
     namespaces: tuple[str, ...] = ()
@@ -102,6 +105,12 @@ class Changes:
     autoscaler: Exchanged | None = None
     killed: tuple[str, ...] = ()
     rerouted: tuple[Rerouted, ...] = ()
+    kind: str = EXPERIMENT
+
+    @property
+    def title(self) -> str:
+        """What to call the run: `experiment training (run 20261122-163412-1f0a3b)`."""
+        return f"{self.kind} {self.name} (run {self.run})"
 
     @property
     def empty(self) -> bool:
@@ -123,7 +132,8 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     stopped, beside, had = raw.get("stopped"), raw.get("scheduler"), raw.get("autoscaler")
     return Changes(
         run=str(raw["run"]),
-        experiment=str(raw["experiment"]),
+        # Versions before 2026-11-28 knew experiments only.
+        name=str(raw["name"] if "name" in raw else raw["experiment"]),
         cluster=str(raw["cluster"]),
         process=str(raw["process"]),
         namespaces=_texts(raw, "namespaces"),
@@ -137,6 +147,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         rerouted=tuple(
             Rerouted(str(each["secret"]), str(each["server"]), str(each["proxy"])) for each in raw.get("rerouted") or ()
         ),
+        kind=str(raw.get("kind") or EXPERIMENT),
     )
 
 

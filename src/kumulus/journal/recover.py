@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kumulus.host import lifetime
 from kumulus.journal import book, undo
 from kumulus.journal.book import Journal
-from kumulus.journal.changes import Changes
+from kumulus.journal.changes import EXPERIMENT, Changes
 from kumulus.journal.errors import Busy
 from kumulus.kube import ApiError, objects
 
@@ -51,27 +51,28 @@ async def recover_cluster(client: Client, cluster: str) -> list[str]:
         return await _recovered(client, cluster)
 
 
-async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, list[str]]:
+async def begin(client: Client, run: str, name: str, kind: str = EXPERIMENT) -> tuple[Journal, list[str]]:
     """Begin a run: restore what others left, and open its journal.
 
     Args:
         client: of the cluster.
         run: the run's id.
-        experiment: its experiment's name.
+        name: what it runs, see :class:`Changes`.
+        kind: the command that it is of.
 
     Returns:
         The journal, on the disk already; and what was restored, in lines.
 
     Raises:
-        Busy: another run is under way on the cluster: they would disturb each other's measurements.
+        Busy: another run is under way on the cluster: the two would disturb each other.
         JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
     cluster = await objects.identity(client)
     async with book.turn(cluster):
         lines = await _recovered(client, cluster)
-        for other in book.read(cluster)[0]:
-            raise Busy(_busy(other))
-        journal = Journal(Changes(run, experiment, cluster, lifetime.own()))
+        if others := book.under_way(cluster):
+            raise Busy(others)
+        journal = Journal(Changes(run, name, cluster, lifetime.own(), kind=kind))
         journal.add()
     return journal, lines
 
@@ -83,20 +84,5 @@ async def _recovered(client: Client, cluster: str) -> list[str]:
     for journal in book.unrestored(cluster):
         done = await undo.put_back(client, journal)
         journal.discard()
-        changes = journal.changes
-        lines.append(
-            f"experiment {changes.experiment} (run {changes.run}) did not come to its end; "
-            f"put back: {', '.join(done) or 'nothing'}"
-        )
+        lines.append(f"{journal.changes.title} did not come to its end; put back: {', '.join(done) or 'nothing'}")
     return lines
-
-
-def _busy(journal: Journal) -> str:
-    changes = journal.changes
-    who = f"{changes.experiment}, run {changes.run}"
-    if book.runs(journal):
-        return f"another experiment runs on this cluster ({who}, process {changes.process.split(' ')[3]}); wait for it"
-    return (
-        f"another experiment may run on this cluster ({who}), on another machine or in another container; wait for it, "
-        f"or remove {journal.file} when it is gone for good"
-    )

@@ -50,16 +50,17 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
     had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
     led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
     parts = (("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had, ("/worker/kubeconfig",), (led,))
-    changes = Changes("r", "e", CLUSTER, "p", *parts)
+    changes = Changes("r", "e", CLUSTER, "p", *parts, kind="snapshot restore")
     assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
     assert not changes.empty
     assert not Changes("r", "e", CLUSTER, "p", killed=("/worker/kubeconfig",)).empty
     assert not Changes("r", "e", CLUSTER, "p", rerouted=(led,)).empty
 
 
-def test_a_journal_of_an_earlier_version_has_no_worker_to_bring_back() -> None:
+def test_a_journal_of_an_earlier_version_is_of_an_experiment_and_has_no_worker_to_bring_back() -> None:
     plain = Changes("r", "e", CLUSTER, "p", ("n",)).to_plain()
-    del plain["killed"], plain["rerouted"]
+    plain["experiment"] = plain.pop("name")
+    del plain["killed"], plain["rerouted"], plain["kind"]
     assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",))
 
 
@@ -90,6 +91,22 @@ def test_a_file_that_is_no_journal_is_told_and_left_alone(content: str) -> None:
     found, unread = book.read(CLUSTER)
     assert [each.changes.run for each in found] == ["one"]
     assert unread == [spoiled]
+
+
+def test_a_run_that_is_or_may_be_under_way_is_named_with_the_remedy_and_one_that_is_gone_is_not() -> None:
+    machine, boot, namespace, pid, _ = lifetime.own().split(" ")
+    journal("gone", f"{machine} {boot} {namespace} {pid} 1")
+    journal("over", "")
+    assert book.under_way(CLUSTER) == ""
+    lives = journal("one")
+    assert book.under_way(CLUSTER) == (
+        f"experiment training (run one) is under way on this cluster; wait for it, or end it in order: kill {pid}"
+    )
+    lives.discard()
+    elsewhere = journal("two", "another-machine another-boot 1 2 3")
+    said = book.under_way(CLUSTER)
+    assert said.startswith("experiment training (run two) may be under way on this cluster, on another machine")
+    assert said.endswith(f"or remove {elsewhere.file} when it is gone for good")
 
 
 def test_a_journal_that_cannot_be_written_is_told_with_the_remedy(state: Path) -> None:

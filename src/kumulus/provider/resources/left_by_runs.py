@@ -1,4 +1,4 @@
-"""Changes that killed experiment runs have left on a cluster: shown as a difference, undone by the next update."""
+"""Changes that killed runs have left on a cluster: shown as a difference, undone by the next update."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def left_by_runs(outputs: Properties) -> str:
     """
     identity: Any = outputs.get("identity")
     left = book.unrestored(identity) if isinstance(identity, str) and identity else []
-    return f"as experiment run {', '.join(each.changes.run for each in left)} has left it" if left else ""
+    return f"as {', '.join(each.changes.title for each in left)} has left it" if left else ""
 
 
 async def put_back(seen: Observed, report: Reporter) -> None:
@@ -46,4 +46,4 @@ async def put_back(seen: Observed, report: Reporter) -> None:
             for line in await recover.recover_cluster(client, seen.identity):
                 report.info(line)
     except (ApiError, JournalError, KubeconfigError, Unreachable) as error:
-        raise ProviderError(f"what an experiment has left is not all put back: {error}") from None
+        raise ProviderError(f"what a run has left is not all put back: {error}") from None
