@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from kumulus.catalog.prices import Prices, catalog
-from kumulus.cli import cluster, federations, project, stack_file, which
+from kumulus.cli import cluster, federations, interrupts, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.lab.federation.members import Federation
@@ -142,21 +141,12 @@ async def _run(
     prices: Prices,
     args: argparse.Namespace,
 ) -> int:
-    stop, progress = asyncio.Event(), Progress(sys.stderr, args.quiet)
-    loop = asyncio.get_running_loop()
-
-    def interrupt() -> None:
-        if stop.is_set():
-            # A second Ctrl-C means at once: no more requests. The journal records what is left in the cluster, and
-            # everything that was started for the run ends with this process.
-            progress.say("ended at once: the next command on this cluster puts it back as it was")
-            os._exit(130)
-        stop.set()
-        progress.say("ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)")
-
-    # Closing the terminal (SIGHUP) ends the run like Ctrl-C, with its report and cleanup.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, interrupt)
+    progress = Progress(sys.stderr, args.quiet)
+    stop = interrupts.stop_event(
+        progress.say,
+        "ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)",
+        "ended at once: the next command on this cluster puts it back as it was",
+    )
 
     def conclude(report: Report, directory: Path) -> None:
         progress.say("")

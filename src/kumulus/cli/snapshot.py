@@ -8,8 +8,10 @@
 
 A restore removes what was created since. In a cluster of the runtime kwok, what is gone comes back with its UID, so the
 stack still owns its nodes; of others, what users have in namespaces is saved and put back through the API, and nodes
-stay as they are. With --of, for clusters of kwok, nodes and all else that a stack has made stay, too. Snapshots are in
-.kumulus/snapshots, readable only by you: they contain the cluster's secrets. More: docs/your-cluster.md.
+and volume claims stay as they are; of an existing one, you are asked before anything is deleted. With --of, for
+clusters of kwok, nodes and all else that a stack has made stay, too. What cuts a restore off does no harm: the next
+command finishes it. Snapshots are in .kumulus/snapshots, readable only by you: they contain the cluster's secrets.
+More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,9 +30,9 @@ from kumulus.cli.errors import UserError
 from kumulus.model.words import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
-    from kumulus.cluster.snapshots.restored import Restored
+    from kumulus.cluster.snapshots.file import About
     from kumulus.kube import Client
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -56,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="STACK",
         help="whose snapshot it is, where it is another stack's, or of a cluster that was made again",
     )
+    restore.add_argument(
+        "--yes", action="store_true", help="do not ask, on an existing cluster, before anything is deleted there"
+    )
     listed = commands.add_parser("list", help="list the snapshots")
     for each in (save, restore, listed):
         stack.add_option(each)
@@ -70,10 +76,12 @@ def run(args: argparse.Namespace) -> int:
     """
     from kumulus.cluster.errors import ProviderError
     from kumulus.cluster.snapshots.file import Damaged
+    from kumulus.journal.errors import JournalError
+    from kumulus.lab.errors import LabError
 
     try:
         return _ACTIONS[args.action](args)
-    except (ProviderError, Damaged) as error:
+    except (ProviderError, Damaged, JournalError, LabError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(f"{error.filename or 'the snapshot'}: {error.strerror or error}") from None
@@ -86,68 +94,44 @@ def _save(args: argparse.Namespace) -> int:
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} is no name for a snapshot\n  Write letters, digits, '-', '_' and '.'")
     found = which.chosen(project.chosen(args.stack), args.cluster)
-    kubeconfig, file = found.require_up(), _file(found, name)
+    kubeconfig, file = found.require_up(), file_of(found, name)
     began = time.monotonic()
-    made = _with_client(
-        kubeconfig, lambda client: snapshots.save(client, kubeconfig, found.label, file, args.namespace or ())
-    )
+
+    async def made_by(client: Client) -> About:
+        # What a restore has left half done is no state to go back to.
+        await put_back(client)
+        return await snapshots.save(client, kubeconfig, found.label, file, args.namespace or ())
+
+    made = with_client(kubeconfig, made_by)
     print(
         f"saved {name}: {made.nodes:,} nodes, {made.pods:,} pods, {made.keys:,} objects in all, "
         f"{file.stat().st_size / 2**20:.1f} MiB, in {time.monotonic() - began:.1f} s"
     )
-    _say_forbidden(made.forbidden)
+    if made.forbidden:
+        print(f"  left out: the right to list them is missing: {', '.join(made.forbidden)}")
     return 0
 
 
 def _restore(args: argparse.Namespace) -> int:
-    from kumulus.runtimes import snapshots
+    from kumulus.cli import snapshot_restore
 
-    found = which.chosen(project.chosen(args.stack), args.cluster)
-    source = which.chosen(project.chosen(args.of), args.cluster) if args.of else found
-    kubeconfig = found.require_up()
-    there = _there(source)
-    if not there:
-        raise UserError(f"{source.label} has no snapshot\n  To make one: kumulus snapshot save {source.options}")
-    name = args.name or there[-1].stem
-    file = _file(source, name)
-    if file not in there:
-        raise UserError(f"{source.label} has no snapshot {name}; there are {', '.join(each.stem for each in there)}")
-    began = time.monotonic()
-    if args.of:
-        done = _into(found, kubeconfig, file)
-        name = f"{name} of {source.label} into {found.label}"
-    else:
-        done = _with_client(kubeconfig, lambda client: snapshots.restore(client, kubeconfig, file))
-    print(
-        f"restored {name} in {time.monotonic() - began:.1f} s: {done.written:,} objects put back, "
-        f"{done.removed:,} removed, {done.same:,} as they were"
-    )
-    if done.left:
-        print(f"  left as they are, with a Helm release in them or a stack's own: {', '.join(done.left)}")
-    _say_forbidden(done.forbidden)
-    if done.remade:
-        print(f"  their controllers recreate what these own, under other names: {', '.join(done.remade)}")
-    return 0
+    return snapshot_restore.restore(args)
 
 
-def _say_forbidden(kinds: Sequence[str]) -> None:
-    if kinds:
-        print(f"  left out: the right to list them is missing: {', '.join(kinds)}")
+async def put_back(client: Client) -> None:
+    """Restore what runs that are gone have left, and finish their restores."""
+    from kumulus.journal import recover
+
+    for line in await recover.recover(client):
+        say(line)
 
 
-def _into(found: which.Which, kubeconfig: Path, file: Path) -> Restored:
-    """Put what users had in another stack's cluster into this one."""
-    from kumulus.cluster.snapshots.file import about
-    from kumulus.runtimes.kwok import snapshot
-    from kumulus.runtimes.snapshots import of_kwok
-
-    layout = of_kwok(kubeconfig)
-    if layout is None or about(file).form != "etcd":
-        raise UserError("--of needs two clusters of the runtime kwok: only snapshots of those are complete")
-    return snapshot.restore_into(layout, file)
+def say(line: str) -> None:
+    """Print a line about what goes on."""
+    print(line, file=sys.stderr, flush=True)
 
 
-def _with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
+def with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
     """Run an action with a client of a cluster.
 
     Raises:
@@ -170,7 +154,7 @@ def _list(args: argparse.Namespace) -> int:
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
     rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
-    for file in _there(found):
+    for file in there(found):
         size = f"{file.stat().st_size / 2**20:.1f}"
         try:
             contents = about(file)
@@ -187,13 +171,14 @@ def _list(args: argparse.Namespace) -> int:
 _ACTIONS = {"save": _save, "restore": _restore, "list": _list}
 
 
-def _file(found: which.Which, name: str) -> Path:
+def file_of(found: which.Which, name: str) -> Path:
+    """Where a snapshot of a cluster is."""
     from kumulus.cluster.snapshots.file import SUFFIX
 
     return found.snapshots / f"{name}{SUFFIX}"
 
 
-def _there(found: which.Which) -> list[Path]:
+def there(found: which.Which) -> list[Path]:
     """The snapshots of a cluster, the oldest first."""
     from kumulus.cluster.snapshots.file import SUFFIX
 

@@ -72,6 +72,23 @@ class Rerouted:
 
 
 @dataclass(frozen=True)
+class Restoring:
+    """A snapshot that is being restored.
+
+    Attributes:
+        kubeconfig: beside the cluster's files.
+        snapshot: the file.
+        of_another: whether it is of another cluster, and what users had there comes into this one.
+        objects: paths of those that the restore may touch; empty for all, where a cluster's keys are restored.
+    """
+
+    kubeconfig: str
+    snapshot: str
+    of_another: bool = False
+    objects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Changes:
     """What a run has changed in a cluster.
 
@@ -90,6 +107,7 @@ class Changes:
         killed: kubeconfigs of workers whose control planes it has killed.
         rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
         kind: the command that it is of: `experiment`, or `snapshot restore`.
+        restoring: the snapshot that it is restoring.
     """
 
     run: str
@@ -106,6 +124,7 @@ class Changes:
     killed: tuple[str, ...] = ()
     rerouted: tuple[Rerouted, ...] = ()
     kind: str = EXPERIMENT
+    restoring: Restoring | None = None
 
     @property
     def title(self) -> str:
@@ -116,7 +135,7 @@ class Changes:
     def empty(self) -> bool:
         """Whether there is nothing to put back."""
         listed = self.namespaces or self.outside or self.faults or self.nodes or self.killed or self.rerouted
-        return not (listed or self.stopped or self.scheduler or self.autoscaler)
+        return not (listed or self.stopped or self.scheduler or self.autoscaler or self.restoring)
 
     def to_plain(self) -> dict[str, Any]:
         """The plain form, JSON-able."""
@@ -129,7 +148,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not one.
     """
-    stopped, beside, had = raw.get("stopped"), raw.get("scheduler"), raw.get("autoscaler")
+    stopped, beside, had, restoring = (raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring"))
     return Changes(
         run=str(raw["run"]),
         # Versions before 2026-11-28 knew experiments only.
@@ -148,6 +167,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
             Rerouted(str(each["secret"]), str(each["server"]), str(each["proxy"])) for each in raw.get("rerouted") or ()
         ),
         kind=str(raw.get("kind") or EXPERIMENT),
+        restoring=_restoring_from(restoring) if restoring else None,
     )
 
 
@@ -163,3 +183,7 @@ def _stopped_from(raw: Mapping[str, Any]) -> Stopped:
         environment={str(key): str(value) for key, value in raw["environment"].items()},
         working_directory=str(raw["working_directory"]),
     )
+
+
+def _restoring_from(raw: Mapping[str, Any]) -> Restoring:
+    return Restoring(str(raw["kubeconfig"]), str(raw["snapshot"]), bool(raw.get("of_another")), _texts(raw, "objects"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
+from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kumulus.host import lifetime
 from kumulus.journal import book, undo
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import EXPERIMENT, Changes
-from kumulus.journal.errors import Busy
+from kumulus.journal.errors import Busy, NotWritten
 from kumulus.kube import ApiError, objects
 
 if TYPE_CHECKING:
@@ -75,6 +78,18 @@ async def begin(client: Client, run: str, name: str, kind: str = EXPERIMENT) -> 
         journal = Journal(Changes(run, name, cluster, lifetime.own(), kind=kind))
         journal.add()
     return journal, lines
+
+
+async def end(journal: Journal) -> None:
+    """End a run, however it ended: the next command restores what is still listed in its journal."""
+    with suppress(NotWritten):
+        async with book.turn(journal.changes.cluster):
+            journal.close()
+
+
+def run_id(now: datetime) -> str:
+    """An id for a run that begins now."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 async def _recovered(client: Client, cluster: str) -> list[str]:

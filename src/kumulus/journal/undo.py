@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records
-from kumulus.journal import autoscaling, federation, namespace, programs
+from kumulus.journal import autoscaling, federation, namespace, programs, snapshots
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Changes, Stopped
 from kumulus.journal.errors import NotPutBack
@@ -42,6 +42,10 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         if _start(changes.stopped):
             lines.append(f"{changes.stopped.name} started")
         journal.drop(stopped=None)
+    if changes.restoring is not None:
+        # First as well: it lets controllers go on that a restore of a cluster's keys has paused.
+        lines.append(await snapshots.finish(client, journal, changes.restoring))
+        journal.drop(restoring=None)
     lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.

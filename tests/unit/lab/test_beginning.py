@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kumulus.journal.book import Journal
+from kumulus.journal.changes import Changes
 from kumulus.kube import Client, Connection
 from kumulus.lab.cluster.beginning import begin_from
 from kumulus.lab.errors import LabError
-from kumulus.lab.file.model import Experiment
+from kumulus.lab.file.model import Beginning, Experiment
 from kumulus.model.errors import SpecError
+from kumulus.runtimes.existing import KUBECONFIG_FILE
 
 
-async def begin(directory: Path, name: str = "full") -> str:
+async def begin(directory: Path, name: str = "full", kubeconfig: str = "kubeconfig.yaml", **more: bool) -> str:
+    journal = Journal(Changes("one", "training", "5d4f", ""))
+    wanted = Beginning(snapshot=name, **more)
     # Nobody listens there: what is told here is told without asking.
     async with Client(Connection("https://127.0.0.1:1", "test", {}), patience=0.1) as client:
-        return await begin_from(client, name, directory / "snapshots", directory / "cluster" / "kubeconfig.yaml")
+        at = (directory / "snapshots", directory / "cluster" / kubeconfig)
+        return await begin_from(client, journal, wanted, *at, asyncio.Event())
 
 
 async def test_what_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
@@ -30,6 +37,15 @@ async def test_what_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
         await begin(tmp_path)
     with pytest.raises(LabError, match="is no snapshot"):
         await begin(tmp_path, "other")
+
+
+async def test_a_cluster_that_outlives_its_stack_needs_leave_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "full.snapshot").write_bytes(b"nothing")
+    with pytest.raises(LabError, match="write allowDeletion: true below from"):
+        await begin(tmp_path, kubeconfig=KUBECONFIG_FILE)
+    with pytest.raises(LabError, match="is no snapshot"):
+        await begin(tmp_path, kubeconfig=KUBECONFIG_FILE, allowDeletion=True)
 
 
 def test_a_file_names_the_snapshot() -> None:

@@ -8,7 +8,7 @@ pkg/controller/job/job_controller.go (a Job adopts pods that have ended, too, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 Objects = Mapping[str, dict[str, Any]]
@@ -19,7 +19,9 @@ ABOVE = ("Deployment", "CronJob")
 """The owners of those; a Deployment adopts its ReplicaSets, a CronJob's Jobs get it as their owner."""
 WORKLOADS = ("Pod", *ADOPTING, *ABOVE)
 _JOB_IS = ("succeeded", "failed")
+# What a cluster assigns to a Service; "None" is a user's own word, for a headless one.
 _OF_A_SERVICE = ("clusterIP", "clusterIPs")
+_HEADLESS = ("None", ["None"])
 _OF_A_TURN = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas")
 
 
@@ -86,8 +88,27 @@ def made(found: Mapping[str, Any]) -> dict[str, Any]:
         # Its selector and its pods' labels name its former UID, so it is posted with a manual selector.
         body["spec"] = {**found["spec"], "manualSelector": True}
     if found["kind"] == "Service":
-        body["spec"] = {key: value for key, value in found["spec"].items() if key not in _OF_A_SERVICE}
+        body["spec"] = _of_a_service(found["spec"])
     return {**body, "metadata": metadata}
+
+
+def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Container[str]) -> dict[str, Any]:
+    """An object as it is put in the place of the present one; finalizers, owners and the status stay the present one's.
+
+    Args:
+        wanted: the object in the snapshot.
+        found: the present one.
+        gone: UIDs of removed objects: an object with such an owner would be removed as well.
+    """
+    body, metadata = made(wanted), found["metadata"]
+    body["metadata"] |= {key: metadata[key] for key in ("resourceVersion", "finalizers") if key in metadata}
+    if owners := [each for each in metadata.get("ownerReferences") or () if each["uid"] not in gone]:
+        body["metadata"]["ownerReferences"] = owners
+    return {**body, "status": found["status"]} if "status" in found else body
+
+
+def _of_a_service(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in _OF_A_SERVICE or value in _HEADLESS}
 
 
 def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
@@ -103,7 +124,7 @@ def _state(found: Mapping[str, Any]) -> dict[str, Any]:
     if found["kind"] == "Pod":
         state["phase"] = status.get("phase")
     if found["kind"] == "Service":
-        state["spec"] = {key: value for key, value in (spec or {}).items() if key not in _OF_A_SERVICE}
+        state["spec"] = _of_a_service(spec or {})
     if found["kind"] == "Job":
         state["counts"] = [status.get(key) or 0 for key in _JOB_IS]
         state["spec"] = {key: value for key, value in (spec or {}).items() if key != "manualSelector"}

@@ -1,7 +1,7 @@
 """Save and restore users' objects in a cluster through its API; for clusters whose etcd is not ours.
 
 Controllers and schedulers keep running, so the snapshot is not of one moment, and restored objects get new UIDs: see
-docs/decisions/snapshots-as-objects.md. An interrupted restore is completed by the next one.
+docs/decisions/snapshots-as-objects.md.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots import file
 from kumulus.cluster.snapshots.file import About
-from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
-from kumulus.cluster.snapshots.restoring import Restoring, node_of
+from kumulus.cluster.snapshots.planning import Plan, planned
+from kumulus.cluster.snapshots.restored import Begin, CutOff, OfAnother, Restored, require_nodes, unrecorded
+from kumulus.cluster.snapshots.restoring import Restoring, checked, node_of
 from kumulus.cluster.snapshots.scope import contents
 from kumulus.kube import objects
 
@@ -61,8 +62,38 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
     return await asyncio.to_thread(file.write, to, about, entries)
 
 
-async def restore(client: Client, source: Path) -> Restored:
+async def restore(
+    client: Client,
+    source: Path,
+    begin: Begin = unrecorded,
+    stop: asyncio.Event | None = None,
+    only: Collection[str] | None = None,
+) -> Restored:
     """Restore users' objects in a cluster's namespaces.
+
+    Args:
+        client: of the cluster.
+        source: the snapshot.
+        begin: called before the first change.
+        stop: set to stop before the next change.
+        only: paths of the objects that may be touched, as :func:`plan` said before; None for all.
+
+    Raises:
+        CutOff: it was stopped.
+        ProviderError: an object is not deleted or created in time.
+        OfAnother, Refused, Damaged, ApiError, Unreachable, OSError: as for :func:`plan`.
+    """
+    about, todo = await _planned(client, source, only)
+    stop = stop or asyncio.Event()
+    if stop.is_set():
+        raise CutOff("the restore was stopped before it changed anything")
+    if todo.touched:
+        begin(todo.touched)
+    return await Restoring(client, datetime.fromisoformat(about.taken), todo, stop).run()
+
+
+async def plan(client: Client, source: Path) -> Plan:
+    """What a restore would do now.
 
     Args:
         client: of the cluster.
@@ -70,11 +101,15 @@ async def restore(client: Client, source: Path) -> Restored:
 
     Raises:
         OfAnother: it is of another cluster, or nodes of its pods do not exist.
+        Refused: the cluster would refuse a part of it.
         Damaged: it is not a snapshot, or not as it was written.
-        ProviderError: an object is not deleted or created in time.
         ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """
+    return (await _planned(client, source, None))[1]
+
+
+async def _planned(client: Client, source: Path, only: Collection[str] | None) -> tuple[About, Plan]:
     about, entries = await asyncio.to_thread(file.read, source)
     if about.cluster != await objects.identity(client):
         raise OfAnother(f"{source.name} is of a cluster that is gone: {about.stack} was made again since {about.taken}")
@@ -83,7 +118,7 @@ async def restore(client: Client, source: Path) -> Restored:
     wanted = {path: each for path, each in wanted.items() if path not in nodes}
     there = set(await objects.names(client, _NODES))
     require_nodes(about, source, {node_of(each) for each in wanted.values()} - {""}, there)
-    return await Restoring(client, about, wanted).run()
+    return about, await checked(client, planned(wanted, await contents(client, about.namespaces), only))
 
 
 def _written(moment: datetime) -> str:

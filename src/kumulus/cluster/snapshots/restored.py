@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots.file import About
 from kumulus.model.words import listed
 
+RELEASED = "with a Helm release in them or a stack's own"
+FORBIDDEN = "as the right to list them is missing"
+UNCHANGEABLE = "as the right to change them is missing"
+OF_CLAIMS = "as volume claims would be deleted with them"
+MEANWHILE = "as they have been changed meanwhile"
+"""Why something stays as it is; each follows `left as they are, `."""
+
+Begin = Callable[[Collection[str]], None]
+"""Called before the first change, with the paths of all objects that will be touched: none where keys are written."""
+
+
+def unrecorded(_: Collection[str]) -> None:
+    """The :data:`Begin` of a restore that is on record already, or that nobody would finish."""
+
 
 class OfAnother(ProviderError):
-    """A snapshot of another cluster than the present one."""
+    """A snapshot of another cluster than the present one; nothing was changed."""
+
+
+class Refused(ProviderError):
+    """The cluster would refuse a part of the restore; nothing was changed."""
+
+
+class CutOff(ProviderError):
+    """A restore was stopped before its end; the message says how far it has come."""
 
 
 @dataclass(frozen=True)
@@ -21,19 +43,22 @@ class Restored:
 
     Args:
         written: how many objects were created or changed back.
-        removed: how many were removed that did not exist then.
+        removed: how many were removed and not put back.
         same: how many were as they were.
-        left: namespaces that stay as they are, because they contain a Helm release or are the other stack's own.
+        left: names of what stays as it is, by the reason.
         remade: names of objects whose controllers create again what they own, under other names.
-        forbidden: kinds that stay as they are, because the right to list them is missing.
     """
 
     written: int
     removed: int
     same: int
-    left: tuple[str, ...] = ()
+    left: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remade: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """In words: `63 objects put back, 3 removed, 378 as they were`."""
+        return f"{self.written:,} objects put back, {self.removed:,} removed, {self.same:,} as they were"
 
 
 def require_nodes(about: About, file: Path, wanted: Collection[str], there: Collection[str]) -> None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots import clocks
-from kumulus.cluster.snapshots.families import families, is_as_it_was, is_remade, made, rank, roots
-from kumulus.cluster.snapshots.file import About
-from kumulus.cluster.snapshots.restored import Restored
-from kumulus.cluster.snapshots.scope import contents
+from kumulus.cluster.snapshots.families import changed_back, made, rank
+from kumulus.cluster.snapshots.planning import Plan, names
+from kumulus.cluster.snapshots.restored import UNCHANGEABLE, CutOff, Refused, Restored
 from kumulus.kube import ApiError, namespaces, objects
-from kumulus.kube.bulk import for_all
-from kumulus.kube.pods import path_of
+from kumulus.kube.bodies import nothing
+from kumulus.kube.bulk import for_each
+from kumulus.kube.errors import tolerating
+from kumulus.model.words import listed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -27,6 +31,54 @@ _GONE_S, _ADOPTED_S, _SEEN_S, _LOOK_S = 120.0, 30.0, 1.0, 0.2
 _LOOKS = 10
 _NOW = {"gracePeriodSeconds": 0}
 _ORPHAN = {"propagationPolicy": "Orphan"}
+# The kinds that are deleted and created again where one of their fields cannot be changed back: they hold no data, and
+# no pod is lost with them.
+_REPLACEABLE = frozenset({"Service", "RoleBinding"})
+_SHOWN = 3
+
+
+async def checked(client: Client, plan: Plan) -> Plan:
+    """A plan whose changes the API server accepts; where it says that a field is immutable, a few kinds are replaced.
+
+    The API server is asked by dry runs, so that a refusal comes before anything is removed.
+
+    Raises:
+        Refused: it would refuse a change.
+        ApiError, Unreachable: it could not be asked.
+    """
+    replaced: set[str] = set()
+    left: set[str] = set()
+    refused: dict[str, str] = {}
+
+    async def ask(path: str) -> None:
+        try:
+            # What is gone by now is created.
+            with tolerating(404):
+                await _change_back(client, path, plan, dry=True)
+        except ApiError as error:
+            if error.status == 422 and plan.wanted[path]["kind"] in _REPLACEABLE:
+                replaced.add(path)
+            elif error.status == 403 and plan.wanted[path]["kind"] == "Namespace":
+                # Whoever may do everything in a namespace may often not change the namespace itself.
+                left.add(path)
+            elif error.status in (400, 403, 422):
+                refused[path] = error.message
+            else:
+                raise
+
+    outcome = await for_each(sorted(plan.changed), ask, workers=client.connections, most_failures=1)
+    if outcome.failed:
+        raise outcome.failed[0][1]
+    if refused:
+        first = min(refused)
+        kinds = [f"{plan.wanted[path]['kind']} {name}" for path in sorted(refused) for name in names([path])]
+        raise Refused(
+            f"the cluster would refuse to change back {listed(kinds, _SHOWN)}, and nothing was changed: "
+            f"{refused[first]}\n  Change it back or delete it yourself, if that is meant, and restore again"
+        )
+    why = {UNCHANGEABLE: tuple(names(left))} if left else {}
+    changed = plan.changed - replaced - left
+    return replace(plan, replaced=plan.replaced | replaced, changed=changed, left={**plan.left, **why})
 
 
 class Restoring:
@@ -34,63 +86,63 @@ class Restoring:
 
     Args:
         client: of the cluster.
-        about: what the snapshot contains.
-        wanted: its objects, by path.
+        taken: when the snapshot was taken.
+        plan: what to do, as :func:`checked`.
+        stop: set to stop before the next change.
     """
 
-    def __init__(self, client: Client, about: About, wanted: Mapping[str, dict[str, Any]]) -> None:
-        self._client, self._about, self._wanted = client, about, wanted
-        taken = datetime.fromisoformat(about.taken.replace("Z", "+00:00"))
+    def __init__(self, client: Client, taken: datetime, plan: Plan, stop: asyncio.Event) -> None:
+        self._client, self._plan, self._stop = client, plan, stop
+        self._wanted = plan.wanted
         self._passed = int((datetime.now(UTC) - taken).total_seconds())
+        self._gone: set[str] = set()
+        self._made: set[str] = set()
 
     async def run(self) -> Restored:
-        """Run the restore."""
-        now = await contents(self._client, self._about.namespaces)
-        present = now.objects
-        # Namespaces that got a Helm release since then, and kinds that may not be listed any more, stay as they are.
-        self._wanted = {
-            path: each
-            for path, each in self._wanted.items()
-            if _namespace(each) not in now.left and path.split("/")[-2] not in now.forbidden
-        }
-        changed = [each for each in families(self._wanted, present) if not is_as_it_was(each, self._wanted, present)]
-        remade = [each for each in changed if is_remade(each, {**present, **self._wanted})]
-        going = {path for family in changed for path in family if path in present}
-        coming = {path for family in changed if family not in remade for path in family if path in self._wanted}
-        coming |= {path for family in remade for path in roots(family, self._wanted)}
-        await self._remove({path: present[path] for path in going}, coming)
-        await self._make(list(coming))
-        await self._statuses()
-        names = sorted(path.rpartition("/")[2] for family in remade for path in roots(family, self._wanted))
+        """Run the restore.
+
+        Raises:
+            CutOff: it was stopped.
+            ProviderError: an object is not deleted or created in time.
+            ApiError, Unreachable: the cluster refuses something, or gave no answer.
+        """
+        plan = self._plan
+        await self._remove()
+        await self._make(sorted(plan.put))
+        await self._statuses(path for path, each in plan.wanted.items() if each["kind"] == "Pod")
         return Restored(
-            written=len(coming),
-            removed=len(going - self._wanted.keys()),
-            same=len(self._wanted) - len(coming),
-            left=now.left,
-            remade=tuple(names),
-            forbidden=now.forbidden,
+            written=len(plan.put),
+            removed=len(plan.removed),
+            same=len(plan.wanted) - len(plan.put),
+            left=plan.left,
+            remade=plan.remade,
         )
 
-    async def _remove(self, going: Mapping[str, dict[str, Any]], coming: Collection[str]) -> None:
+    async def _remove(self) -> None:
         """Remove what has changed: owners first, but not what they own, as they would create it again otherwise."""
-        stays = {path for path in going if rank(going[path]["kind"]) == 0 and path in coming}
-        spaces = {path for path in going if going[path]["kind"] == "Namespace"} - stays
+        going = {path: self._plan.present[path] for path in self._plan.deleted}
+        spaces = {path for path in going if going[path]["kind"] == "Namespace"}
         for turn in (3, 2, 1, 0):
-            some = [path for path in going if rank(going[path]["kind"]) == turn and path not in stays | spaces]
-            await self._each(some, lambda path, turn=turn: self._delete(path, _ORPHAN if turn > 1 else _NOW))
+            some = [path for path in going if rank(going[path]["kind"]) == turn and path not in spaces]
+            await self._each(some, partial(self._delete, options=_ORPHAN if turn > 1 else _NOW))
             await self._until_gone(some)
-        await self._each(sorted(spaces), lambda path: namespaces.remove(self._client, path))
+        await self._each(sorted(spaces), self._delete_namespace)
         await self._until_gone(spaces)
 
     async def _delete(self, path: str, options: Mapping[str, Any]) -> None:
         await objects.remove(self._client, path, options)
+        self._gone.add(path)
 
-    async def _until_gone(self, paths: Iterable[str]) -> None:
+    async def _delete_namespace(self, path: str) -> None:
+        await namespaces.remove(self._client, path)
+        self._gone.add(path)
+
+    async def _until_gone(self, paths: Collection[str]) -> None:
         left, ends = list(paths), time.monotonic() + _GONE_S
         while left := [path for path in left if await objects.find(self._client, path) is not None]:
             if time.monotonic() > ends:
                 raise ProviderError(f"{left[0]} is being deleted and has not gone for {_GONE_S:.0f} s; restore again")
-            await asyncio.sleep(_LOOK_S)
+            await self._pause(_LOOK_S)
 
     async def _make(self, paths: list[str]) -> None:
         """Create objects in the order of their rank, from those that own nothing to those that own the most."""
@@ -107,7 +159,7 @@ class Restoring:
             await self._each(some, self._put)
             if some and turn:
                 # The owners' controllers must have seen these objects before they see the owners.
-                await asyncio.sleep(_SEEN_S)
+                await self._pause(_SEEN_S)
             if turn == 2:
                 await self._adopted(path for path in paths if rank(self._wanted[path]["kind"]) == 1)
         await self._own(path for path in paths if self._wanted[path]["kind"] == "Job")
@@ -119,34 +171,22 @@ class Restoring:
             await self._each(missing, self._put)
             await self._statuses(missing)
             # KWOK, and the controllers that are to adopt the pods, must have seen them.
-            await asyncio.sleep(_SEEN_S if missing else 0)
+            await self._pause(_SEEN_S if missing else 0)
             missing = [path for path in paths if await objects.find(self._client, path) is None]
             if not missing:
                 return
         raise ProviderError(f"{missing[0]} was made, and is gone again; restore again")
 
     async def _put(self, path: str) -> None:
-        collection, body = path.rpartition("/")[0], made(self._wanted[path])
+        """Create an object, or change an existing one back, unless it is a workload."""
         try:
-            await self._client.write("POST", collection, body)
+            await self._client.write("POST", path.rpartition("/")[0], made(self._wanted[path]))
         except ApiError as error:
             if error.status != 409 or error.reason != "AlreadyExists":
                 raise
-            await self._replace(path, body)
-
-    async def _replace(self, path: str, body: Mapping[str, Any]) -> None:
-        """Replace an existing object, unless it is a workload."""
-        if rank(self._wanted[path]["kind"]):
-            return
-        try:
-            await self._client.write("PUT", path, body)
-        except ApiError as error:
-            if error.status != 422:
-                raise
-            # One of its changed fields is immutable.
-            await objects.remove(self._client, path)
-            await self._until_gone([path])
-            await self._client.write("POST", path.rpartition("/")[0], body)
+            if not rank(self._wanted[path]["kind"]):
+                await _change_back(self._client, path, self._plan)
+        self._made.add(path)
 
     async def _account(self, namespace: str) -> None:
         """Wait until a namespace has the account that its pods run as."""
@@ -154,7 +194,7 @@ class Restoring:
         while await objects.find(self._client, f"{namespace}/serviceaccounts/default") is None:
             if time.monotonic() > ends:
                 raise ProviderError(f"{namespace} has got no ServiceAccount for {_GONE_S:.0f} s; restore again")
-            await asyncio.sleep(_LOOK_S)
+            await self._pause(_LOOK_S)
 
     async def _adopted(self, pods: Iterable[str]) -> None:
         """Wait until pods that had an owner have one."""
@@ -166,7 +206,7 @@ class Restoring:
                 if found is None or found["metadata"].get("ownerReferences"):
                     waiting.discard(path)
             if waiting:
-                await asyncio.sleep(_LOOK_S)
+                await self._pause(_LOOK_S)
 
     async def _own(self, jobs: Iterable[str]) -> None:
         """Make CronJobs the owners of their former Jobs: they do not adopt Jobs by themselves."""
@@ -178,12 +218,10 @@ class Restoring:
                     named = {**owner, "uid": found["metadata"]["uid"]}
                     await self._client.merge_patch(path, {"metadata": {"ownerReferences": [named]}})
 
-    async def _statuses(self, paths: Iterable[str] | None = None) -> None:
+    async def _statuses(self, pods: Iterable[str]) -> None:
         """Restore pods' statuses: KWOK would run them from their beginning, and may write at the same moment."""
-        pods = [
-            each for path, each in self._wanted.items() if each["kind"] == "Pod" and (paths is None or path in paths)
-        ]
-        wanted = {path_of(each): clocks.moved(each.get("status") or {}, self._passed) for each in pods if node_of(each)}
+        bound = {path: self._wanted[path] for path in pods if node_of(self._wanted[path])}
+        wanted = {path: clocks.moved(each.get("status") or {}, self._passed) for path, each in bound.items()}
         for _ in range(_LOOKS):
             if not (
                 wanted := {path: status for path, status in wanted.items() if await self._is_another(path, status)}
@@ -195,19 +233,44 @@ class Restoring:
                     "PATCH", f"{path}/status", {"status": wanted[path]}, content_type="application/merge-patch+json"
                 ),
             )
-            await asyncio.sleep(_LOOK_S)
+            await self._pause(_LOOK_S)
 
     async def _is_another(self, path: str, wanted: Mapping[str, Any]) -> bool:
         found = await objects.find(self._client, path)
         status = (found or {}).get("status") or {}
         return found is not None and any(status.get(key) != wanted.get(key) for key in ("phase", "startTime"))
 
-    async def _each(self, paths: Collection[str], action: Any) -> None:
-        await for_all(paths, action, workers=self._client.connections, most_failures=1)
+    async def _each(self, paths: Collection[str], action: Callable[[str], Awaitable[object]]) -> None:
+        workers = self._client.connections
+        outcome = await for_each(paths, action, workers=workers, stop=self._stop, most_failures=1)
+        self._go_on()
+        if outcome.failed:
+            raise outcome.failed[0][1]
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._stop.is_set():
+            plan = self._plan
+            raise CutOff(
+                f"the restore is half done: {len(self._gone):,} of {len(plan.deleted):,} objects are deleted, "
+                f"{len(self._made):,} of {len(plan.put):,} put back"
+            )
 
 
-def _namespace(found: Mapping[str, Any]) -> str:
-    return str(found["metadata"].get("namespace") or found["metadata"]["name"])
+async def _change_back(client: Client, path: str, plan: Plan, *, dry: bool = False) -> None:
+    """Put an object in the place of the present one, or only ask whether the API server would accept that."""
+    wanted, gone = plan.wanted[path], {plan.present[each]["metadata"]["uid"] for each in plan.deleted}
+
+    async def attempt() -> bool:
+        body = changed_back(wanted, await client.get(path), gone)
+        await client.request("PUT", path, params={"dryRun": "All"} if dry else None, body=body, decode=nothing)
+        return True
+
+    await objects.persist(attempt, path, f"{wanted['kind']} {wanted['metadata']['name']}")
 
 
 def node_of(found: Mapping[str, Any]) -> str:

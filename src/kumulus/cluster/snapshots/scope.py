@@ -1,7 +1,8 @@
 """Select what a snapshot of objects contains: what a cluster's users have put into namespaces.
 
-It omits nodes, classes, volumes and CustomResourceDefinitions, which stay as they are; and what the stack has made,
-what a Helm release has installed, what controllers create by themselves, and what is transient.
+It omits nodes, classes, volumes, their claims, their snapshots and CustomResourceDefinitions, which stay as they are;
+and what the stack has made, what a Helm release has installed, what controllers create by themselves, and what is
+transient.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from kumulus.model.identity import STACK_ID
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+CLAIMS = frozenset({"PersistentVolumeClaim", "VolumeSnapshot"})
+"""The kinds that hold data: a storage class may delete the volume together with its claim."""
 _SECRETS = "/api/v1/secrets"
 _SYSTEM = frozenset({"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})
+_NEEDED = (*WORKLOADS, "PersistentVolumeClaim")
 # Kinds that controllers create for other objects, and transient ones.
 _OTHERS = BESIDE_OTHERS | {"Binding", "ResourceClaim"}
 _MADE_BY_CONTROLLERS = IN_EVERY_NAMESPACE | {("Service", "kubernetes")}
@@ -36,11 +40,14 @@ class Contents:
         objects: by path; namespaces are among them.
         left: namespaces that are left as they are, because they contain a Helm release.
         forbidden: kinds that may not be listed; they are left as they are, too.
+        claimants: UIDs of the namespaces that contain claims or volumes' snapshots, and of the owners of such: whoever
+            deletes one of these deletes the claim with it.
     """
 
     objects: Mapping[str, dict[str, Any]]
     left: tuple[str, ...]
     forbidden: tuple[str, ...]
+    claimants: frozenset[str]
 
 
 async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
@@ -51,10 +58,12 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
         chosen: names of namespaces; one that does not exist counts as empty.
 
     Raises:
-        ApiError, Unreachable: the cluster could not be asked, or refuses to list namespaces, Secrets or workloads.
+        ApiError, Unreachable: the cluster could not be asked, or refuses to list namespaces, Secrets, workloads or
+            claims.
     """
     found: dict[str, dict[str, Any]] = {}
     forbidden: set[str] = set()
+    claimants: set[str] = set()
     spaces = await _spaces(client, chosen)
     wanted = spaces.keys() if chosen else spaces.keys() - _SYSTEM
     released = await _released(client, wanted if chosen else None)
@@ -69,16 +78,19 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
         try:
             listed = [each async for each in _listed(client, resource, within if chosen else None)]
         except ApiError as error:
-            if error.status != 403 or resource.kind in WORKLOADS:
+            if error.status != 403 or resource.kind in _NEEDED:
                 raise
             forbidden.add(resource.plural)
             continue
         for each in listed:
             metadata = each["metadata"]
-            if metadata["namespace"] in within and _is_users(resource.kind, each):
+            if metadata["namespace"] in within and resource.kind in CLAIMS:
+                claimants.add(spaces[metadata["namespace"]]["metadata"]["uid"])
+                claimants |= {owner["uid"] for owner in metadata.get("ownerReferences") or ()}
+            elif metadata["namespace"] in within and _is_users(resource.kind, each):
                 path = f"{resource.collection(metadata['namespace'])}/{metadata['name']}"
                 found[path] = kept(resource.api_version, resource.kind, each)
-    return Contents(found, tuple(sorted(released & wanted)), tuple(sorted(forbidden)))
+    return Contents(found, tuple(sorted(released & wanted)), tuple(sorted(forbidden)), frozenset(claimants))
 
 
 async def _spaces(client: Client, chosen: Collection[str]) -> dict[str, dict[str, Any]]:

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.errors import ProviderError
 from kumulus.cluster.snapshots.file import SUFFIX, Damaged
+from kumulus.journal.book import Journal
+from kumulus.journal.snapshots import restore
 from kumulus.lab.errors import LabError
-from kumulus.runtimes.snapshots import restore
+from kumulus.runtimes.existing.copy import outlives_by_note
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.lab.file.model import Beginning
 
 
-async def begin_from(client: Client, name: str, snapshots: Path, kubeconfig: Path) -> str:
+async def begin_from(
+    client: Client, journal: Journal, wanted: Beginning, snapshots: Path, kubeconfig: Path, stop: asyncio.Event
+) -> str:
     """Restore a snapshot; returns a line about what was done.
 
     Args:
         client: of the cluster.
-        name: the snapshot's.
+        journal: the run's.
+        wanted: the snapshot.
         snapshots: the directory of the stack's snapshots.
         kubeconfig: of the cluster.
+        stop: set to end the run early.
 
     Raises:
-        LabError: there is no such snapshot, or it cannot be restored into this cluster.
+        LabError: there is no such snapshot, it cannot be restored into this cluster, the file does not allow that, or
+            the run is ended early.
+        NotWritten: the journal cannot be written; nothing was changed.
         ApiError, Unreachable: the cluster could not be asked.
     """
+    name = wanted.snapshot
     file = snapshots / f"{Path(name).name}{SUFFIX}"
     _require(file, name)
+    if outlives_by_note(kubeconfig) and not wanted.allowDeletion:
+        raise LabError(
+            "from: the cluster is others', too, and a restore deletes what was created since in the snapshot's "
+            "namespaces; write allowDeletion: true below from, if that is meant"
+        )
     try:
-        done = await restore(client, kubeconfig, file)
+        done = await restore(client, journal, kubeconfig, file, stop)
     except (ProviderError, Damaged) as error:
         raise LabError(f"from: snapshot {name}: {error}") from None
     except OSError as error:
         raise LabError(f"from: snapshot {name}: {error.strerror or error}") from None
-    return f"begins from the snapshot {name}: {done.written:,} objects put back, {done.removed:,} removed"
+    return f"begins from the snapshot {name}: {done.summary}"
 
 
 def _require(file: Path, name: str) -> None:

@@ -60,6 +60,13 @@ class Beginning(Section):
         description="A snapshot of the stack, by its name in `kumulus snapshot save`; restored before each repetition.",
         examples=["full"],
     )
+    allowDeletion: bool = Field(
+        default=False,
+        description=(
+            "Allows the restore to delete what was created since in the snapshot's namespaces, in a cluster that "
+            "outlives the stack; others need no leave."
+        ),
+    )
 
 
 class About(Section):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.cluster.live.node import NOWHERE
-from kumulus.journal import book, recover
+from kumulus.journal import recover
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Beside
-from kumulus.journal.errors import JournalError, NotWritten
+from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.beginning import begin_from
@@ -68,7 +67,7 @@ class Run:
         self._loaded = loaded
         self._options = options
         self._timestamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-        self.id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        self.id = recover.run_id(now)
         self.directory = RunDirectory(options.results, loaded.experiment.name, self.id)
         self._cleaning: list[Repetition] = []
         self._places = NOWHERE
@@ -96,10 +95,7 @@ class Run:
                     self._session = await around.enter_async_context(joining)
                 return await self._journaled(journal)
         finally:
-            # The next command restores what is still listed in it.
-            with suppress(NotWritten):
-                async with book.turn(journal.changes.cluster):
-                    journal.close()
+            await recover.end(journal)
 
     async def _journaled(self, journal: Journal) -> Report:
         options = self._options
@@ -108,13 +104,13 @@ class Run:
         # Done first, as it may refuse the file: then no snapshot is restored.
         self._loaded = with_scheduler(self._loaded)
         experiment, components = self._loaded.experiment, self._components()
-        await self._begin()
+        await self._begin(journal)
         plan = await self._plan()
         self.directory.prepare(self._loaded.inputs)
         report: Report | None = None
         for number, numbers in enumerate(self._rounds()):
             if number:
-                await self._begin()
+                await self._begin(journal)
             async with (
                 autoscaled(self._client, journal, experiment, options.say),
                 self._scheduler(components, journal, number) as switch,
@@ -150,7 +146,7 @@ class Run:
             return [range(1, last + 1)]
         return [range(number, number + 1) for number in range(1, last + 1)]
 
-    async def _begin(self) -> None:
+    async def _begin(self, journal: Journal) -> None:
         """Restore the experiment's snapshot, before a scheduler is started, as the snapshot lacks its objects.
 
         Then wait until KWOK manages all nodes: it may miss pods that are bound to a node before that.
@@ -162,7 +158,8 @@ class Run:
         if wanted is not None:
             if snapshots is None:
                 raise LabError("from: a snapshot is a stack's; run it on a stack, by -s STACK")
-            self._options.say(await begin_from(self._client, wanted.snapshot, snapshots, self._options.kubeconfig))
+            stop, kubeconfig = self._options.stop, self._options.kubeconfig
+            self._options.say(await begin_from(self._client, journal, wanted, snapshots, kubeconfig, stop))
         begun, taken = time.monotonic(), 0
         if self._session is not None:
             await self._session.begin(self._options.stop)
