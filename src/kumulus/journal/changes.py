@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+EXPERIMENT = "experiment"
+
 
 @dataclass(frozen=True)
 class Stopped:
@@ -70,12 +72,27 @@ class Rerouted:
 
 
 @dataclass(frozen=True)
+class RaisedQuota:
+    """A ResourceQuota whose amounts were raised.
+
+    Attributes:
+        path: the quota's.
+        former: its own amounts, by resource, as JSON.
+        raised: those that it was given instead, as JSON. If it has others by now, somebody else has set them.
+    """
+
+    path: str
+    former: str
+    raised: str
+
+
+@dataclass(frozen=True)
 class Changes:
-    """What a run has changed in a cluster.
+    """What a run of a command has changed in a cluster.
 
     Attributes:
         run: the run's id.
-        experiment: its experiment's name.
+        name: of its experiment, workload, capture or snapshot.
         cluster: UID of the cluster's kube-system namespace.
         process: what runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something.
         namespaces: those it has created.
@@ -87,10 +104,14 @@ class Changes:
         autoscaler: what it had, if the run has given it something else.
         killed: kubeconfigs of workers whose control planes it has killed.
         rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
+        pods: paths of the collections in which it has pods that carry its mark.
+        quotas: those it has raised.
+        command: which command it is a run of.
+        finish: the command line that finishes what is neither done nor to be undone; None if all of it is undone.
     """
 
     run: str
-    experiment: str
+    name: str
     cluster: str
     process: str
     namespaces: tuple[str, ...] = ()
@@ -102,12 +123,21 @@ class Changes:
     autoscaler: Exchanged | None = None
     killed: tuple[str, ...] = ()
     rerouted: tuple[Rerouted, ...] = ()
+    pods: tuple[str, ...] = ()
+    quotas: tuple[RaisedQuota, ...] = ()
+    command: str = EXPERIMENT
+    finish: str | None = None
+
+    @property
+    def what(self) -> str:
+        """The run's command and name, as in `experiment training`."""
+        return f"{self.command} {self.name}"
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to put back."""
-        listed = self.namespaces or self.outside or self.faults or self.nodes or self.killed or self.rerouted
-        return not (listed or self.stopped or self.scheduler or self.autoscaler)
+        """Whether there is nothing to put back or to finish."""
+        kept = Changes(self.run, self.name, self.cluster, self.process, command=self.command)
+        return self == kept
 
     def to_plain(self) -> dict[str, Any]:
         """The plain form, JSON-able."""
@@ -123,7 +153,8 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     stopped, beside, had = raw.get("stopped"), raw.get("scheduler"), raw.get("autoscaler")
     return Changes(
         run=str(raw["run"]),
-        experiment=str(raw["experiment"]),
+        # The journals of versions that knew experiments only have it under another name.
+        name=str(raw["name"] if "name" in raw else raw["experiment"]),
         cluster=str(raw["cluster"]),
         process=str(raw["process"]),
         namespaces=_texts(raw, "namespaces"),
@@ -137,6 +168,12 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         rerouted=tuple(
             Rerouted(str(each["secret"]), str(each["server"]), str(each["proxy"])) for each in raw.get("rerouted") or ()
         ),
+        pods=_texts(raw, "pods"),
+        quotas=tuple(
+            RaisedQuota(str(each["path"]), str(each["former"]), str(each["raised"])) for each in raw.get("quotas") or ()
+        ),
+        command=str(raw.get("command") or EXPERIMENT),
+        finish=str(raw["finish"]) if raw.get("finish") else None,
     )
 
 

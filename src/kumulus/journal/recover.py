@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kumulus.host import lifetime
 from kumulus.journal import book, undo
 from kumulus.journal.book import Journal
-from kumulus.journal.changes import Changes
-from kumulus.journal.errors import Busy
+from kumulus.journal.changes import EXPERIMENT, Changes
+from kumulus.journal.errors import Busy, NotWritten, Unfinished
 from kumulus.kube import ApiError, objects
 
 if TYPE_CHECKING:
@@ -51,52 +52,70 @@ async def recover_cluster(client: Client, cluster: str) -> list[str]:
         return await _recovered(client, cluster)
 
 
-async def begin(client: Client, run: str, experiment: str) -> tuple[Journal, list[str]]:
-    """Begin a run: restore what others left, and open its journal.
+async def begin(
+    client: Client, run: str, name: str, *, command: str = EXPERIMENT, finish: str | None = None
+) -> tuple[Journal, list[str]]:
+    """Begin a run: restore what others left, and open its journal. It ends with :func:`end`.
 
     Args:
         client: of the cluster.
         run: the run's id.
-        experiment: its experiment's name.
+        name: of its experiment, workload, capture or snapshot.
+        command: which command it is a run of. What an earlier run of the same one has not finished, this one finishes.
+        finish: the command line that finishes the run if it is cut off; None if what it changes is to be undone.
 
     Returns:
         The journal, on the disk already; and what was restored, in lines.
 
     Raises:
-        Busy: another run is under way on the cluster: they would disturb each other's measurements.
+        Busy: another run is under way on the cluster: they would disturb each other.
+        Unfinished: a run of another command has left the cluster half changed.
         JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
     cluster = await objects.identity(client)
     async with book.turn(cluster):
-        lines = await _recovered(client, cluster)
+        lines = await _recovered(client, cluster, command)
         for other in book.read(cluster)[0]:
-            raise Busy(_busy(other))
-        journal = Journal(Changes(run, experiment, cluster, lifetime.own()))
+            raise _not_now(other)
+        journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()
     return journal, lines
 
 
-async def _recovered(client: Client, cluster: str) -> list[str]:
+async def end(journal: Journal) -> None:
+    """Close a run's journal; the next command restores or names what is still listed in it."""
+    with suppress(NotWritten):
+        async with book.turn(journal.changes.cluster):
+            journal.close()
+
+
+async def _recovered(client: Client, cluster: str, command: str = "") -> list[str]:
     lines = [
         f"{file} is no journal that can be read; see what it was of, and remove it" for file in book.read(cluster)[1]
     ]
     for journal in book.unrestored(cluster):
         done = await undo.put_back(client, journal)
-        journal.discard()
         changes = journal.changes
-        lines.append(
-            f"experiment {changes.experiment} (run {changes.run}) did not come to its end; "
-            f"put back: {', '.join(done) or 'nothing'}"
-        )
+        line = f"{changes.what} (run {changes.run}) did not come to its end"
+        if done or not changes.finish:
+            line += f"; put back: {', '.join(done) or 'nothing'}"
+        if changes.finish and changes.command != command:
+            line += f"; to finish it: {changes.finish}"
+        else:
+            journal.discard()
+        lines.append(line)
     return lines
 
 
-def _busy(journal: Journal) -> str:
-    changes = journal.changes
-    who = f"{changes.experiment}, run {changes.run}"
-    if book.runs(journal):
-        return f"another experiment runs on this cluster ({who}, process {changes.process.split(' ')[3]}); wait for it"
-    return (
-        f"another experiment may run on this cluster ({who}), on another machine or in another container; wait for it, "
-        f"or remove {journal.file} when it is gone for good"
+def _not_now(journal: Journal) -> Busy | Unfinished:
+    """Why no other run may begin on the cluster of a journal."""
+    changes, runs = journal.changes, book.runs(journal)
+    if runs:
+        process = changes.process.split(" ")[3]
+        return Busy(f"{changes.what} runs on this cluster (run {changes.run}, process {process}); wait for it")
+    if runs is False:
+        return Unfinished(f"{changes.what} (run {changes.run}) did not come to its end; finish it: {changes.finish}")
+    return Busy(
+        f"{changes.what} may run on this cluster (run {changes.run}), on another machine or in another container; "
+        f"wait for it, or remove {journal.file} when it is gone for good"
     )

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
-from kumulus.journal import book, recover, undo
+from kumulus.journal import recover, undo
 from kumulus.journal.book import Journal
-from kumulus.journal.errors import JournalError, NotWritten
+from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.kube.paths import collection
 from kumulus.kueue.federation import in_namespace
@@ -181,17 +181,10 @@ async def joined(
                 journal, put_back = await recover.begin(client, run, experiment)
             except (ApiError, JournalError, Unreachable) as error:
                 raise LabError(f"worker {each.name}: {error}") from None
-            around.push_async_callback(_close, journal)
+            around.push_async_callback(recover.end, journal)
             for line in put_back:
                 say(f"{each.name}: {line}")
             for name in await namespace.clear_leftovers(client):
                 say(f"{each.name}: removed {name}, which an earlier run had left")
             members.append(Member(each.name, client, journal))
         yield Session(federation, members)
-
-
-async def _close(journal: Journal) -> None:
-    # The next command restores what is still listed in it.
-    with suppress(NotWritten):
-        async with book.turn(journal.changes.cluster):
-            journal.close()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
 from kumulus.cluster.live.node import NOWHERE
-from kumulus.journal import book, recover
+from kumulus.journal import recover
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import Beside
-from kumulus.journal.errors import JournalError, NotWritten
+from kumulus.journal.errors import JournalError
 from kumulus.kube import ApiError, Unreachable
 from kumulus.lab.cluster import namespace
 from kumulus.lab.cluster.beginning import begin_from
@@ -96,10 +96,7 @@ class Run:
                     self._session = await around.enter_async_context(joining)
                 return await self._journaled(journal)
         finally:
-            # The next command restores what is still listed in it.
-            with suppress(NotWritten):
-                async with book.turn(journal.changes.cluster):
-                    journal.close()
+            await recover.end(journal)
 
     async def _journaled(self, journal: Journal) -> Report:
         options = self._options

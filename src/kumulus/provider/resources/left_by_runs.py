@@ -1,4 +1,4 @@
-"""Changes that killed experiment runs have left on a cluster: shown as a difference, undone by the next update."""
+"""Changes that killed runs have left on a cluster: shown as a difference, undone by the next update."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def left_by_runs(outputs: Properties) -> str:
     """
     identity: Any = outputs.get("identity")
     left = book.unrestored(identity) if isinstance(identity, str) and identity else []
-    return f"as experiment run {', '.join(each.changes.run for each in left)} has left it" if left else ""
+    # What another command has to finish, an update cannot put back.
+    runs = [f"{each.changes.command} run {each.changes.run}" for each in left if not each.changes.finish]
+    return f"as {', '.join(runs)} has left it" if runs else ""
 
 
 async def put_back(seen: Observed, report: Reporter) -> None:
@@ -46,4 +48,4 @@ async def put_back(seen: Observed, report: Reporter) -> None:
             for line in await recover.recover_cluster(client, seen.identity):
                 report.info(line)
     except (ApiError, JournalError, KubeconfigError, Unreachable) as error:
-        raise ProviderError(f"what an experiment has left is not all put back: {error}") from None
+        raise ProviderError(f"what a run has left is not all put back: {error}") from None
