@@ -263,9 +263,8 @@ def test_a_run_beside_one_that_lives_is_refused_and_touches_nothing_of_it(ground
         )
         assert other.returncode == 1
         (journal,) = ground.journals()
-        who = f"experiment struck (run {journal.changes.run})"
-        remedy = f"wait for it, or end it in order: kill {process.pid}"
-        assert f"error: {who} is under way on this cluster; {remedy}" in other.stderr
+        who = f"run {journal.changes.run}, process {process.pid}"
+        assert f"error: experiment struck runs on this cluster ({who}); wait for it" in other.stderr
         assert "did not come to its end" not in ground.next("fault list")
         assert ground.picture()["records"] == changed["records"]
         assert ground.picture()["scheduler"] == 0

@@ -142,7 +142,8 @@ async def _restored(
         "ending as soon as the cluster may be left as it is (Ctrl-C again: at once)",
         f"ended at once: the restore of {file.stem} is half done\n  {remedy}",
     )
-    journal, lines = await recover.begin(client, recover.run_id(datetime.now(UTC)), file.stem, "snapshot restore")
+    run = recover.run_id(datetime.now(UTC))
+    journal, lines = await recover.begin(client, run, file.stem, command="snapshot restore")
     try:
         for line in lines:
             snapshot.say(line)

@@ -134,16 +134,18 @@ def under_way(cluster: str) -> str:
         cluster: UID of its kube-system namespace.
     """
     for journal in read(cluster)[0]:
-        if (known := runs(journal)) is False:
-            continue
-        changes = journal.changes
+        changes, known = journal.changes, runs(journal)
         if known:
             pid = changes.process.split(" ")[3]
-            return f"{changes.title} is under way on this cluster; wait for it, or end it in order: kill {pid}"
-        return (
-            f"{changes.title} may be under way on this cluster, on another machine or in another container; wait for "
-            f"it, or remove {journal.file} when it is gone for good"
-        )
+            return (
+                f"{changes.what} runs on this cluster (run {changes.run}, process {pid}); wait for it, "
+                f"or end it in order: kill {pid}"
+            )
+        if known is None:
+            return (
+                f"{changes.what} may run on this cluster (run {changes.run}), on another machine or in another "
+                f"container; wait for it, or remove {journal.file} when it is gone for good"
+            )
     return ""
 
 

@@ -72,6 +72,21 @@ class Rerouted:
 
 
 @dataclass(frozen=True)
+class RaisedQuota:
+    """A ResourceQuota whose amounts were raised.
+
+    Attributes:
+        path: the quota's.
+        former: its own amounts, by resource, as JSON.
+        raised: those that it was given instead, as JSON. If it has others by now, somebody else has set them.
+    """
+
+    path: str
+    former: str
+    raised: str
+
+
+@dataclass(frozen=True)
 class Restoring:
     """A snapshot that is being restored.
 
@@ -90,11 +105,11 @@ class Restoring:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a run has changed in a cluster.
+    """What a run of a command has changed in a cluster.
 
     Attributes:
         run: the run's id.
-        name: what it runs: the name of its experiment, of its snapshot or of its workload.
+        name: of its experiment, workload, capture or snapshot.
         cluster: UID of the cluster's kube-system namespace.
         process: what runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something.
         namespaces: those it has created.
@@ -106,8 +121,11 @@ class Changes:
         autoscaler: what it had, if the run has given it something else.
         killed: kubeconfigs of workers whose control planes it has killed.
         rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
-        kind: the command that it is of: `experiment`, or `snapshot restore`.
+        pods: paths of the collections in which it has pods that carry its mark.
+        quotas: those it has raised.
         restoring: the snapshot that it is restoring.
+        command: which command it is a run of.
+        finish: the command line that finishes what is neither done nor to be undone; None if all of it is undone.
     """
 
     run: str
@@ -123,19 +141,22 @@ class Changes:
     autoscaler: Exchanged | None = None
     killed: tuple[str, ...] = ()
     rerouted: tuple[Rerouted, ...] = ()
-    kind: str = EXPERIMENT
+    pods: tuple[str, ...] = ()
+    quotas: tuple[RaisedQuota, ...] = ()
     restoring: Restoring | None = None
+    command: str = EXPERIMENT
+    finish: str | None = None
 
     @property
-    def title(self) -> str:
-        """What to call the run: `experiment training (run 20261122-163412-1f0a3b)`."""
-        return f"{self.kind} {self.name} (run {self.run})"
+    def what(self) -> str:
+        """The run's command and name, as in `experiment training`."""
+        return f"{self.command} {self.name}"
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to put back."""
-        listed = self.namespaces or self.outside or self.faults or self.nodes or self.killed or self.rerouted
-        return not (listed or self.stopped or self.scheduler or self.autoscaler or self.restoring)
+        """Whether there is nothing to put back or to finish."""
+        kept = Changes(self.run, self.name, self.cluster, self.process, command=self.command)
+        return self == kept
 
     def to_plain(self) -> dict[str, Any]:
         """The plain form, JSON-able."""
@@ -151,7 +172,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     stopped, beside, had, restoring = (raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring"))
     return Changes(
         run=str(raw["run"]),
-        # Versions before 2026-11-28 knew experiments only.
+        # The journals of versions that knew experiments only have it under another name.
         name=str(raw["name"] if "name" in raw else raw["experiment"]),
         cluster=str(raw["cluster"]),
         process=str(raw["process"]),
@@ -166,8 +187,13 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         rerouted=tuple(
             Rerouted(str(each["secret"]), str(each["server"]), str(each["proxy"])) for each in raw.get("rerouted") or ()
         ),
-        kind=str(raw.get("kind") or EXPERIMENT),
+        pods=_texts(raw, "pods"),
+        quotas=tuple(
+            RaisedQuota(str(each["path"]), str(each["former"]), str(each["raised"])) for each in raw.get("quotas") or ()
+        ),
         restoring=_restoring_from(restoring) if restoring else None,
+        command=str(raw.get("command") or EXPERIMENT),
+        finish=str(raw["finish"]) if raw.get("finish") else None,
     )
 
 

@@ -11,6 +11,10 @@ class Busy(JournalError):
     """Another run is under way on the cluster; the message says which, and what to do."""
 
 
+class Unfinished(JournalError):
+    """A run that is gone has left the cluster half changed; the message says which command finishes that."""
+
+
 class NotPutBack(JournalError):
     """Something that a run has changed is not restored; the message says what, and where to look."""
 

@@ -11,7 +11,7 @@ from kumulus.host import lifetime
 from kumulus.journal import book, undo
 from kumulus.journal.book import Journal
 from kumulus.journal.changes import EXPERIMENT, Changes
-from kumulus.journal.errors import Busy, NotWritten
+from kumulus.journal.errors import Busy, NotWritten, Unfinished
 from kumulus.kube import ApiError, objects
 
 if TYPE_CHECKING:
@@ -54,34 +54,42 @@ async def recover_cluster(client: Client, cluster: str) -> list[str]:
         return await _recovered(client, cluster)
 
 
-async def begin(client: Client, run: str, name: str, kind: str = EXPERIMENT) -> tuple[Journal, list[str]]:
-    """Begin a run: restore what others left, and open its journal.
+async def begin(
+    client: Client, run: str, name: str, *, command: str = EXPERIMENT, finish: str | None = None
+) -> tuple[Journal, list[str]]:
+    """Begin a run: restore what others left, and open its journal. It ends with :func:`end`.
 
     Args:
         client: of the cluster.
         run: the run's id.
-        name: what it runs, see :class:`Changes`.
-        kind: the command that it is of.
+        name: of its experiment, workload, capture or snapshot.
+        command: which command it is a run of. What an earlier run of the same one has not finished, this one finishes.
+        finish: the command line that finishes the run if it is cut off; None if what it changes is to be undone.
 
     Returns:
         The journal, on the disk already; and what was restored, in lines.
 
     Raises:
-        Busy: another run is under way on the cluster: the two would disturb each other.
+        Busy: another run is under way on the cluster: they would disturb each other.
+        Unfinished: a run of another command has left the cluster half changed.
         JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
     cluster = await objects.identity(client)
     async with book.turn(cluster):
-        lines = await _recovered(client, cluster)
+        lines = await _recovered(client, cluster, command)
         if others := book.under_way(cluster):
             raise Busy(others)
-        journal = Journal(Changes(run, name, cluster, lifetime.own(), kind=kind))
+        for other in book.read(cluster)[0]:
+            raise Unfinished(
+                f"{other.changes.what} (run {other.changes.run}) did not come to its end; finish it: {other.changes.finish}"
+            )
+        journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()
     return journal, lines
 
 
 async def end(journal: Journal) -> None:
-    """End a run, however it ended: the next command restores what is still listed in its journal."""
+    """Close a run's journal; the next command restores or names what is still listed in it."""
     with suppress(NotWritten):
         async with book.turn(journal.changes.cluster):
             journal.close()
@@ -92,12 +100,19 @@ def run_id(now: datetime) -> str:
     return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
-async def _recovered(client: Client, cluster: str) -> list[str]:
+async def _recovered(client: Client, cluster: str, command: str = "") -> list[str]:
     lines = [
         f"{file} is no journal that can be read; see what it was of, and remove it" for file in book.read(cluster)[1]
     ]
     for journal in book.unrestored(cluster):
         done = await undo.put_back(client, journal)
-        journal.discard()
-        lines.append(f"{journal.changes.title} did not come to its end; put back: {', '.join(done) or 'nothing'}")
+        changes = journal.changes
+        line = f"{changes.what} (run {changes.run}) did not come to its end"
+        if done or not changes.finish:
+            line += f"; put back: {', '.join(done) or 'nothing'}"
+        if changes.finish and changes.command != command:
+            line += f"; to finish it: {changes.finish}"
+        else:
+            journal.discard()
+        lines.append(line)
     return lines

@@ -5,19 +5,21 @@ Doing so twice is no error. An object of the same name without the run's mark is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cluster.faults import operations, records
 from kumulus.journal import autoscaling, federation, namespace, programs, snapshots
 from kumulus.journal.book import Journal
-from kumulus.journal.changes import Changes, Stopped
+from kumulus.journal.changes import Changes, RaisedQuota, Stopped
 from kumulus.journal.errors import NotPutBack
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.quantity import equal
 from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
 from kumulus.schedulers import SchedulerError, children
@@ -36,16 +38,7 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     changes = journal.changes
-    lines = []
-    if changes.stopped is not None:
-        # First, because later steps may need it, and the cluster is of least use without it.
-        if _start(changes.stopped):
-            lines.append(f"{changes.stopped.name} started")
-        journal.drop(stopped=None)
-    if changes.restoring is not None:
-        # First as well: it lets controllers go on that a restore of a cluster's keys has paused.
-        lines.append(await snapshots.finish(client, journal, changes.restoring))
-        journal.drop(restoring=None)
+    lines = await _put_back_control_plane(client, journal)
     lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.
@@ -62,6 +55,9 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         if await autoscaling.put_back(client, changes.autoscaler):
             lines.append("the autoscaler has the stack's pools again")
         journal.drop(autoscaler=None)
+    if lowered := [each.path for each in changes.quotas if await _lower(client, each)]:
+        lines.append(f"{counted(len(set(lowered)), 'quota')} lowered")
+    journal.drop(quotas=changes.quotas)
     gone = [name for name in changes.namespaces if await remove_namespace(client, changes.run, name)]
     if gone:
         lines.append(f"namespace {', '.join(gone)} removed")
@@ -69,6 +65,11 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
     if removed := await remove_marked(client, changes.run, reversed(changes.outside), one_by_one=True):
         lines.append(f"{counted(removed, 'object')} removed")
     journal.drop(outside=changes.outside)
+    # Last: a pod whose request was under way when the run ended is there by now.
+    mine = {"labelSelector": f"{RUN_LABEL}={changes.run}"}
+    if removed := sum([await remove_pods(client, path, mine) for path in changes.pods]):
+        lines.append(f"{counted(removed, 'pod')} removed")
+    journal.drop(pods=changes.pods)
     return lines
 
 
@@ -120,6 +121,26 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
     return removed
 
 
+async def remove_pods(client: Client, collection: str, selectors: Mapping[str, str]) -> int:
+    """Remove pods at once, without a grace period; returns how many there were.
+
+    Args:
+        client: of the cluster.
+        collection: path of the collection that they are in.
+        selectors: which, such as ``{"labelSelector": "kumulus.io/experiment-run=a"}``.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    found = await objects.names(client, collection, selectors)
+    await for_all(
+        found,
+        lambda name: objects.remove(client, f"{collection}/{name}", {"gracePeriodSeconds": 0}),
+        workers=client.connections,
+    )
+    return len(found)
+
+
 async def remove_namespace(client: Client, run: str, name: str, collections: Iterable[str] = ()) -> bool:
     """Remove a namespace that carries a run's mark, with everything in it; returns whether it existed.
 
@@ -140,6 +161,27 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
     return True
 
 
+async def _lower(client: Client, raised: RaisedQuota) -> bool:
+    """Give a quota its own amounts again; returns False if it is gone, or has other amounts than the run's."""
+    former, given = json.loads(raised.former), json.loads(raised.raised)
+    lowered = False
+
+    async def attempt() -> bool:
+        nonlocal lowered
+        found = await client.get(raised.path)
+        hard = found["spec"].get("hard") or {}
+        back = {key: former[key] for key, amount in given.items() if key in hard and equal(hard[key], amount)}
+        if back:
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            await client.merge_patch(raised.path, {"metadata": version, "spec": {"hard": back}})
+            lowered = True
+        return True
+
+    with tolerating(404):
+        await objects.persist(attempt, raised.path, "the ResourceQuota")
+    return lowered
+
+
 def _start(stopped: Stopped) -> bool:
     """Start a program of the cluster, unless the cluster is gone."""
     if not Path(stopped.directory).is_dir():
@@ -151,6 +193,19 @@ def _start(stopped: Stopped) -> bool:
             f"{stopped.name} cannot be started: {error.strerror}; `pulumi up --refresh` starts a cluster's components"
         ) from None
     return True
+
+
+async def _put_back_control_plane(client: Client, journal: Journal) -> list[str]:
+    """Start the scheduler, and finish a restore, which may have paused controllers: later steps may need them."""
+    changes, lines = journal.changes, []
+    if changes.stopped is not None:
+        if _start(changes.stopped):
+            lines.append(f"{changes.stopped.name} started")
+        journal.drop(stopped=None)
+    if changes.restoring is not None:
+        lines.append(await snapshots.finish(client, journal, changes.restoring))
+        journal.drop(restoring=None)
+    return lines
 
 
 async def _put_back_workers(client: Client, journal: Journal) -> list[str]:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import stat
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from kumulus.host import lifetime
-from kumulus.journal import book
+from kumulus.journal import book, recover
 from kumulus.journal.book import Journal
-from kumulus.journal.changes import Beside, Changes, Exchanged, Rerouted, Stopped, changes_from
-from kumulus.journal.errors import NotWritten
+from kumulus.journal.changes import Beside, Changes, Exchanged, RaisedQuota, Rerouted, Restoring, Stopped, changes_from
+from kumulus.journal.errors import Busy, NotWritten, Unfinished
+from kumulus.kube import Client
+from tests.support.apiserver import ok, serving
 
 CLUSTER = "5d4f"
 
@@ -50,18 +56,24 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
     had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
     led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
     parts = (("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had, ("/worker/kubeconfig",), (led,))
-    changes = Changes("r", "e", CLUSTER, "p", *parts, kind="snapshot restore")
+    quota = RaisedQuota("/quota", '{"pods": "3"}', '{"pods": "5"}')
+    back = Restoring("/cluster/kubeconfig.yaml", "/full.snapshot", False, ("/api/v1/namespaces/a/pods/b",))
+    last = (("/pods",), (quota,), back, "fit", "kumulus clone there -s mine")
+    changes = Changes("r", "e", CLUSTER, "p", *parts, *last)
     assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
-    assert not changes.empty
-    assert not Changes("r", "e", CLUSTER, "p", killed=("/worker/kubeconfig",)).empty
-    assert not Changes("r", "e", CLUSTER, "p", rerouted=(led,)).empty
+    assert Changes("r", "e", CLUSTER, "p", command="fit").empty
+    for each in fields(Changes)[4:]:
+        if each.name != "command":
+            only = {each.name: getattr(changes, each.name)}
+            assert not Changes("r", "e", CLUSTER, "p", **only).empty, each.name
 
 
-def test_a_journal_of_an_earlier_version_is_of_an_experiment_and_has_no_worker_to_bring_back() -> None:
+def test_a_journal_of_an_earlier_version_is_one_of_an_experiment() -> None:
     plain = Changes("r", "e", CLUSTER, "p", ("n",)).to_plain()
     plain["experiment"] = plain.pop("name")
-    del plain["killed"], plain["rerouted"], plain["kind"]
-    assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",))
+    for later in ("killed", "rerouted", "pods", "quotas", "restoring", "command", "finish"):
+        del plain[later]
+    assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",), command="experiment")
 
 
 def test_a_run_with_nothing_to_put_back_leaves_no_journal_and_one_with_something_is_over() -> None:
@@ -100,12 +112,12 @@ def test_a_run_that_is_or_may_be_under_way_is_named_with_the_remedy_and_one_that
     assert book.under_way(CLUSTER) == ""
     lives = journal("one")
     assert book.under_way(CLUSTER) == (
-        f"experiment training (run one) is under way on this cluster; wait for it, or end it in order: kill {pid}"
+        f"experiment training runs on this cluster (run one, process {pid}); wait for it, or end it in order: kill {pid}"
     )
     lives.discard()
     elsewhere = journal("two", "another-machine another-boot 1 2 3")
     said = book.under_way(CLUSTER)
-    assert said.startswith("experiment training (run two) may be under way on this cluster, on another machine")
+    assert said.startswith("experiment training may run on this cluster (run two), on another machine or in another")
     assert said.endswith(f"or remove {elsewhere.file} when it is gone for good")
 
 
@@ -153,3 +165,42 @@ async def test_turns_are_taken_one_after_the_other() -> None:
     await asyncio.gather(*(take(name) for name in "abc"))
     assert [each.split()[0] for each in order[::2]] == [each.split()[0] for each in order[1::2]]
     assert not book.directory(CLUSTER).exists()
+
+
+async def test_one_run_at_a_time_whichever_command_it_is_of() -> None:
+    async with of_the_cluster() as client:
+        first, _ = await recover.begin(client, "fit-1", "web", command="fit")
+        with pytest.raises(Busy, match=rf"^fit web runs on this cluster \(run fit-1, process {os.getpid()}\); wait"):
+            await recover.begin(client, "two", "training")
+        await recover.end(first)
+        second, lines = await recover.begin(client, "two", "training")
+        assert lines == []
+        await recover.end(second)
+    assert not book.directory(CLUSTER).exists()
+
+
+async def test_what_only_another_command_can_finish_is_named_until_that_has_begun() -> None:
+    remedy = "kumulus clone there -s mine"
+    async with of_the_cluster() as client:
+        cut_off, _ = await recover.begin(client, "one", "there", command="clone", finish=remedy)
+        await recover.end(cut_off)
+        named = f"clone there (run one) did not come to its end; to finish it: {remedy}"
+        assert await recover.recover(client) == [named]
+        assert await recover.recover(client) == [named]
+        with pytest.raises(Unfinished, match=rf"^clone there .run one. did not come to its end; finish it: {remedy}$"):
+            await recover.begin(client, "two", "training")
+        again, lines = await recover.begin(client, "three", "there", command="clone", finish=remedy)
+        assert lines == ["clone there (run one) did not come to its end"]
+        again.drop(finish=None)
+        await recover.end(again)
+        assert await recover.recover(client) == []
+    assert not book.directory(CLUSTER).exists()
+
+
+@asynccontextmanager
+async def of_the_cluster() -> AsyncIterator[Client]:
+    """A client of an API server that says which cluster it is of, and nothing else."""
+    async with serving() as server:
+        server.answers = [ok({"metadata": {"uid": CLUSTER}})]
+        async with server.client() as client:
+            yield client

@@ -23,7 +23,9 @@ def left_by_runs(outputs: Properties) -> str:
     """
     identity: Any = outputs.get("identity")
     left = book.unrestored(identity) if isinstance(identity, str) and identity else []
-    return f"as {', '.join(each.changes.title for each in left)} has left it" if left else ""
+    # What another command has to finish, an update cannot put back.
+    runs = [f"{each.changes.command} run {each.changes.run}" for each in left if not each.changes.finish]
+    return f"as {', '.join(runs)} has left it" if runs else ""
 
 
 async def put_back(seen: Observed, report: Reporter) -> None:
