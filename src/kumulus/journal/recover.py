@@ -80,9 +80,8 @@ async def begin(
         if others := book.under_way(cluster):
             raise Busy(others)
         for other in book.read(cluster)[0]:
-            raise Unfinished(
-                f"{other.changes.what} (run {other.changes.run}) did not come to its end; finish it: {other.changes.finish}"
-            )
+            left = other.changes
+            raise Unfinished(f"{left.what} (run {left.run}) did not come to its end; finish it: {left.finish}")
         journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()
     return journal, lines

@@ -112,7 +112,8 @@ def test_a_run_that_is_or_may_be_under_way_is_named_with_the_remedy_and_one_that
     assert book.under_way(CLUSTER) == ""
     lives = journal("one")
     assert book.under_way(CLUSTER) == (
-        f"experiment training runs on this cluster (run one, process {pid}); wait for it, or end it in order: kill {pid}"
+        f"experiment training runs on this cluster (run one, process {pid}); "
+        f"wait for it, or end it in order: kill {pid}"
     )
     lives.discard()
     elsewhere = journal("two", "another-machine another-boot 1 2 3")
