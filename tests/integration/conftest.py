@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.catalog.faults import kinds
 from kumulus.kube import Client, load_kubeconfig, namespaces
 from kumulus.model.pools import POOL_LABEL
+from kumulus.nodes.catalog.faults import kinds
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Found, Operation, Properties
 from kumulus.provider.resources.fault import Fault

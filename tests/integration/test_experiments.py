@@ -13,13 +13,13 @@ import pytest
 import yaml
 
 from kumulus import Experiment
-from kumulus.lab.errors import LabError
-from kumulus.lab.plan.pods import DELAY_ANNOTATION, TOLERATIONS
-from kumulus.lab.report.model import Report, Test
-from kumulus.lab.report.read import report_at
-from kumulus.lab.run.bench import Outcome
-from kumulus.lab.run.repetition import Repetition
-from kumulus.schedulers import children
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.plan.pods import DELAY_ANNOTATION, TOLERATIONS
+from kumulus.extras.lab.report.model import Report, Test
+from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.repetition import Repetition
+from kumulus.extras.schedulers import children
 from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
 from tests.support.faultproxy import FaultProxy, Harm

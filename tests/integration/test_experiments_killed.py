@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.journal import book
-from kumulus.journal.book import Journal
-from kumulus.schedulers import children
+from kumulus.extras.journal import book
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.schedulers import children
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 from tests.support.api import Object

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.capture.fit import Answer, fit
-from kumulus.capture.probe import DRY_LABEL, Probe
+from kumulus.extras.capture.fit import Answer, fit
+from kumulus.extras.capture.probe import DRY_LABEL, Probe
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.pools import POOL_LABEL
 from tests.integration.conftest import NODES, PODS, Plane, Pools

@@ -23,10 +23,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.faults.pods import RESUMED
 from kumulus.host import memory
 from kumulus.host.ports import Claims, NoFreePort, in_use
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults.pods import RESUMED
 from kumulus.runtimes.base import Recorded
 from kumulus.runtimes.kwok import hung, priority
 from kumulus.runtimes.kwok.layout import Layout

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
-from kumulus.cluster.snapshots import file as snapshot_file
-from kumulus.cluster.snapshots.objects import restore, save
-from kumulus.cluster.snapshots.restored import RELEASED, OfAnother
+from kumulus.extras.snapshots import file as snapshot_file
+from kumulus.extras.snapshots.objects import restore, save
+from kumulus.extras.snapshots.restored import RELEASED, OfAnother
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from tests.integration.conftest import Plane, Pools, pod_spec, remove_namespaces
 from tests.support import processes
 from tests.support.api import Object
@@ -190,7 +190,7 @@ async def test_one_that_is_killed_is_finished_by_another(
     before, file = settled(plane, inputs["name"]), tmp_path / "full.snapshot"
     await save(client, "dev", file, [MINE])
     program = (
-        "import asyncio, sys; from pathlib import Path; from kumulus.cluster.snapshots.objects import restore\n"
+        "import asyncio, sys; from pathlib import Path; from kumulus.extras.snapshots.objects import restore\n"
         "from kumulus.kube import Client, load_kubeconfig\n"
         "async def main():\n"
         "    async with Client(load_kubeconfig(Path(sys.argv[1]))) as client:\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import PartialFailure
+from kumulus.nodes.errors import PartialFailure
 from tests.integration.conftest import PODS, Plane, Pools, plane_at, pod
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support.pods import are_judged

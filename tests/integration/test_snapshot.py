@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
-from kumulus.cluster.snapshots.restored import RELEASED as WITH_RELEASE
-from kumulus.cluster.snapshots.restored import OfAnother
+from kumulus.extras.snapshots.restored import RELEASED as WITH_RELEASE
+from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.identity import STACK_ID
+from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import snapshot

@@ -19,11 +19,6 @@ import grpc
 import psutil
 import pytest
 
-from kumulus.cluster.errors import PartialFailure
-from kumulus.cluster.faults.leases import HOLDER, LEASES
-from kumulus.cluster.pools.bodies import Bodies
-from kumulus.cluster.pools.single import create_node
-from kumulus.cluster.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.message_tables import classes_of
@@ -31,6 +26,11 @@ from kumulus.kube.stored import node_key
 from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.nodes.errors import PartialFailure
+from kumulus.nodes.faults.leases import HOLDER, LEASES
+from kumulus.nodes.pools.bodies import Bodies
+from kumulus.nodes.pools.single import create_node
+from kumulus.nodes.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import storage

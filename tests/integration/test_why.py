@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from kumulus.cli import main
-from kumulus.lab.extender.column import NAME as COLUMNS
-from kumulus.lab.extender.column import Column, columns
-from kumulus.schedulers.decisions.document import NAME, Decision, decisions
+from kumulus.extras.lab.extender.column import NAME as COLUMNS
+from kumulus.extras.lab.extender.column import Column, columns
+from kumulus.extras.schedulers.decisions.document import NAME, Decision, decisions
 from tests.integration.conftest import KWOK_TAINT, Plane, Pools
 from tests.support import runs
 

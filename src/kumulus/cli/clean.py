@@ -7,11 +7,11 @@ import os
 import shutil
 
 from kumulus.cli.errors import UserError
+from kumulus.host import installation
 from kumulus.runtimes import owner
-from kumulus.surroundings import installation
 
 _CACHES = (".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis")
-_REMOVED = (".venv", "src/kumulus/policy/.venv", *_CACHES, "build")
+_REMOVED = (".venv", "src/kumulus/extras/policy/.venv", *_CACHES, "build")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.ownership import is_ours
 from kumulus.kube import ApiError
 from kumulus.kube.discovery import BESIDE_OTHERS, IN_EVERY_NAMESPACE, Resource, namespaced
 from kumulus.kube.errors import tolerating
@@ -15,6 +14,7 @@ from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, remove
 from kumulus.model.identity import Owner
+from kumulus.nodes.ownership import is_ours
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

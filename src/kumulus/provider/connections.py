@@ -8,8 +8,8 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.last_place import LastPlace
 from kumulus.runtimes.existing.copy import refresh
 

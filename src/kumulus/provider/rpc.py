@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 
-from kumulus.cluster.errors import InvalidInputs, PartialFailure, ProviderError
+from kumulus.nodes.errors import InvalidInputs, PartialFailure, ProviderError
 from kumulus.provider import VERSION
 from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import errors_pb2, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from kumulus.cluster.reporter import Reporter
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.place import Place
 
 if TYPE_CHECKING:

@@ -7,18 +7,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.snapshots import objects
-from kumulus.cluster.snapshots.file import about
-from kumulus.cluster.snapshots.restored import OfAnother
+from kumulus.extras.snapshots import objects
+from kumulus.extras.snapshots.file import about
+from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.kube.objects import identity
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
-    from kumulus.cluster.snapshots.file import About
-    from kumulus.cluster.snapshots.restored import Begin, Restored
+    from kumulus.extras.snapshots.file import About
+    from kumulus.extras.snapshots.restored import Begin, Restored
     from kumulus.kube import Client
 
 

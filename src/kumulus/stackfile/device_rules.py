@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kumulus.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.model.checks import problem
 from kumulus.model.claims import GATES
 from kumulus.model.device_checks import milli_problems, partly_problem
@@ -16,6 +15,7 @@ from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.quantity import QuantityError, parse
+from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles
 
 FIRST_VERSION = (1, 34)
 """The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""

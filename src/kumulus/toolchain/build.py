@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.surroundings import files, installation
+from kumulus.host import files, installation
 from kumulus.toolchain import cache, golang, running
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import Embed, Tool

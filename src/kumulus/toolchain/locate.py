@@ -7,8 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.surroundings import installation
-from kumulus.surroundings.launcher import pulumi_home
+from kumulus.host import installation
+from kumulus.host.launcher import pulumi_home
 from kumulus.toolchain import cache, pins, probe
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool

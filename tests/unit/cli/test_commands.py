@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli.registry import COMMANDS
-from kumulus.surroundings.version import VERSION
+from kumulus.cli.registry import offered
+from kumulus.host.version import VERSION
 from kumulus.toolchain import plugins, releases
 from tests.unit.toolchain.sample import ROOT
 
@@ -80,11 +80,11 @@ def checkout(tmp_path: Path) -> Checkout:
 def _copy(root: Path) -> None:
     """What the command needs of this checkout, in another place."""
     (root / "stacks").mkdir(parents=True)
-    for folder in ("autoscalers", "cli", "kind_image", "model", "runtimes", "surroundings", "toolchain"):
+    for folder in ("cli", "extras", "host", "kind_image", "model", "runtimes", "toolchain"):
         path = Path("src", "kumulus", folder)
         shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")
-    for file in ("kumulus", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
+    for file in ("kumulus", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root / file)
     (root / "Pulumi.yaml").write_text(PULUMI_YAML)
     for stack in ("quickstart", "gcp-small", "gcp-large"):
@@ -95,10 +95,10 @@ def _copy(root: Path) -> None:
 def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> None:
     result = checkout.run(*arguments)
     assert result.returncode == 0
-    assert all(f"\n  {name} " in result.stdout for name in COMMANDS)
+    assert all(f"\n  {name} " in result.stdout for name in offered())
 
 
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.venv])
+@pytest.mark.parametrize("name", [name for name, each in offered().items() if not each.command.venv])
 def test_every_command_explains_itself_on_a_bare_python(checkout: Checkout, name: str) -> None:
     result = checkout.run(name, "-h")
     assert (result.returncode, result.stderr) == (0, "")
@@ -346,7 +346,7 @@ def private_python() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize("command", [name for name, command in COMMANDS.items() if command.venv])
+@pytest.mark.parametrize("command", [name for name, each in offered().items() if each.command.venv])
 def test_another_user_without_the_right_to_is_told_in_a_line(private_python: Path, command: str) -> None:
     result = subprocess.run(
         [sys.executable, "-c", _AS_NOBODY, private_python / "src", command],

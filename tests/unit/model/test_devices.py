@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kumulus.catalog.instances import gpu_products
 from kumulus.model.consequences import consequences
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
@@ -15,6 +14,7 @@ from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, device_uuid, slice_manifest
 from kumulus.model.totals import totals
+from kumulus.nodes.catalog.instances import gpu_products
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.resource_slices import device_classes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.provider.resources.base import Failure, Found, Operation

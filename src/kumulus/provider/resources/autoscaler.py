@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from kumulus.autoscalers import deploying, registry
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.ownership import NotOurs
+from kumulus.extras.scaling import deploying, registry
 from kumulus.model.words import listed
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources.base import Operation, Properties, known
@@ -27,8 +27,8 @@ from kumulus.provider.values import contains_unknown
 from kumulus.toolchain import ToolMissing
 
 if TYPE_CHECKING:
-    from kumulus.autoscalers.descriptor import Autoscaler as Known
-    from kumulus.autoscalers.descriptor import Manifest
+    from kumulus.extras.scaling.descriptor import Autoscaler as Known
+    from kumulus.extras.scaling.descriptor import Manifest
 
 _REMEDY = "leave autoscaler: out of the stack, or remove that one first"
 _NAMED = 5

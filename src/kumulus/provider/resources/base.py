@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.provider.properties import Property
 from kumulus.provider.resources.diffing import Difference, differences
 
@@ -80,8 +80,8 @@ class Checked:
 class Resource(ABC):
     """The life of one resource type.
 
-    Create, update and delete raise :class:`kumulus.cluster.errors.ProviderError` when nothing was done and
-    :class:`kumulus.cluster.errors.PartialFailure` when something was.
+    Create, update and delete raise :class:`kumulus.nodes.errors.ProviderError` when nothing was done and
+    :class:`kumulus.nodes.errors.PartialFailure` when something was.
 
     Attributes:
         token: its type.

@@ -6,11 +6,11 @@ import os
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Silent
-from kumulus.journal import book
+from kumulus.extras.journal import book
 from kumulus.model.contents import expected_nodes
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, Property, listing
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import PLACE, WORK_PATIENCE, InCluster, with_remedy

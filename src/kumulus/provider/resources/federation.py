@@ -13,13 +13,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
+from kumulus.extras.federation import declared, federation
+from kumulus.extras.federation.federation import Manifest, Queue
+from kumulus.extras.federation.manifests import NAMESPACE
 from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.paths import address
-from kumulus.kueue import declared, federation
-from kumulus.kueue.federation import Manifest, Queue
-from kumulus.kueue.manifests import NAMESPACE
+from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property, listing, mapping
 from kumulus.provider.resources.base import Operation, Properties, known

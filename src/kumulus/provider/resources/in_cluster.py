@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.ownership import NotOurs
 from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
@@ -64,7 +64,7 @@ class InCluster(Resource):
 
     What is in a cluster that is gone is gone with it: it is not found, and its removal is done. While a cluster is
     silent, what is recorded stands, and what was to be done is refused. What was done in part is recorded as a
-    :class:`kumulus.cluster.errors.PartialFailure` by :meth:`make`. Each resource says what is its own: :meth:`title`,
+    :class:`kumulus.nodes.errors.PartialFailure` by :meth:`make`. Each resource says what is its own: :meth:`title`,
     :meth:`previewed`, :meth:`make`, :meth:`look` and :meth:`remove`.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
-from kumulus.journal import book
-from kumulus.journal.errors import JournalError
+from kumulus.extras.journal import book
+from kumulus.extras.journal.errors import JournalError
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.provider.resources.base import Properties
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed
@@ -41,7 +41,7 @@ async def put_back(seen: Observed, report: Reporter) -> None:
     if not book.unrestored(seen.identity):
         return
     # Imported here: a plugin that only compares properties needs no HTTP library.
-    from kumulus.journal import recover
+    from kumulus.extras.journal import recover
 
     try:
         async with apiserver.client(Path(seen.kubeconfig)) as client:

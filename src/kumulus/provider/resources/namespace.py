@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kumulus.cluster import namespaces
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.ownership import NotOurs
 from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.identity import Owner
 from kumulus.model.names import dns_label_mistake
+from kumulus.nodes import namespaces
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known

@@ -7,22 +7,22 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.pools import afterwards, drift, pods, real, room, scaled
-from kumulus.cluster.pools.converge import converge
-from kumulus.cluster.pools.faulted import forget, looked_at, recorded, wait_for_kwok
-from kumulus.cluster.pools.live import of_pool, selected
-from kumulus.cluster.pools.observe import observe
-from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
-from kumulus.cluster.pools.removal import remove_nodes, remove_slices
-from kumulus.cluster.pools.result import explain
-from kumulus.cluster.pools.slices import NotServed, require_served
-from kumulus.cluster.pools.through_storage import StorageOf, find_storage
-from kumulus.cluster.pools.turns import Turns
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.pool_form import POOL_KEYS, pool_problems
 from kumulus.model.pools import Pool
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.pools import afterwards, drift, pods, real, room, scaled
+from kumulus.nodes.pools.converge import converge
+from kumulus.nodes.pools.faulted import forget, looked_at, recorded, wait_for_kwok
+from kumulus.nodes.pools.live import of_pool, selected
+from kumulus.nodes.pools.observe import observe
+from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_taken
+from kumulus.nodes.pools.removal import remove_nodes, remove_slices
+from kumulus.nodes.pools.result import explain
+from kumulus.nodes.pools.slices import NotServed, require_served
+from kumulus.nodes.pools.through_storage import StorageOf, find_storage
+from kumulus.nodes.pools.turns import Turns
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
@@ -52,9 +52,9 @@ from kumulus.provider.values import contains_unknown
 if TYPE_CHECKING:
     import asyncio
 
-    from kumulus.cluster.pools.observe import Observation
-    from kumulus.cluster.pools.result import Result
     from kumulus.kube import Client
+    from kumulus.nodes.pools.observe import Observation
+    from kumulus.nodes.pools.result import Result
 
 
 class NodePool(InCluster):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm import history
 from kumulus.model.identity import Owner
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from kumulus.cluster import ownership
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm import command, history, namespaces
 from kumulus.model.identity import STACK_ID, Owner
+from kumulus.nodes import ownership
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.properties import BOOLEAN, INTEGER, STRING, Property
 from kumulus.provider.resources.base import Operation, Properties, known

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.needs import NEEDS
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.existing import copy, permissions, refusals, source

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kumulus.autoscalers import applying, registry
+from kumulus.extras.scaling import applying, registry
 from kumulus.host import ports, processes
 from kumulus.model.observability import Observability
 from kumulus.runtimes.base import Wanted

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from kumulus.autoscalers import registry
-from kumulus.autoscalers.descriptor import Autoscaler, Place
+from kumulus.extras.scaling import registry
+from kumulus.extras.scaling.descriptor import Autoscaler, Place
+from kumulus.host import files
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

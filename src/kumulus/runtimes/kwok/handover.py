@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.faults import leases, pods
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.pods import PODS, UNFINISHED
+from kumulus.nodes.faults import leases, pods
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

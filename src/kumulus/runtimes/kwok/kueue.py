@@ -9,16 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.ownership import already_there
-from kumulus.host import processes
+from kumulus.extras.federation import certificates, component
+from kumulus.host import files, processes
 from kumulus.host.ports import Claims
 from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.kueue import certificates, component
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import already_there
 from kumulus.runtimes.kwok import components, last_words
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import yaml
 
-from kumulus.autoscalers.registry import NAMES as AUTOSCALERS
+from kumulus.extras.scaling.registry import NAMES as AUTOSCALERS
+from kumulus.host import files
 from kumulus.host.logs import last_lines
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 from kumulus.kube.yaml_writing import Dumper
 from kumulus.runtimes.place import Place, unfinished
-from kumulus.surroundings import files
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,18 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus import dashboards, toolchain
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
+from kumulus import toolchain
+from kumulus.extras.watch import dashboards
+from kumulus.host import files
 from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability, as_bytes, observability_from
 from kumulus.model.quantity import human, parse
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.kwok import access, components, last_words, pidfiles
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.scraping import configuration
-from kumulus.surroundings import files
 
 PROMETHEUS, KUBE_STATE_METRICS = "prometheus", "kube-state-metrics"
 NAMES = (PROMETHEUS, KUBE_STATE_METRICS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kumulus.autoscalers import registry
-from kumulus.cluster.reporter import Reporter
+from kumulus.extras.scaling import registry
 from kumulus.host import processes
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import etcd, objects, starting

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
-from kumulus.host import ports, processes
+from kumulus.host import files, ports, processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
@@ -36,7 +36,6 @@ from kumulus.runtimes.kwok import (
 )
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.owner import same
-from kumulus.surroundings import files
 
 
 class KwokRuntime(Runtime):

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.fields import QuantityText, checked, whole
 from kumulus.model.checks import of_mapping, problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import QuantityText, checked, whole
 from kumulus.runtimes.section import RuntimeSection
 
 

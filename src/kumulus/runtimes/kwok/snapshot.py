@@ -17,11 +17,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kumulus.cluster.reporter import Silent
-from kumulus.cluster.snapshots import file as snapshot_file
-from kumulus.cluster.snapshots.file import About
-from kumulus.cluster.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
+from kumulus.extras.snapshots import file as snapshot_file
+from kumulus.extras.snapshots.file import About
+from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import locks, processes
+from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.exclusive import lock_file
 from kumulus.runtimes.kwok import snapshot_clocks, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.host import ports, processes
 from kumulus.kube import ApiError, Unreachable
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import (
     additions,

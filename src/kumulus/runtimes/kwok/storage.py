@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.pools.admission import concerned_with_nodes
-from kumulus.cluster.pools.through_storage import NotThroughStorage, Post, Unwritten
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.kube.stored_lease import StoredLeases
+from kumulus.nodes.pools.admission import concerned_with_nodes
+from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten
 from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.lease_holder import LeaseHolder
@@ -40,7 +40,7 @@ _PREFIX = "etcd-prefix"
 
 @dataclass(frozen=True)
 class OwnEtcd:
-    """The etcd of one control plane, as :class:`kumulus.cluster.pools.through_storage.Storage`."""
+    """The etcd of one control plane, as :class:`kumulus.nodes.pools.through_storage.Storage`."""
 
     connection: Etcd
     holder: LeaseHolder

@@ -7,9 +7,9 @@ Kubernetes is upgraded by one minor version at a time, the API server first, and
 from __future__ import annotations
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
 

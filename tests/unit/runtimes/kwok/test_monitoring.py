@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import Connection
 from kumulus.model.observability import Observability
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, additions, configuration, monitoring

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kumulus.cluster.pools.through_storage import NotThroughStorage
+from kumulus.nodes.pools.through_storage import NotThroughStorage
 from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime

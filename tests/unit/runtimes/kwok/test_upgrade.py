@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import upgrade
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support.said import Said
