@@ -16,7 +16,7 @@ from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back
+from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -225,6 +225,7 @@ class Cluster(Resource):
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`."""
         recorded = self._recorded(outputs)
+        require_no_run(recorded.identity)
         if not await self._places.moved_here(outputs, recorded, op.report):
             await self._runtime(outputs).delete(recorded, op.report)
             if not registry.outlives_stack(outputs.get("runtime")):
