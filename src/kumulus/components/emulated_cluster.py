@@ -152,9 +152,8 @@ class EmulatedCluster(pulumi.ComponentResource):
             within.append(self._prometheus_stack(spec.observability, loaded))
         within += [each for each in (self.kwok, self.autoscaler) if each]
         within += [*self.device_classes.values(), *self.tenants.values()]
-        if not spec.runtime_descriptor.outlives_stack:
-            opts = pulumi.ResourceOptions(parent=self, depends_on=within)
-            DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, opts=opts)
+        opts = pulumi.ResourceOptions(parent=self, depends_on=within)
+        DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, opts=opts)
         self._describe(loaded)
 
     def _describe(self, loaded: Loaded) -> None:

@@ -302,7 +302,7 @@ class Lifetime(pulumi.CustomResource):
 
 
 class DestroyCheck(pulumi.CustomResource):
-    """``kumulus:index:DestroyCheck``: asked first in a destroy, whether a cluster may be destroyed from here.
+    """``kumulus:index:DestroyCheck``: asked first in a destroy, whether a cluster may be destroyed, and from here.
 
     Args:
         resource_name: its name in the stack.
@@ -317,5 +317,6 @@ class DestroyCheck(pulumi.CustomResource):
             "directory": cluster.directory,
             "owner": cluster.owner,
             "machine": cluster.machine,
+            "clusterIdentity": cluster.identity,
         }
         super().__init__("kumulus:index:DestroyCheck", resource_name, properties, plugin.asked_for(opts))

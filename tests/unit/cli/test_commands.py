@@ -287,6 +287,35 @@ def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
     assert not (checkout.root / ".venv").exists()
 
 
+def test_clean_is_refused_while_a_command_runs_in_the_venv(checkout: Checkout) -> None:
+    python = checkout.root / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    waits = ["-c", "import sys; print(flush=True); sys.stdin.read()"]
+    # As an experiment in this checkout has it, and as one of another checkout or another program there.
+    ours = [str(python), *waits, str(checkout.root / "kumulus"), "experiment", "run", "a.yaml"]
+    others = ([sys.executable, *ours[1:]], [str(python), *waits, "kumulus-notes.txt"])
+    begun = [subprocess.Popen(each, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for each in (ours, *others)]
+    try:
+        for each in begun:
+            assert each.stdout is not None
+            each.stdout.readline()
+        refused = checkout.run("clean")
+        assert refused.returncode == 1
+        pid = begun[0].pid
+        assert refused.stderr == (
+            f"error: commands run in .venv: kumulus experiment run a.yaml (process {pid})\n"
+            f"  Wait for them, or end them in order: kill {pid}\n"
+        )
+        assert python.exists()
+        begun[0].communicate()
+        assert checkout.run("clean").returncode == 0
+        assert not python.exists()
+    finally:
+        for each in begun:
+            each.communicate()
+
+
 def test_the_list_of_tools_says_where_each_comes_from_how_large_it_is_and_who_needs_it(
     checkout: Checkout, tmp_path: Path
 ) -> None:

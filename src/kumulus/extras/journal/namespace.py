@@ -1,4 +1,4 @@
-"""Remove the namespace of a run with everything in it: thousands of pods, in seconds."""
+"""The namespaces of runs: whose they are, and their removal with everything in them, thousands of pods in seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.journal.errors import NotPutBack
+from kumulus.extras.journal.errors import Busy, NotPutBack
+from kumulus.host import lifetime
 from kumulus.kube import namespaces
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
@@ -18,10 +19,43 @@ from kumulus.kube.objects import find, names
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+EXPERIMENT_LABEL = "kumulus.io/experiment"
+"""On the namespace of an experiment's repetition: the experiment's name."""
+PROCESS = "kumulus.io/experiment-process"
+"""On the same, an annotation: the process that runs it, in the form of :mod:`kumulus.host.lifetime`."""
 _PATIENCE = 120.0
 # Seconds that Kueue, if it runs, has to clean up.
 _TIDY = 8.0
 _FREE = {"metadata": {"finalizers": None}}
+
+
+async def clear_leftovers(client: Client) -> list[str]:
+    """Remove the namespaces of experiments' runs that are gone and have no journal here; returns their names.
+
+    Raises:
+        Busy: an experiment runs on the cluster, or may run, without a journal here.
+        NotPutBack: a namespace is still being deleted.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    found: dict[str, Any] = {"items": []}
+    # A user of some namespaces may not list all of them.
+    with tolerating(403):
+        found = await client.get(NAMESPACES, {"labelSelector": EXPERIMENT_LABEL})
+    left = []
+    for each in found["items"]:
+        owner = each["metadata"].get("annotations", {}).get(PROCESS, "")
+        name = each["metadata"]["name"]
+        runs = lifetime.runs(owner)
+        if each["status"].get("phase") != "Terminating" and runs is not False:
+            who = f"process {owner.split(' ')[3]}" if runs else "on another machine, or in another container"
+            raise Busy(
+                f"an experiment {'runs' if runs else 'may run'} on this cluster (namespace {name}, {who}); "
+                "wait for it, or delete the namespace if it is gone"
+            )
+        left.append(name)
+    for name in left:
+        await remove(client, name)
+    return left
 
 
 async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> None:

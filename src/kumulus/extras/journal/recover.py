@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kumulus.extras.journal import book, undo
+from kumulus.extras.journal import book, namespace, undo
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import EXPERIMENT, Changes
 from kumulus.extras.journal.errors import Busy, NotWritten, Unfinished
@@ -80,10 +80,9 @@ async def begin(
         if others := book.under_way(cluster):
             raise Busy(others)
         for other in book.read(cluster)[0]:
-            raise Unfinished(
-                f"{other.changes.what} (run {other.changes.run}) did not come to its end; "
-                f"finish it: {other.changes.finish}"
-            )
+            left = other.changes
+            raise Unfinished(f"{left.what} (run {left.run}) did not come to its end; finish it: {left.finish}")
+        lines += [f"removed {each}, which an earlier run had left" for each in await namespace.clear_leftovers(client)]
         journal = Journal(Changes(run, name, cluster, lifetime.own(), command=command, finish=finish))
         journal.add()
     return journal, lines

@@ -18,7 +18,7 @@ from kumulus.provider.resources.base import Checked, Found, Operation, Propertie
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back
+from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -271,6 +271,7 @@ class Cluster(Resource):
             op.report.info(f"cluster {recorded.name} stays, as the stack still declares it")
             gone = recorded.directory in self._remade
         else:
+            require_no_run(recorded.identity)
             gone = not await self._places.moved_here(outputs, recorded, op.report)
             if gone:
                 await self._runtime(outputs).delete(recorded, op.report)

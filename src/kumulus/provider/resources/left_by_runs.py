@@ -1,4 +1,4 @@
-"""Changes that killed runs have left on a cluster: shown as a difference, undone by the next update."""
+"""Runs of commands on a cluster: what killed ones have left is undone by an update; one that is alive keeps it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ def left_by_runs(outputs: Properties) -> str:
     # What another command has to finish, an update cannot put back.
     runs = [f"{each.changes.command} run {each.changes.run}" for each in left if not each.changes.finish]
     return f"as {', '.join(runs)} has left it" if runs else ""
+
+
+def require_no_run(identity: str) -> None:
+    """Refuse to take a cluster away while a run is or may be under way on it. Does not use the network.
+
+    Args:
+        identity: the cluster's; empty if it is not known.
+
+    Raises:
+        ProviderError: says which run, and what to do.
+    """
+    if identity and (who := book.under_way(identity)):
+        raise ProviderError(f"{who}; nothing was removed")
 
 
 async def put_back(seen: Observed, report: Reporter) -> None:

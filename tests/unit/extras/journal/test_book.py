@@ -209,8 +209,8 @@ async def test_what_only_another_command_can_finish_is_named_until_that_has_begu
 
 @asynccontextmanager
 async def of_the_cluster() -> AsyncIterator[Client]:
-    """A client of an API server that says which cluster it is of, and nothing else."""
+    """A client of an API server that says which cluster it is of, and has no namespaces."""
     async with serving() as server:
-        server.answers = [ok({"metadata": {"uid": CLUSTER}})]
+        server.answers = [ok({"metadata": {"uid": CLUSTER}, "items": []})]
         async with server.client() as client:
             yield client

@@ -10,10 +10,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from kumulus.extras.journal import namespace as whole
-from kumulus.extras.journal.errors import NotPutBack
+from kumulus.extras.journal.namespace import EXPERIMENT_LABEL, PROCESS
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.plan.pods import EXPERIMENT_LABEL
 from kumulus.host import lifetime
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find
@@ -25,35 +23,6 @@ if TYPE_CHECKING:
 
 # A controller manager whose watch was cut off, as by a restart of the API server, restarts it within half a minute.
 _ACCOUNT_WITHIN = 90.0
-_OWNER = "kumulus.io/experiment-process"
-
-
-async def clear_leftovers(client: Client) -> list[str]:
-    """Remove the namespaces of runs that are gone and have no journal here; returns their names.
-
-    Raises:
-        LabError: another experiment runs on the cluster, or may run: the two would measure each other.
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
-    found = await client.get(NAMESPACES, {"labelSelector": EXPERIMENT_LABEL})
-    left = []
-    for each in found["items"]:
-        owner = each["metadata"].get("annotations", {}).get(_OWNER, "")
-        name = each["metadata"]["name"]
-        runs = lifetime.runs(owner)
-        if each["status"].get("phase") != "Terminating" and runs is not False:
-            who = f"process {owner.split(' ')[3]}" if runs else "on another machine, or in another container"
-            raise LabError(
-                f"another experiment {'runs' if runs else 'may run'} on this cluster (namespace {name}, {who}); "
-                "wait for it, or delete the namespace if it is gone"
-            )
-        left.append(name)
-    try:
-        for name in left:
-            await whole.remove(client, name)
-    except NotPutBack as error:
-        raise LabError(str(error)) from None
-    return left
 
 
 async def make(client: Client, name: str, experiment: str, run: str, owner: Owner = NOBODY) -> None:
@@ -64,7 +33,7 @@ async def make(client: Client, name: str, experiment: str, run: str, owner: Owne
         ApiError, Unreachable: the server refused, or gave no answer.
     """
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
-    metadata = {"name": name, "labels": labels, "annotations": {_OWNER: lifetime.own(), **owner.annotations}}
+    metadata = {"name": name, "labels": labels, "annotations": {PROCESS: lifetime.own(), **owner.annotations}}
     await client.create(NAMESPACES, {"metadata": metadata})
     give_up = time.monotonic() + _ACCOUNT_WITHIN
     # Pods are refused until the controller manager has created the ServiceAccount.

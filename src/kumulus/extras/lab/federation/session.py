@@ -184,7 +184,5 @@ async def joined(
             around.push_async_callback(recover.end, journal)
             for line in put_back:
                 say(f"{each.name}: {line}")
-            for name in await namespace.clear_leftovers(client):
-                say(f"{each.name}: removed {name}, which an earlier run had left")
             members.append(Member(each.name, client, journal))
         yield Session(federation, members)

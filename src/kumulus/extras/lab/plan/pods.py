@@ -9,7 +9,6 @@ from kumulus.extras.lab.file.workload import Workload
 from kumulus.model.pools import REGION_LABEL, ZONE_LABEL
 
 Object = dict[str, Any]
-EXPERIMENT_LABEL = "kumulus.io/experiment"
 WORKLOAD_LABEL = "kumulus.io/workload"
 JOB_LABEL = "kumulus.io/workload-job"
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"

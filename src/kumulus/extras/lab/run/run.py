@@ -12,7 +12,6 @@ from kumulus.extras.journal import recover
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Beside
 from kumulus.extras.journal.errors import JournalError
-from kumulus.extras.lab.cluster import namespace
 from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
 from kumulus.extras.lab.cluster.components import Components
@@ -99,8 +98,6 @@ class Run:
 
     async def _journaled(self, journal: Journal) -> Report:
         options = self._options
-        for name in await namespace.clear_leftovers(self._client):
-            options.say(f"removed {name}, which an earlier run had left")
         # Done first, as it may refuse the file: then no snapshot is restored.
         self._loaded = with_scheduler(self._loaded)
         experiment, components = self._loaded.experiment, self._components()

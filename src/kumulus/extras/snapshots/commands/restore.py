@@ -31,7 +31,7 @@ def restore(args: argparse.Namespace) -> int:
     Raises:
         UserError: there is no such snapshot, or nobody can be asked.
         CutOff: it was interrupted before it changed anything.
-        JournalError, LabError, ProviderError, Damaged, OSError: it cannot be restored, or not now.
+        JournalError, ProviderError, Damaged, OSError: it cannot be restored, or not now.
     """
     from kumulus.extras.snapshots.restored import CutOff
     from kumulus.runtimes.existing.copy import outlives_by_note
@@ -127,10 +127,8 @@ async def _restored(
 ) -> Restored:
     """Restore a snapshot as a run of its own, while no other is under way."""
     from kumulus.extras.journal import recover, snapshots
-    from kumulus.extras.lab.cluster.namespace import clear_leftovers
     from kumulus.extras.snapshots.restored import CutOff
     from kumulus.kube import ApiError, Unreachable
-    from kumulus.kube.errors import tolerating
     from kumulus.nodes.errors import ProviderError
 
     of = f" --of {args.of}" if args.of else ""
@@ -148,9 +146,6 @@ async def _restored(
     try:
         for line in lines:
             snapshot.say(line)
-        # A user of some namespaces may not list all of them.
-        with tolerating(403):
-            await clear_leftovers(client)
         return await snapshots.restore(client, journal, kubeconfig, file, stop, of_another=bool(args.of), only=only)
     except (ApiError, OSError, ProviderError, Unreachable) as error:
         if journal.changes.restoring is None:

@@ -75,13 +75,12 @@ def run(args: argparse.Namespace) -> int:
         UserError: the cluster is not up, or the snapshot cannot be used.
     """
     from kumulus.extras.journal.errors import JournalError
-    from kumulus.extras.lab.errors import LabError
     from kumulus.extras.snapshots.file import Damaged
     from kumulus.nodes.errors import ProviderError
 
     try:
         return _ACTIONS[args.action](args)
-    except (ProviderError, Damaged, JournalError, LabError) as error:
+    except (ProviderError, Damaged, JournalError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(f"{error.filename or 'the snapshot'}: {error.strerror or error}") from None
