@@ -10,7 +10,19 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, logs, monitoring, objects, sizing, usage
+from kumulus.runtimes.kwok import (
+    access,
+    autoscaling,
+    components,
+    controller,
+    etcd,
+    kueue,
+    logs,
+    monitoring,
+    objects,
+    sizing,
+    usage,
+)
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -85,9 +97,10 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
                 "podPlayStageParallelism": _PARALLELISM,
                 "nodePlayStageParallelism": _PARALLELISM,
                 "nodeLeaseParallelism": sizing.lease_parallelism(nodes),
-                # kwokctl saves these options without KWOK's own default, and pods then have no address. Nodes have
-                # theirs elsewhere in 10.0.0.0/8, see kumulus.model.nodes.
+                # kwokctl saves these options without KWOK's own default, and pods then have no address.
                 "cidr": "10.0.0.0/16",
+                # Likewise: it says that there are no logs, where it would only say that these are disabled.
+                "enableDebuggingHandlers": True,
             },
         }
     ]
@@ -100,7 +113,7 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
 
 def fingerprint(options: Mapping[str, Any]) -> str:
     """Identify the settings that are changed in place; a fleet that grows changes none."""
-    wanted: Any = controller_documents(options)
+    wanted: Any = [controller_documents(options), controller.POLICY]
     # Only where they are asked for, so that clusters without additions keep the fingerprint they were made with.
     if kinds := custom_resources(options):
         wanted = [wanted, kinds, base_stages(options)]
@@ -191,7 +204,8 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
 def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     """The changes to the components that kwokctl starts."""
     options = wanted.options
-    pki = Layout.of(wanted.home, wanted.name).directory / "pki"
+    directory = Layout.of(wanted.home, wanted.name).directory
+    pki = directory / "pki"
     # kwokctl's `override` only replaces flags that kwokctl sets itself, such as some of etcd's; the others are added.
     patches = [
         _flags("kube-apiserver", _API_SERVER_FLAGS),
@@ -199,6 +213,7 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
+        *controller.patches(directory, ports["kwokControllerPort"]),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),
