@@ -177,7 +177,7 @@ def _ended(seen: list[Object]) -> int:
 
 
 def _is_ready(pod: Object) -> bool:
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
+    return {each["type"]: each["status"] for each in pod["status"]["conditions"]}.get("Ready") == "True"
 
 
 DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
@@ -290,6 +290,6 @@ def running(api: Api, job: str, pods: int) -> None:
     """Wait until so many pods of a Job run."""
 
     def there(found: Mapping[str, Object]) -> bool:
-        return bool(sum(each["status"]["phase"] == "Running" for each in found.values()) == pods)
+        return [each["status"]["phase"] for each in found.values()].count("Running") == pods
 
     api.until(PODS, there, timeout=60, labelSelector=f"batch.kubernetes.io/job-name={job}")

@@ -3,7 +3,8 @@
 They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fast`` (kwok v0.8.0), with these
 differences:
 
-- a Job's pod completes after the delay in its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration).
+- a pod of a Job, of batch/v1 alone where it has no delay, completes after the delay in its annotation
+  ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration).
   KWOK would count the delay from the last change of the pod, and again after a restart of its controller; here it is
   anchored to the pod's ``status.startTime``;
 - the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
@@ -27,7 +28,8 @@ from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
 from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.interruptions import RECLAIM_ANNOTATION
-from kumulus.model.nodes import EMULATED, KUBELET_PORT
+from kumulus.model.nodes import EMULATED, LOCALHOST
+from kumulus.model.owner_kinds import BATCH_JOB
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'
@@ -69,9 +71,10 @@ conditions:
 _NODE_INITIALIZE = (
     _NODE_CONDITIONS
     + """
-{{ if not .status.addresses }}
 addresses:
-- address: {{ NodeName | Quote }}
+- LOCALHOST
+{{ if not .status.addresses }}
+- address: {{ .metadata.name | Quote }}
   type: Hostname
 {{ with NodeIP }}
 - address: {{ . | Quote }}
@@ -85,7 +88,7 @@ daemonEndpoints:
 {{ end }}
 phase: Running
 """
-)
+).replace("LOCALHOST", json.dumps(LOCALHOST))
 
 _NODE_MADE = (
     _NODE_CONDITIONS
@@ -93,16 +96,14 @@ _NODE_MADE = (
 addresses:
 - address: {{ .metadata.name | Quote }}
   type: Hostname
-daemonEndpoints:
-  kubeletEndpoint:
-    Port: KUBELET_PORT
+- LOCALHOST
 phase: Running
 nodeInfo:
   bootID: {{ .metadata.uid | Quote }}
   machineID: {{ .metadata.uid | Quote }}
   systemUUID: {{ .metadata.uid | Quote }}
 """
-).replace("KUBELET_PORT", str(KUBELET_PORT))
+).replace("LOCALHOST", json.dumps(LOCALHOST))
 
 _NODE_REBOOTED = (
     _NODE_CONDITIONS
@@ -112,30 +113,35 @@ nodeInfo:
 """
 ).replace("BOOT_ID", BOOT_ID_ANNOTATION)
 
+# With the address, for nodes that an earlier version made.
 _NODE_HEARTBEAT = (
     _NODE_CONDITIONS
     + """
+addresses:
+- LOCALHOST
 {{ with NodePort }}
 daemonEndpoints:
   kubeletEndpoint:
     Port: {{ . }}
 {{ end }}
 """
-)
+).replace("LOCALHOST", json.dumps(LOCALHOST))
 
 _FAULTED = [exists(_FAULTS), absent(_BOOT_ID)]
 _REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
-_COMPLETES = [
-    absent(".metadata.deletionTimestamp"),
-    is_in(".status.phase", "Running"),
-    is_in(".metadata.ownerReferences.[].kind", "Job"),
-]
+_RUNS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Running")]
+# Of Kubernetes' own Jobs, and of Volcano's, which are called Job too, those that say how long they take.
+_OF_A_JOB = is_in(".metadata.ownerReferences.[].kind", "Job")
+_ENDS = f"({BATCH_JOB.jq()} or (.metadata.annotations // {{}} | has({json.dumps(DELAY_ANNOTATION)})) | tostring)"
+_COMPLETES = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "true")]
+_STAYS = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "false")]
 _DELETED = exists(".metadata.deletionTimestamp")
 _OVER = ("Succeeded", "Failed")
 _TERMINATES = [_DELETED, not_in(".status.phase", *_OVER)]
 # With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing.
 _GOES = [_DELETED, is_in(".status.phase", *_OVER), not_in("(.metadata.deletionGracePeriodSeconds | tostring)", "0")]
-# It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted.
+# It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted. With a weight
+# it keeps KWOK from stages without one.
 _NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
 _REBOOT: dict[str, Any] = {
     "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
@@ -223,7 +229,9 @@ def node_stages_above() -> list[dict[str, Any]]:
 
 
 def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
-    """The stages of pods for a cluster that has the chart stage-fast: they complete, and end before they are removed.
+    """The stages of pods for a cluster that has the chart stage-fast.
+
+    They are those of :func:`stages`, and one for the pods that stage-fast would complete at once.
 
     Args:
         elsewhere: a condition of pods that other stages complete.
@@ -231,5 +239,6 @@ def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
     other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
     return [
         stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE}),
+        stage(f"{_ABOVE}pod-stays", "Pod", [*_STAYS, other], {"weight": 1, **_NOTHING}),
         stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_status(TERMINATED)}),
     ]

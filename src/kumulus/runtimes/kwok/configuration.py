@@ -14,6 +14,7 @@ from kumulus.runtimes.kwok import (
     access,
     addition,
     components,
+    controller,
     etcd,
     gates,
     logs,
@@ -95,9 +96,10 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
                 "podPlayStageParallelism": _PARALLELISM,
                 "nodePlayStageParallelism": _PARALLELISM,
                 "nodeLeaseParallelism": sizing.lease_parallelism(nodes),
-                # kwokctl saves these options without KWOK's own default, and pods then have no address. Nodes have
-                # theirs elsewhere in 10.0.0.0/8, see kumulus.model.nodes.
+                # kwokctl saves these options without KWOK's own default, and pods then have no address.
                 "cidr": "10.0.0.0/16",
+                # Likewise: it says that there are no logs, where it would only say that these are disabled.
+                "enableDebuggingHandlers": True,
             },
         }
     ]
@@ -113,7 +115,13 @@ def fingerprint(options: Mapping[str, Any]) -> str:
     added = {
         type(each).__name__: [each.fingerprints(options), each.objects(options)] for each in addition.asked(options)
     }
-    wanted = [controller_documents(options), custom_resources(options), base_stages(options), added]
+    wanted = [
+        controller_documents(options),
+        controller.POLICY,
+        custom_resources(options),
+        base_stages(options),
+        added,
+    ]
     return components.fingerprint(wanted)
 
 
@@ -192,7 +200,8 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
 def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     """The changes to the components that kwokctl starts."""
     options = wanted.options
-    pki = Layout.of(wanted.home, wanted.name).directory / "pki"
+    directory = Layout.of(wanted.home, wanted.name).directory
+    pki = directory / "pki"
     # kwokctl's `override` only replaces flags that kwokctl sets itself, such as some of etcd's; the others are added.
     patches = [
         _flags("kube-apiserver", _API_SERVER_FLAGS),
@@ -200,6 +209,7 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
+        *controller.patches(directory, ports["kwokControllerPort"]),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),
