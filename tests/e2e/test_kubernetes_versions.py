@@ -121,7 +121,7 @@ def test_minor_version_by_minor_version_all_that_is_in_the_cluster_is_kept(proje
 @versions.needs(NEWEST, BEFORE)
 @pytest.mark.skipif(not (NEWEST.startswith("v1.37.") and BEFORE.startswith("v1.36.")), reason="of these two versions")
 def test_objects_that_the_next_version_cannot_read_are_named_in_the_preview(project: Project) -> None:
-    options = {"featureGates": {"GenericWorkload": True}, "runtimeConfig": {"scheduling.k8s.io/v1alpha2": True}}
+    options = {"featureGates": {"GenericWorkload": True}, "runtimeConfig": {"api/all": True}}
     spec = {"nodeGroups": [CLUSTER_SPEC["nodeGroups"][0]], "kwok": options}
     project.write_stack({**spec, "kubernetesVersion": BEFORE})
     project.up()

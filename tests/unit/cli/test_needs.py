@@ -154,9 +154,9 @@ def test_the_doctor_says_how_missing_tools_would_be_had(stack: Path, monkeypatch
     pins.load.cache_clear()
     downloaded = found(stack)
     pins.load.cache_clear()
-    assert downloaded["etcd"].place == "download, about 21 MB"
+    assert downloaded["kwok"].place == "download, about 64 MB"
     assert downloaded["pulumi-language-python"].place == "download, with pulumi"
-    assert downloaded["in all"].place == "download, about 508 MB"
+    assert downloaded["in all"].place == "download, about 219 MB; build, about 4 min"
 
 
 def test_the_doctor_sees_a_port_that_is_taken_and_a_fleet_that_is_too_large(stack: Path) -> None:

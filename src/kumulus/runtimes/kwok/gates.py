@@ -13,6 +13,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.toolchain.versions import numbers
 
 # What `workloads: native` stands for: groups of pods, in topology domains, of Jobs, of groups, and by priority.
 # Checked against Kubernetes 1.35 to 1.37.
@@ -24,6 +25,12 @@ _NATIVE_GATES = (
     "PodGroupPreemptionPolicy",
 )
 _NATIVE_VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")
+ENDED = {"scheduling.k8s.io/v1alpha1": (1, 36), "scheduling.k8s.io/v1alpha2": (1, 37)}
+"""API versions that an API server has no more since a Kubernetes version: those in which objects are stored.
+
+Of no other group has one ended between the versions on offer (CHANGELOG-1.36.md and CHANGELOG-1.37.md of
+k8s.io/kubernetes). Checked against Kubernetes 1.35 to 1.37.
+"""
 # In the line with which a program of Kubernetes ends (component-base/cli).
 _FAILED = re.compile(r'"command failed" err="((?:[^"\\]|\\.)*)"')
 # Seconds for an API server to look at its flags.
@@ -46,7 +53,7 @@ def _pairs(native: tuple[str, ...], options: Mapping[str, Any], key: str) -> str
 
 
 async def require_known(layout: Layout, wanted: Wanted) -> None:
-    """Refuse gates that the wanted Kubernetes version does not know: its API server would not start.
+    """Refuse gates and API versions that the wanted Kubernetes version does not know: its API server would not start.
 
     Args:
         layout: the cluster's files, if it exists.
@@ -55,16 +62,25 @@ async def require_known(layout: Layout, wanted: Wanted) -> None:
     Raises:
         ProviderError: it does not know one of them.
     """
+    refused = f"Kubernetes {wanted.kubernetes_version} does not start with the options of cluster {wanted.name}"
+    if gone := sorted(set(_switched_on(wanted.options)) & set(ended(wanted.kubernetes_version))):
+        raise ProviderError(f"{refused}: it has no {gone[0]}; change runtimeConfig or kubernetesVersion")
     gates, settings = feature_gates(wanted.options), layout.settings()
     made = str((settings.get("options") or {}).get("kubeVersion") or "").removeprefix("v")
     runs = made == wanted.kubernetes_version.removeprefix("v") and gates == _flag(settings)
     if not gates or runs:
         return
     if unknown := await asyncio.to_thread(_unknown, wanted.kubernetes_version, gates):
-        raise ProviderError(
-            f"Kubernetes {wanted.kubernetes_version} does not start with the options of cluster {wanted.name}: "
-            f"{unknown}; change featureGates, workloads or kubernetesVersion"
-        )
+        raise ProviderError(f"{refused}: {unknown}; change featureGates, workloads or kubernetesVersion")
+
+
+def ended(version: str) -> list[str]:
+    """The API versions of :data:`ENDED` that a Kubernetes version such as ``v1.37.2`` has no more."""
+    return [api for api, since in ENDED.items() if numbers(version)[:2] >= since]
+
+
+def _switched_on(options: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in options.get("runtimeConfig", {}).items() if str(value).lower() == "true"]
 
 
 def _flag(settings: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.kwok import api, components, etcd
+from kumulus.runtimes.kwok import api, components, etcd, gates
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -26,11 +26,6 @@ _PROGRAMS = {
     "kube-controller-manager": "kubeControllerManagerBinary",
     "kube-apiserver": "kubeApiserverBinary",
 }
-_GROUP = "scheduling.k8s.io"
-# By minor version, what it no longer reads of that group; of no other group has a version that objects are stored in
-# ended between the versions on offer (CHANGELOG-1.36.md and CHANGELOG-1.37.md of k8s.io/kubernetes).
-# Checked against Kubernetes 1.35 to 1.37.
-_ENDED = {36: "v1alpha1", 37: "v1alpha2"}
 # Seconds for an API server to say which objects it has.
 _PATIENCE = 5.0
 
@@ -64,19 +59,22 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
     before = str((settings.get("options") or {}).get("kubeVersion") or "")
     if not version or _same(before, version) or not in_place(before, version):
         return
-    if _minor(before) == _minor(version) or _minor(version)[1] not in _ENDED:
-        return
-    ended = f"{_GROUP}/{_ENDED[_minor(version)[1]]}"
+    for ended in sorted(set(gates.ended(version)) - set(gates.ended(before))):
+        await _require_none(layout, version, ended, report)
+
+
+async def _require_none(layout: Layout, version: str, ended: str, report: Reporter) -> None:
     try:
         async with api.client(layout, patience=_PATIENCE) as client:
             found = await _objects(client, ended)
     except (ApiError, Unreachable, KubeconfigError) as error:
-        if ended in (etcd.flag(settings, etcd.API_SERVER, "runtime-config") or ""):
+        if etcd.flag(layout.settings(), etcd.API_SERVER, "runtime-config"):
             report.warn(f"whether it has objects of {ended}, which {version} cannot read, is not known: {error}")
         return
     if found:
         counts = ", ".join(f"{name}: {count}" for name, count in found.items())
-        kinds = ",".join(f"{name}.{_ENDED[_minor(version)[1]]}.{_GROUP}" for name in found)
+        group, _, served = ended.partition("/")
+        kinds = ",".join(f"{name}.{served}.{group}" for name in found)
         raise ProviderError(
             f"cluster {layout.name} has objects of {ended} ({counts}), which Kubernetes {version} cannot read; "
             f"remove them first: kubectl delete {kinds} --all --all-namespaces"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,24 @@ async def test_gates_that_a_version_does_not_know_are_refused_for_a_new_cluster_
         "--feature-gates=Old=true --version",
         "--feature-gates=New=true --version",
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "api", "refused"),
+    [
+        ("v1.36.3", "scheduling.k8s.io/v1alpha1", True),
+        ("v1.36.3", "scheduling.k8s.io/v1alpha2", False),
+        ("v1.37.2", "scheduling.k8s.io/v1alpha2", True),
+        ("v1.37.2", "scheduling.k8s.io/v1alpha3", False),
+    ],
+)
+async def test_an_api_version_that_has_ended_is_refused_and_one_that_is_off_is_not(
+    tmp_path: Path, version: str, api: str, refused: bool
+) -> None:
+    layout = Layout.of(str(tmp_path), "none")
+    with pytest.raises(ProviderError, match=f"it has no {api}; change") if refused else contextlib.nullcontext():
+        await gates.require_known(layout, Wanted("dev", "me", "/home", version, {"runtimeConfig": {api: "true"}}))
+    await gates.require_known(layout, Wanted("dev", "me", "/home", version, {"runtimeConfig": {api: "false"}}))
 
 
 async def test_a_cluster_that_runs_with_its_gates_and_one_without_any_are_not_asked_about(
