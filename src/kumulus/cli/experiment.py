@@ -100,7 +100,7 @@ def _sweeping(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="local",
         metavar="WHERE",
-        help="local (default), dask://HOST:PORT or ray://HOST:PORT; without HOST:PORT one is started here",
+        help="local (default), or a cluster of yours: dask://HOST:PORT or ray://HOST:PORT",
     )
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="how many at once (default: as many as fit)")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")

@@ -191,9 +191,17 @@ def test_only_one_sweep_writes_to_a_directory(tmp_path: Path) -> None:
 def test_an_engine_is_one_of_three() -> None:
     assert engine("local") == Engine()
     assert engine("dask://10.0.0.1:8786") == Engine("dask", "10.0.0.1:8786")
-    assert engine("ray://").elsewhere is False
+    assert engine("ray://10.0.0.1:10001").elsewhere
     with pytest.raises(LabError, match="Write local, dask"):
         engine("slurm://x")
+
+
+@pytest.mark.parametrize("scheme", ["dask", "ray"])
+def test_no_cluster_is_started_for_a_sweep_on_which_every_user_of_the_machine_could_run_code(scheme: str) -> None:
+    with pytest.raises(
+        LabError, match=f"Write {scheme}://HOST:PORT. For processes of this machine"
+    ):
+        engine(f"{scheme}://")
 
 
 def test_noise_is_not_called_a_difference() -> None:
