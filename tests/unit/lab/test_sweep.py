@@ -198,9 +198,7 @@ def test_an_engine_is_one_of_three() -> None:
 
 @pytest.mark.parametrize("scheme", ["dask", "ray"])
 def test_no_cluster_is_started_for_a_sweep_on_which_every_user_of_the_machine_could_run_code(scheme: str) -> None:
-    with pytest.raises(
-        LabError, match=f"Write {scheme}://HOST:PORT. For processes of this machine"
-    ):
+    with pytest.raises(LabError, match=f"Write {scheme}://HOST:PORT. For processes of this machine"):
         engine(f"{scheme}://")
 
 
