@@ -26,6 +26,7 @@ from benchmarks import (
     others,
     page,
     replay,
+    same_names,
     sizes,
     snapshots,
     why,
@@ -58,6 +59,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "fit": fitting.probes,
     "snapshots": snapshots.full,
     "certificates": certificates.of_etcd,
+    "same-names": same_names.kept,
     "why": why.explained,
     "kind": kind_fleet.large_kind,
 }

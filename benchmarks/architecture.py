@@ -18,34 +18,21 @@ PACKAGE = "kumulus"
 
 # A few words for each room; ARCHITECTURE.md has a sentence about each.
 ABOUT = {
+    "extras": "lab, watch, capture, …",
     "cli": "the command",
-    "plugin": "what Pulumi starts",
+    "provider": "resources, protocol, plugin",
     "program": "a project's five lines",
     "components": "Pulumi components",
-    "lab": "experiments",
-    "advise": "the cheapest fleet",
-    "capture": "clusters as files",
-    "console": "the live views",
-    "policy": "the policy pack",
     "stackfile": "what a stack file may say",
-    "provider": "resources, protocol",
-    "journal": "runs put back",
     "runtimes": "kwok, kind, existing",
-    "autoscalers": "Karpenter",
-    "schedulers": "Volcano, Kueue, …",
-    "kueue": "clusters as one",
     "helm": "charts, CRDs, repairs",
     "kind_image": "node images for kind",
-    "cluster": "nodes, faults, live state",
+    "nodes": "pools, nodes, faults",
     "kwok": "stages, lifecycles, usage",
     "kube": "API client",
-    "host": "processes, ports",
-    "dashboards": "panels, rules",
     "toolchain": "pinned tools",
-    "fields": "fields of files",
-    "catalog": "machines, faults",
+    "host": "this machine",
     "model": "what a fleet is",
-    "surroundings": "how it is installed",
 }
 
 WIDTH, MARGIN, HEIGHT, GAP = 1000, 20, 46, 44
@@ -60,7 +47,7 @@ def layers() -> list[list[str]]:
     """The rooms of each layer, the highest first, as the import contract in pyproject.toml has them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = settings["tool"]["importlinter"]["contracts"]
-    (contract,) = (each for each in contracts if each["type"] == "layers")
+    (contract,) = (each for each in contracts if each.get("containers") == ["kumulus"])
     return [[room.strip() for room in layer.replace(":", "|").split("|")] for layer in contract["layers"]]
 
 

@@ -11,10 +11,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from kumulus.capture.definitions import define
-from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
+from kumulus.extras.capture.definitions import define
 from kumulus.kube import ApiError, Client, load_kubeconfig
 from kumulus.kube.bulk import for_each
+from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from tests.support import captured
 from tests.support.captured import Made
 

@@ -17,8 +17,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-from kumulus.cli import cluster, look
-from kumulus.console.terminal import Terminal
+from kumulus.cli import cluster
+from kumulus.extras.watch.commands import look
+from kumulus.extras.watch.console.terminal import Terminal
 from tests.support.browser import chromium, until
 from tests.support.project import ROOT
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, Pool, Taint
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok import kwokctl
 from kumulus.runtimes.kwok.layout import Layout

@@ -26,9 +26,9 @@ from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import LinearLocator
 
-from kumulus.dashboards.every import DASHBOARDS
-from kumulus.dashboards.grafana import document
-from kumulus.dashboards.model import WIDTH, Dashboard
+from kumulus.extras.watch.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards.grafana import document
+from kumulus.extras.watch.dashboards.model import WIDTH, Dashboard
 
 _PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 _POINTS = 150

@@ -163,7 +163,7 @@ class _PluginMemory:
         while not self._ended.is_set():
             for process in psutil.process_iter(["cmdline"]):
                 command = process.info["cmdline"] or []
-                if command[1:4] == ["-P", "-m", "kumulus.plugin"]:
+                if command[1:4] == ["-P", "-m", "kumulus.provider.plugin"]:
                     self.peak = max(self.peak, _high_water_mark(process.pid))
             time.sleep(0.2)
 

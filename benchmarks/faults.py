@@ -16,7 +16,7 @@ from benchmarks.control_plane import CAPACITY, Quiet, control_plane, pools
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
-from kumulus.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import kinds
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.fault import Fault

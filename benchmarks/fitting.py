@@ -21,17 +21,17 @@ import yaml
 from benchmarks.capture import command, size, source
 from benchmarks.probes import Fleet, draw, manifest, never_preempting, what_happens
 from benchmarks.report import Row
-from kumulus.capture.fit import fit
-from kumulus.capture.grammar import renamed
-from kumulus.capture.probe import Probe
-from kumulus.capture.reading import POD, captured_pod
-from kumulus.capture.verdict import Verdict, without_preemption
-from kumulus.capture.words import Words
+from kumulus.extras.capture.fit import fit
+from kumulus.extras.capture.grammar import renamed
+from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.reading import POD, captured_pod
+from kumulus.extras.capture.verdict import Verdict, without_preemption
+from kumulus.extras.capture.words import Words
+from kumulus.extras.schedulers.decisions.document import NAME, Decision, decisions
+from kumulus.extras.schedulers.launch.plan import Switches
+from kumulus.extras.schedulers.process import start
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
-from kumulus.schedulers.decisions.document import NAME, Decision, decisions
-from kumulus.schedulers.launch.plan import Switches
-from kumulus.schedulers.process import start
 from kumulus.toolchain import ToolMissing, find
 from tests.support.captured import NAMESPACES, ZONE
 from tests.support.project import Project

@@ -18,12 +18,12 @@ import psutil
 from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
 from benchmarks.report import Row
-from kumulus.cluster.live.amounts import Amounts
-from kumulus.cluster.live.fleet import Live
-from kumulus.cluster.live.node import NOWHERE, Node
-from kumulus.cluster.live.pod import Pod
-from kumulus.console import page as served_page
-from kumulus.console.memory import Memory
+from kumulus.extras.watch.console import page as served_page
+from kumulus.extras.watch.console.memory import Memory
+from kumulus.extras.watch.live.amounts import Amounts
+from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.node import NOWHERE, Node
+from kumulus.extras.watch.live.pod import Pod
 from kumulus.kube import Client, Connection
 
 NODES = PODS = 10_000

@@ -24,12 +24,12 @@ import yaml
 from benchmarks.control_plane import ControlPlane, control_plane
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
-from kumulus.capture.day.importing import Imported, import_day
-from kumulus.lab.file.load import load
-from kumulus.lab.measure.statistics import spread
-from kumulus.lab.report.model import ReplayBeside, Report
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
+from kumulus.extras.capture.day.importing import Imported, import_day
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.measure.statistics import spread
+from kumulus.extras.lab.report.model import ReplayBeside, Report
+from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.run import Run
 from tests.support.api import Api
 from tests.support.recorded_day import MERGE, STRATEGIC, RecordedDay, Step, audited, created, sent
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from playwright.sync_api import sync_playwright
 
-from kumulus.cluster.history.document import History, history_from, load
-from kumulus.console import bundle
+from kumulus.extras.watch.console import bundle
+from kumulus.extras.watch.history.document import History, history_from, load
 
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = _DOCS / "runs"

@@ -9,8 +9,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from kumulus.lab.report import drawing
-from kumulus.lab.report.drawing import COLOURS, INK
+from kumulus.extras.lab.report import drawing
+from kumulus.extras.lab.report.drawing import COLOURS, INK
 from kumulus.model import scale
 from kumulus.model.words import with_part
 

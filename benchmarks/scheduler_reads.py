@@ -1,7 +1,7 @@
 """What a scheduler reads of a cluster's objects, as the API server has them, and how two clusters differ in it.
 
 The list of fields is written by hand from kube-scheduler's plugins and Kueue's controller, not taken from
-`kumulus.capture`, so that a field that a capture omits is noticed.
+`kumulus.extras.capture`, so that a field that a capture omits is noticed.
 """
 
 from __future__ import annotations

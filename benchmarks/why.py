@@ -17,12 +17,12 @@ import yaml
 from benchmarks.control_plane import ControlPlane, control_plane
 from benchmarks.fleet import Fleet
 from benchmarks.report import Row
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.report import decided
+from kumulus.extras.lab.report.why import sums
+from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.run import Run
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.lab.file.load import load
-from kumulus.lab.report import decided
-from kumulus.lab.report.why import sums
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 
 NODES, PODS = 500, 600
 TIMES = int(os.environ.get("KUMULUS_BENCH_WHY", "2"))

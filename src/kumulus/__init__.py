@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kumulus.components.kwok_node_group import KwokNodeGroup
     from kumulus.components.prometheus_stack import PrometheusStack
     from kumulus.components.tenant import Tenant
-    from kumulus.lab.experiment import Experiment
+    from kumulus.extras.lab.experiment import Experiment
 
 __all__ = [
     "DeviceClass",
@@ -41,7 +41,7 @@ _WHEN_ASKED_FOR = {
     "DeviceClass": "kumulus.components.device_class",
     "EmulatedCluster": "kumulus.components.emulated_cluster",
     "ExistingCluster": "kumulus.components.existing_cluster",
-    "Experiment": "kumulus.lab.experiment",
+    "Experiment": "kumulus.extras.lab.experiment",
     "Fault": "kumulus.components.fault",
     "HelmAddon": "kumulus.components.helm_addon",
     "KindCluster": "kumulus.components.kind_cluster",

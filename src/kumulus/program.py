@@ -19,8 +19,8 @@ from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 
 from kumulus.components import plugin
 from kumulus.components.engine import end_with_engine, start_plugin, user_error
-from kumulus.surroundings import protection, pulumi_project
-from kumulus.surroundings.launcher import pulumi_home
+from kumulus.host import protection, pulumi_project
+from kumulus.host.launcher import pulumi_home
 
 if TYPE_CHECKING:
     from kumulus.components.emulated_cluster import EmulatedCluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -72,4 +73,5 @@ class Clone:
             )
             script.chmod(0o755)
         # As if `kumulus venv` had installed the requirements, which would ask the package index.
-        (folder / "kumulus-installed").write_text(venv._stamp(self.directory, False) + "\n")
+        stamp = {"digest": venv._digest(self.directory), "with": [venv.DEVELOPMENT]}
+        (folder / "kumulus-installed").write_text(json.dumps(stamp))

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import yaml
 
-from kumulus.autoscalers.cluster_autoscaler import interface
+from kumulus.extras.scaling.cluster_autoscaler import interface
 
 # It runs under the name by which it was started, as any program does that is no script.
 _STAND_IN = '#!/bin/bash\nexec -a "$0" sleep infinity\n'

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kumulus.lab.report.read import report_at
-from kumulus.lab.sweep.store import Store
+from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.sweep.store import Store
 from tests.support.sweeps import command, place, starts, written
 
 pytestmark = pytest.mark.e2e

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.catalog.prices import catalog
-from kumulus.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards.every import DASHBOARDS
+from kumulus.nodes.catalog.prices import catalog
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import disk, processes, stranger
 from tests.support.kemu import EXAMPLES, needs_examples

@@ -10,13 +10,13 @@ from typing import Any
 import psutil
 import pytest
 
-from kumulus.cli import policy
+from kumulus.extras.policy import command as policy
 from kumulus.toolchain import venv
 from tests.support.project import NODES, ROOT, Project, Result
 
 pytestmark = pytest.mark.e2e
 
-PACK = ROOT / "src" / "kumulus" / "policy"
+PACK = ROOT / "src" / "kumulus" / "extras" / "policy"
 CHART = {"name": "local", "namespace": "tools", "chart": "./chart"}
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kumulus.host import ports
+from kumulus.host.version import FORM, VERSION
 from kumulus.runtimes.kwok import etcd, securing
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.surroundings.version import FORM, VERSION
 from tests.support import releases
 from tests.support.pods import JOBS, PODS, is_ready, is_running
 from tests.support.project import NODES, Project

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.surroundings.version import VERSION
+from kumulus.host.version import VERSION
 from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build
@@ -52,12 +52,9 @@ def user(tmp_path: Path) -> Iterator[User]:
 def test_both_archives_have_every_file_of_the_package_as_it_is(archives: tuple[Path, Path], tmp_path: Path) -> None:
     sdist, wheel = archives
     package = ROOT / "src" / "kumulus"
-    # The components by the link to them.
-    folders = (package, ROOT / "components")
     files = {
-        (f"components/{path.relative_to(folder)}" if folder != package else str(path.relative_to(folder))): path
-        for folder in folders
-        for path in folder.rglob("*")
+        str(path.relative_to(package)): path
+        for path in package.rglob("*")
         if path.is_file() and not {"__pycache__", ".venv", ".venv.lock"} & set(path.parts)
     }
     assert len(files) > 300
@@ -120,10 +117,12 @@ def test_programs_have_the_plugin_of_their_own_version(environment: Environment,
     """Of two environments on one machine; the other's plugin ends with a word by which it is known."""
     other = Environment.make(tmp_path / "other")
     shutil.copytree(environment.packages / "kumulus", other.packages / "kumulus")
-    version = other.packages / "kumulus" / "surroundings" / "version.py"
+    version = other.packages / "kumulus" / "host" / "version.py"
     assert f'"{VERSION}"' in version.read_text()
     version.write_text(version.read_text().replace(VERSION, "99.0.0"))
-    (other.packages / "kumulus" / "plugin" / "__main__.py").write_text("raise SystemExit('I am the other')\n")
+    (other.packages / "kumulus" / "provider" / "plugin" / "__main__.py").write_text(
+        "raise SystemExit('I am the other')\n"
+    )
     user.run(["kumulus", "new", "fleet"], user.home, user.variables(environment))
     project = user.home / "fleet"
     command = ["pulumi", "preview", "-s", "dev", "--non-interactive"]

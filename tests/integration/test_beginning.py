@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.lab.errors import LabError
-from kumulus.lab.report.model import Report
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report.model import Report
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools, pod

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.capture import live, writing
-from kumulus.capture.kinds import KINDS, ROLE, cluster_role
-from kumulus.capture.live import Expired, Reader
-from kumulus.capture.putting import put
-from kumulus.capture.spool import Spool
-from kumulus.capture.words import Words
 from kumulus.cli.main import main
+from kumulus.extras.capture import live, writing
+from kumulus.extras.capture.kinds import KINDS, ROLE, cluster_role
+from kumulus.extras.capture.live import Expired, Reader
+from kumulus.extras.capture.putting import put
+from kumulus.extras.capture.spool import Spool
+from kumulus.extras.capture.words import Words
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import JSON
@@ -147,6 +147,7 @@ async def test_what_is_captured_put_back_and_captured_again_is_the_same_file(
     assert files(tmp_path / "two") == first
 
 
+@pytest.mark.every_version
 async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
     plane: Plane, source: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
     assert "ResourceSlice: 4" in files(tmp_path / "saved")["left-out.md"]
 
 
+@pytest.mark.every_version
 async def test_in_protobuf_and_in_json_the_capture_is_the_same_file(
     plane: Plane, source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +214,7 @@ async def test_the_role_is_enough_and_a_missing_right_is_named_while_the_rest_go
 async def test_a_capture_that_is_cut_off_goes_on_and_comes_to_the_same(
     plane: Plane, source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kumulus.capture.live.PAGE", 25)
+    monkeypatch.setattr("kumulus.extras.capture.live.PAGE", 25)
     whole, reader = await read(plane, tmp_path / "whole")
     writing.write(whole, tmp_path / "whole", None)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm.charts import Chart
 from kumulus.helm.crds import MADE_BY
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.chart_crds import ChartCrds

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.lab.errors import LabError
-from kumulus.lab.report.model import Report
-from kumulus.lab.run.bench import Outcome
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.run.bench import Outcome
 from tests.integration.conftest import Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLASSES, WITHOUT_GPUS, devices
 from tests.support import runs

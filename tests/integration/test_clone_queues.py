@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from kumulus.capture import writing
-from kumulus.capture.live import Reader
-from kumulus.capture.putting import put
-from kumulus.capture.spool import Spool
+from kumulus.extras.capture import writing
+from kumulus.extras.capture.live import Reader
+from kumulus.extras.capture.putting import put
+from kumulus.extras.capture.spool import Spool
+from kumulus.extras.schedulers import definitions, objects
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.objects import CAPTURED_LABEL
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.schedulers import definitions, objects
-from kumulus.schedulers.errors import SchedulerError
-from kumulus.schedulers.objects import CAPTURED_LABEL
 from tests.integration.conftest import Plane
 
 pytestmark = pytest.mark.integration

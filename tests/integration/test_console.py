@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from kumulus.cli import look
 from kumulus.cli.cluster import Cluster, health_endpoints
-from kumulus.cluster.live.amounts import Amounts
-from kumulus.cluster.live.fleet import Live
-from kumulus.cluster.live.summary import summary
+from kumulus.extras.watch.commands import look
+from kumulus.extras.watch.live.amounts import Amounts
+from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.summary import summary
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.messages import MessageCodec

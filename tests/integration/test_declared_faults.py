@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kumulus.catalog.faults import kinds
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.faults import operations, records
-from kumulus.cluster.faults.pods import count_affected
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.active_faults import FAULTS_ANNOTATION
 from kumulus.model.pod_effects import PodEffects
+from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults import operations, records
+from kumulus.nodes.faults.pods import count_affected
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import (
     JOBS,

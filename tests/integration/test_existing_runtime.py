@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
 from kumulus.model.needs import FAULTS, KWOK, NODES
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.node_pool import NodePool

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.lab.report.read import report_at
+from kumulus.extras.lab.report.read import report_at
 from tests.integration.conftest import Plane
 from tests.support import disk
 from tests.support.api import Object

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.lab.measure.cost import Meter
-from kumulus.lab.run import repetition
+from kumulus.extras.lab.measure.cost import Meter
+from kumulus.extras.lab.run import repetition
 from tests.integration.conftest import Plane, Pools
 from tests.support import runs
 

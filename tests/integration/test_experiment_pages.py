@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from kumulus.lab.report import history
-from kumulus.lab.report.files import RunDirectory
+from kumulus.extras.lab.report import history
+from kumulus.extras.lab.report.files import RunDirectory
 from tests.support.browser import chromium
 from tests.support.reports import report
 

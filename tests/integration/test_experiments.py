@@ -13,13 +13,13 @@ import pytest
 import yaml
 
 from kumulus import Experiment
-from kumulus.lab.errors import LabError
-from kumulus.lab.plan.pods import DELAY_ANNOTATION, TOLERATIONS
-from kumulus.lab.report.model import Report, Test
-from kumulus.lab.report.read import report_at
-from kumulus.lab.run.bench import Outcome
-from kumulus.lab.run.repetition import Repetition
-from kumulus.schedulers import children
+from kumulus.extras.journal.errors import Busy
+from kumulus.extras.lab.plan.pods import DELAY_ANNOTATION, TOLERATIONS
+from kumulus.extras.lab.report.model import Report, Test
+from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.repetition import Repetition
+from kumulus.extras.schedulers import children
 from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
 from tests.support.faultproxy import FaultProxy, Harm
@@ -299,7 +299,7 @@ async def test_a_run_that_may_live_on_another_machine_is_neither_joined_nor_remo
     labels = {"kumulus.io/experiment": "elsewhere"}
     body = {"metadata": {"name": "experiment-elsewhere", "labels": labels, "annotations": owner}}
     lab.plane.api.create("/api/v1/namespaces", body)
-    with pytest.raises(LabError, match=r"another experiment may run on this cluster .namespace experiment-elsewhere"):
+    with pytest.raises(Busy, match=r"an experiment may run on this cluster .namespace experiment-elsewhere"):
         await lab.run(workloads=[lab.workload()])
     assert lab.left() == ["experiment-elsewhere"]
     remove_namespaces(lab.plane, "experiment-elsewhere")

@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.journal import book
-from kumulus.journal.book import Journal
-from kumulus.schedulers import children
+from kumulus.extras.journal import book
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.schedulers import children
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 from tests.support.api import Object
@@ -263,8 +263,8 @@ def test_a_run_beside_one_that_lives_is_refused_and_touches_nothing_of_it(ground
         )
         assert other.returncode == 1
         (journal,) = ground.journals()
-        who = f"struck, run {journal.changes.run}, process {process.pid}"
-        assert f"error: another experiment runs on this cluster ({who}); wait for it" in other.stderr
+        who = f"run {journal.changes.run}, process {process.pid}"
+        assert f"error: experiment struck runs on this cluster ({who}); wait for it" in other.stderr
         assert "did not come to its end" not in ground.next("fault list")
         assert ground.picture()["records"] == changed["records"]
         assert ground.picture()["scheduler"] == 0

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.pools import afterwards
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.pools import afterwards
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import Plane, Pools, operation
 from tests.support.faultproxy import FaultProxy, Harm, Kind

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kind_image import image
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kind import runtime as kind

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.cluster.history.moment import Moment, moment
-from kumulus.cluster.live.pod import NOT_SEEN
-from kumulus.console.memory import Memory
+from kumulus.extras.schedulers import registry, workloads
+from kumulus.extras.schedulers.process import start
+from kumulus.extras.schedulers.yunikorn.workloads import queues
+from kumulus.extras.watch.console.memory import Memory
+from kumulus.extras.watch.history.moment import Moment, moment
+from kumulus.extras.watch.live.pod import NOT_SEEN
 from kumulus.model.quantity import parse
-from kumulus.schedulers import registry, workloads
-from kumulus.schedulers.process import start
-from kumulus.schedulers.yunikorn.workloads import queues
 from tests.integration.conftest import KWOK_TAINT, PODS, Plane, Pools, job, pod
 from tests.integration.test_console import looking, until
 from tests.integration.test_schedulers import remove, submit
@@ -127,6 +127,7 @@ REQUIRES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.every_version
 async def test_a_pod_goes_only_where_the_page_says_that_it_may(plane: Plane, pools: Pools, workloads: Any) -> None:
     taint = {"key": "own", "value": "", "effect": "NoSchedule"}
     found = [pools.inputs(1, labels={"speed": speed}) for speed in ("1", "2")]

@@ -12,18 +12,18 @@ import certifi
 import pytest
 import yaml
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.pools import afterwards
-from kumulus.cluster.pools import converge as converging
-from kumulus.cluster.pools.live import listed_node, live_node
-from kumulus.cluster.pools.observe import observe
-from kumulus.cluster.pools.single import change_node
-from kumulus.cluster.pools.slices import publish
 from kumulus.kube import Client, Unreachable, load_kubeconfig
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.applied import APPLIED
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
 from kumulus.model.pools import POOL_LABEL
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.pools import afterwards
+from kumulus.nodes.pools import converge as converging
+from kumulus.nodes.pools.live import listed_node, live_node
+from kumulus.nodes.pools.observe import observe
+from kumulus.nodes.pools.single import change_node
+from kumulus.nodes.pools.slices import publish
 from kumulus.runtimes.kwok.storage import OwnEtcd
 from tests.integration.conftest import (
     JOBS,

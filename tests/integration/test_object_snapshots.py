@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
-from kumulus.cluster.snapshots import file as snapshot_file
-from kumulus.cluster.snapshots.objects import restore, save
-from kumulus.cluster.snapshots.restored import OfAnother
+from kumulus.extras.snapshots import file as snapshot_file
+from kumulus.extras.snapshots.objects import restore, save
+from kumulus.extras.snapshots.restored import RELEASED, OfAnother
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from tests.integration.conftest import Plane, Pools, pod_spec, remove_namespaces
 from tests.support import processes
 from tests.support.api import Object
@@ -158,7 +158,7 @@ async def test_what_users_had_is_there_again_and_a_stranger_s_is_untouched(
     disturb(plane)
     theirs, nodes = versions(plane, THEIRS), pools.uids(inputs)
     done = await restore(client, file)
-    assert (done.removed, done.left, done.remade) == (3, (), ())
+    assert (done.removed, done.left, done.remade) == (3, {}, ())
     put_back(plane, before)
     assert versions(plane, THEIRS) == theirs
     assert pools.uids(inputs) == nodes
@@ -190,7 +190,7 @@ async def test_one_that_is_killed_is_finished_by_another(
     before, file = settled(plane, inputs["name"]), tmp_path / "full.snapshot"
     await save(client, "dev", file, [MINE])
     program = (
-        "import asyncio, sys; from pathlib import Path; from kumulus.cluster.snapshots.objects import restore\n"
+        "import asyncio, sys; from pathlib import Path; from kumulus.extras.snapshots.objects import restore\n"
         "from kumulus.kube import Client, load_kubeconfig\n"
         "async def main():\n"
         "    async with Client(load_kubeconfig(Path(sys.argv[1]))) as client:\n"
@@ -260,5 +260,5 @@ async def test_a_namespace_that_a_release_is_in_since_stays(
     plane.api.create(f"{NAMESPACES}/{MINE}/secrets", release)
     before = versions(plane, MINE)
     done = await restore(client, file)
-    assert (done.left, done.written, done.removed) == ((MINE,), 0, 0)
+    assert (done.left, done.written, done.removed) == ({RELEASED: (MINE,)}, 0, 0)
     assert versions(plane, MINE) == before

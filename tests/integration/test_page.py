@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
-from kumulus.cluster.live.model import Fleet
+from kumulus.extras.watch.live.model import Fleet
 from kumulus.kube import Unreachable
 from tests.support.browser import chromium, until
 from tests.support.fleets import WHOLE, large, node, pod

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.console.changes import Changes, Refused
+from kumulus.extras.watch.console.changes import Changes, Refused
 from kumulus.runtimes.owner import beside
 from tests.integration.conftest import NODES, PODS, Plane, Pools, pod
 from tests.integration.test_console import looking, until

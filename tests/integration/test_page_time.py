@@ -12,11 +12,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from kumulus.cluster.live.collections import Take
-from kumulus.cluster.live.fleet import Live
-from kumulus.cluster.live.model import Fleet
-from kumulus.cluster.live.pod import Pod
-from kumulus.console.changes import Changes
+from kumulus.extras.watch.console.changes import Changes
+from kumulus.extras.watch.live.collections import Take
+from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.model import Fleet
+from kumulus.extras.watch.live.pod import Pod
 from kumulus.kube import Unreachable
 from kumulus.kube.watch import Event
 from kumulus.model.identity import NOBODY

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.live.amounts import of_requests
-from kumulus.cluster.live.pod import pod_from
+from kumulus.extras.schedulers.templates import requests
+from kumulus.extras.watch.live.amounts import of_requests
+from kumulus.extras.watch.live.pod import pod_from
 from kumulus.kube.messages import message_classes
 from kumulus.model.pod_requests import lenient, spec_requests
 from kumulus.model.quantity import NANO
-from kumulus.schedulers.templates import requests
 from kumulus.toolchain import golang
 
 ORACLE = Path(__file__).resolve().parents[1] / "support" / "pod_requests"

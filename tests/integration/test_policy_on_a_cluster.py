@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.extras.lab.extender.reading import machines_of
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.offline.run import run as run_offline
+from kumulus.extras.lab.plan.stream import pods_recorded
+from kumulus.extras.lab.policies.load import policy
+from kumulus.extras.lab.report.model import PolicyUsed, Report, Test
+from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.lab.run.ending import Ending
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.lab.extender.reading import machines_of
-from kumulus.lab.file.load import load
-from kumulus.lab.offline.run import run as run_offline
-from kumulus.lab.plan.stream import pods_recorded
-from kumulus.lab.policies.load import policy
-from kumulus.lab.report.model import PolicyUsed, Report, Test
-from kumulus.lab.run.bench import Outcome
-from kumulus.lab.run.ending import Ending
 from tests.integration.conftest import Plane, Pools
 from tests.support import runs, stranger
 from tests.support.stranger import Question

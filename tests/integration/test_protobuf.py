@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.pools.bodies import Bodies
 from kumulus.kube import ApiError, Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.protobuf import encode_node
 from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import Pool
 from kumulus.model.topology import Level, Topology
+from kumulus.nodes.pools.bodies import Bodies
 from tests.integration.conftest import NODES, Plane, Pools
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.every_version]
 
 
 def pool_of(pools: Pools, **changes: Any) -> Pool:

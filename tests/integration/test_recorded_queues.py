@@ -11,12 +11,12 @@ import yaml
 from playwright.sync_api import expect
 
 from kumulus import toolchain
-from kumulus.cluster.history.document import History, load
-from kumulus.cluster.history.moment import Moment, moment
-from kumulus.console import bundle
-from kumulus.lab.run.bench import Outcome
+from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.schedulers import registry, workloads
+from kumulus.extras.watch.console import bundle
+from kumulus.extras.watch.history.document import History, load
+from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.model.quantity import parse
-from kumulus.schedulers import registry, workloads
 from tests.integration.conftest import Plane, Pools
 from tests.integration.test_experiments import Lab
 from tests.support.browser import chromium, until

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.capture.day.importing import Imported, import_day
-from kumulus.lab.report.model import Of, QueueBeside, Report
-from kumulus.lab.report.text import lines as text_lines
+from kumulus.extras.capture.day.importing import Imported, import_day
+from kumulus.extras.lab.report.model import Of, QueueBeside, Report
+from kumulus.extras.lab.report.text import lines as text_lines
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import Way

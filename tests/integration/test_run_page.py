@@ -14,14 +14,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from benchmarks import run_pages
-from kumulus.cluster.history.document import History
-from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
-from kumulus.cluster.history.words import Sort
-from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Taint, Way
-from kumulus.console import bundle
-from kumulus.lab.extender.column import Column
-from kumulus.lab.report.why import explained
-from kumulus.schedulers.decisions.document import Decision, Scored
+from kumulus.extras.lab.extender.column import Column
+from kumulus.extras.lab.report.why import explained
+from kumulus.extras.schedulers.decisions.document import Decision, Scored
+from kumulus.extras.watch.console import bundle
+from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
+from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.live.admission import Nature, Requirement, Rule, Shape, Taint, Way
 from tests.support.browser import chromium, until
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at

@@ -19,13 +19,13 @@ import psutil
 import pytest
 
 from kumulus import toolchain
+from kumulus.extras.schedulers import SchedulerError, objects, registry, workloads
+from kumulus.extras.schedulers.cluster import connected
+from kumulus.extras.schedulers.process import Running, start
+from kumulus.extras.schedulers.running import found
 from kumulus.kube import paths
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.tenancy import RUN_LABEL
-from kumulus.schedulers import SchedulerError, objects, registry, workloads
-from kumulus.schedulers.cluster import connected
-from kumulus.schedulers.process import Running, start
-from kumulus.schedulers.running import found
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces
 from tests.support import processes
 from tests.support.api import Api, Object, Refused
@@ -249,7 +249,7 @@ async def test_one_that_never_works_is_given_up_and_ended(plane: Plane, tmp_path
 def test_a_scheduler_ends_with_whoever_started_it(plane: Plane, tmp_path: Path) -> None:
     program = f"""
         import asyncio, pathlib, time
-        from kumulus.schedulers.process import start
+        from kumulus.extras.schedulers.process import start
         directory = pathlib.Path({str(tmp_path / "s")!r})
         print(asyncio.run(start("kube-scheduler", pathlib.Path({plane.observed.kubeconfig!r}), directory)).pids)
         time.sleep(600)

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.kwok.stages import STAGES
 from kumulus.model.contents import contents
 from kumulus.model.slices import DEVICE_CLASSES
+from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import taken
 from kumulus.provider.resources.base import Properties

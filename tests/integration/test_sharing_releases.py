@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm.history import encoded
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.release_mark import ReleaseMark

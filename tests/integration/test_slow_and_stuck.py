@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from kumulus import toolchain
-from kumulus.cluster.faults import leases
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.nodes.faults import leases
 from kumulus.runtimes.kwok import hung, renewals
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import LEASES, NODES, TOOLS, Plane, plane_at

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.faults.new_pods import wait_until_all_are_managed
-from kumulus.cluster.snapshots.restored import OfAnother
+from kumulus.extras.snapshots.restored import RELEASED as WITH_RELEASE
+from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.identity import STACK_ID
+from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok import snapshot
@@ -171,7 +172,7 @@ async def test_what_users_had_comes_into_another_stack_s_cluster_whose_own_stays
     authority = other.api.get(f"{NAMESPACES}/default/configmaps/kube-root-ca.crt")["data"]
 
     done = await asyncio.to_thread(snapshot.restore_into, layout, file)
-    assert done.left == (OURS, RELEASED)
+    assert done.left == {WITH_RELEASE: (OURS, RELEASED)}
     alone = other.api.list("/api/v1/configmaps", fieldSelector="metadata.name=of-users")
     assert [each["metadata"]["namespace"] for each in alone] == [TEAM], "and nothing is where no namespace is"
     assert uids(other, PODS) == pods, "they are the same ones, and the only ones"

@@ -70,7 +70,7 @@ def killed_after(file: Path, count: int) -> None:
 SLOW = """
 import time
 
-from kumulus.lab.policies.paper import fgd
+from kumulus.extras.lab.policies.paper import fgd
 
 
 def score(pod, nodes, study):
@@ -114,7 +114,7 @@ HELD = """
 import pathlib
 import time
 
-from kumulus.lab.policies.paper import fgd
+from kumulus.extras.lab.policies.paper import fgd
 
 
 def score(pod, nodes, study):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.hyper_nodes import HyperNodes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.cluster.live.amounts import Amounts
-from kumulus.cluster.live.model import Fleet
-from kumulus.cluster.live.node import Node
-from kumulus.cluster.live.pod import Pod
+from kumulus.extras.watch.live.amounts import Amounts
+from kumulus.extras.watch.live.model import Fleet
+from kumulus.extras.watch.live.node import Node
+from kumulus.extras.watch.live.pod import Pod
 
 GI = 2**30
 WHOLE = Amounts(96_000, 1360 * GI, 8, 110)

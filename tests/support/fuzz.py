@@ -16,10 +16,10 @@ from pathlib import Path
 
 import yaml
 
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import load as load_experiment
 from kumulus.kube import KubeconfigError
 from kumulus.kube.config import read_kubeconfig
-from kumulus.lab.errors import LabError
-from kumulus.lab.file.load import load as load_experiment
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.load import load
 from kumulus.stackfile.yamltext import read_yaml

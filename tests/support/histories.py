@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kumulus.cluster.history.document import History
-from kumulus.cluster.history.recorder import Facts, Figures, JobKey, Recorder
-from kumulus.cluster.history.words import Sort
-from kumulus.cluster.live.admission import Nature, Requirement, Rule, Shape, Taint, Toleration, Way
+from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
+from kumulus.extras.watch.history.words import Sort
+from kumulus.extras.watch.live.admission import Nature, Requirement, Rule, Shape, Taint, Toleration, Way
 from tests.support.fleets import WHOLE, node, pod
 
 REASONS = (("Insufficient nvidia.com/gpu",), ("Insufficient cpu", "node(s) had untolerated taint"), ("not tried",))

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from kumulus.cluster.live.fleet import Live
-from kumulus.cluster.live.health import Check
-from kumulus.cluster.live.model import Fleet
-from kumulus.cluster.live.node import Places
-from kumulus.console.page import Page
+from kumulus.extras.watch.console.page import Page
+from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.health import Check
+from kumulus.extras.watch.live.model import Fleet
+from kumulus.extras.watch.live.node import Places
 from kumulus.kube import Client, Connection
 
 T = TypeVar("T")

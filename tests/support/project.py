@@ -115,7 +115,7 @@ class Running:
         while self.process.poll() is None:
             with suppress(psutil.Error):
                 for child in psutil.Process(self.process.pid).children():
-                    if "kumulus.plugin" in child.cmdline():
+                    if "kumulus.provider.plugin" in child.cmdline():
                         return child.pid
             time.sleep(0.02)
         return None

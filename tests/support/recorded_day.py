@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kumulus.capture.day.policy import POLICY
+from kumulus.extras.capture.day.policy import POLICY
+from kumulus.extras.journal import programs
 from kumulus.host import processes
-from kumulus.journal import programs
 from tests.support.api import PATIENCE_S, Api, Object, Refused
 
 MERGE = "application/merge-patch+json"

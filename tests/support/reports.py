@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.lab.report.model import (
+from kumulus.extras.lab.report.model import (
     Cluster,
     Details,
     Inputs,

@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.run import Run
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.lab.file.load import load
-from kumulus.lab.report.model import Report
-from kumulus.lab.run.options import Options
-from kumulus.lab.run.run import Run
 
 
 async def run(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.lab.sweep.engines import Engine
-from kumulus.lab.sweep.file import Sweep, load
-from kumulus.lab.sweep.sweep import Done, Options, run
+from kumulus.extras.lab.sweep.engines import Engine
+from kumulus.extras.lab.sweep.file import Sweep, load
+from kumulus.extras.lab.sweep.sweep import Done, Options, run
 from tests.support.project import ROOT
 
 TASKS = "arrival,cpu,memory,gpus,milli\n" + "".join(

@@ -109,21 +109,26 @@ def of_destroy(stack: str, all_the_same: bool) -> None:
 
 
 def of_removal(stack: str) -> None:
-    """Before a destroy: check that the cluster is on this machine; Pulumi would forget its contents before it checks.
+    """Before a destroy: check that no run is under way on the stack's clusters, and that they are on this machine.
+
+    Pulumi would forget a cluster's contents, or destroy another cluster of the stack, before its plugin checks that.
 
     Raises:
-        UserError: it is not; says where it is, and what to do.
+        UserError: a cluster may not be destroyed, or not from here; says why, and what to do.
     """
     current = project.current()
     directory = current.backend_directory()
     if directory is None:
         return
+    from kumulus.extras.journal import book
     from kumulus.host import machine
     from kumulus.runtimes import registry
     from kumulus.runtimes.whereabouts import Here, away
 
     here = Here.of(machine.this(), current.root)
     for outputs in backend.clusters(directory, current.name, stack):
+        if who := book.under_way(str(outputs.get("identity") or "")):
+            raise UserError(who)
         if not registry.outlives_stack(outputs.get("runtime")) and (found := away(outputs, here)):
             raise UserError(found.refusal())
 

@@ -14,7 +14,8 @@ import argcomplete
 
 from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
-from kumulus.cli.main import commands, parser_of
+from kumulus.cli.main import parser_of
+from kumulus.cli.registry import offered
 
 _STACKS = ("stack", "named")
 
@@ -31,16 +32,16 @@ def parser(line: str) -> argparse.ArgumentParser:
     whole.add_argument("--version", action="store_true")
     subparsers = whole.add_subparsers()
     words = line.split()
-    for name, command in commands().items():
+    for name, each in offered().items():
         if len(words) > 1 and words[1] == name:
-            _, its = parser_of(name, command)
+            _, its = parser_of(name, each.command)
             if any(action.dest == "named" for action in its._actions):
                 # The first word of these: see stack.add_arguments.
                 its.add_argument("stack", nargs="?")
             _with_stacks(its)
-            subparsers.add_parser(name, parents=[its], add_help=False, help=command.summary)
+            subparsers.add_parser(name, parents=[its], add_help=False, help=each.command.summary)
         else:
-            subparsers.add_parser(name, help=command.summary)
+            subparsers.add_parser(name, help=each.command.summary)
     return whole
 
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import argparse
 
+from kumulus.cli.errors import UserError
+from kumulus.host import installation
+
+_PIP = "pip install 'kumulus[completion]'"
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -18,8 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it."""
-    from argcomplete.shell_integration import shellcode
+    """Print it.
+
+    Raises:
+        UserError: the package that completes is not installed.
+    """
+    try:
+        from argcomplete.shell_integration import shellcode
+    except ImportError:
+        way = f"{installation.command()} venv --with completion" if installation.checkout() else _PIP
+        raise UserError(f"completion needs the package argcomplete\n  To get it: {way}") from None
 
     print(shellcode(["kumulus"], shell=args.shell))
     return 0

@@ -17,10 +17,10 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kumulus.host import installation
+from kumulus.host.launcher import pulumi_home
+from kumulus.host.version import VERSION
 from kumulus.kind_image import image
-from kumulus.surroundings import installation
-from kumulus.surroundings.launcher import pulumi_home
-from kumulus.surroundings.version import VERSION
 from kumulus.toolchain import cache, golang, pins, plugins, supply, venv
 from kumulus.toolchain.locate import Location, is_installed, locate, plugin_directory
 from kumulus.toolchain.pins import Pins, Tool
@@ -126,8 +126,8 @@ def _venv() -> Finding:
     if checkout is None:
         return Finding("kumulus", "ok", VERSION, sys.prefix, "the Python environment it is installed in")
     purpose = "the Python packages of requirements.txt"
-    if venv.is_current(checkout):
-        kind = "with requirements-dev.txt" if venv.is_current(checkout, development=True) else ""
+    if venv.has(checkout):
+        kind = "with everything that tests need" if venv.has(checkout, [venv.DEVELOPMENT]) else ""
         return Finding(".venv", "ok", "current", str(checkout / ".venv"), purpose, kind)
     state = "outdated" if venv.python(checkout).exists() else "missing"
     return Finding(".venv", "missing", "-", state, purpose, remedy=f"{installation.command()} venv")
@@ -158,7 +158,7 @@ def _tool(location: Location) -> Finding:
 
 def _other_kubernetes(known: Pins) -> list[Finding]:
     findings = []
-    for version in known.kubernetes:
+    for version in known.other_kubernetes:
         name, purpose = f"kubernetes v{version}", "for stacks that ask for this Kubernetes version"
         remedy = f"{installation.command()} tools --kubernetes v{version}"
         locations = [locate(known, tool) for tool in known.control_plane(version)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kumulus.cli import needs, project, stack_file
 from kumulus.cli.doctor import Finding, short
 from kumulus.cli.entering import require_venv
-from kumulus.surroundings.launcher import pulumi_home
+from kumulus.host.launcher import pulumi_home
 from kumulus.toolchain import pins, plugins, releases, supply
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Tool

@@ -6,7 +6,7 @@ import os
 import sys
 
 from kumulus.cli.errors import UserError
-from kumulus.surroundings import installation
+from kumulus.host import installation
 
 
 def enter_venv() -> None:

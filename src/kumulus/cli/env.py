@@ -17,8 +17,8 @@ import sys
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
-from kumulus.surroundings import installation
-from kumulus.surroundings.pulumi_project import PulumiProject
+from kumulus.host import installation
+from kumulus.host.pulumi_project import PulumiProject
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: the action cannot be done, no cluster is up, or it does not answer.
     """
-    from kumulus.journal.errors import JournalError
+    from kumulus.extras.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     args.stack = project.chosen(args.stack)

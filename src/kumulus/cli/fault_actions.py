@@ -15,11 +15,8 @@ from pathlib import Path
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.cli.fault import described
-from kumulus.cluster.faults import operations, records, stages
-from kumulus.cluster.faults.nodes import Turned
-from kumulus.cluster.faults.records import Record
-from kumulus.cluster.ownership import NotOurs
-from kumulus.journal import recover
+from kumulus.extras.journal import recover
+from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, seconds
@@ -29,12 +26,15 @@ from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.model.words import aligned, counted
+from kumulus.nodes.faults import operations, records, stages
+from kumulus.nodes.faults.nodes import Turned
+from kumulus.nodes.faults.records import Record
+from kumulus.nodes.ownership import NotOurs
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.owner import beside
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.faults import fault_from
-from kumulus.surroundings import installation
 
 # The directory that this package is in.
 _PACKAGES = Path(__file__).resolve().parents[2]
@@ -197,7 +197,7 @@ def _keep(kubeconfig: Path, name: str, until: str) -> None:
     """Start a process, which outlives this one, to end the fault when its time is up."""
     subprocess.Popen(
         # -P keeps the working directory off the import path.
-        [sys.executable, "-P", "-m", "kumulus.cluster.faults.keeper", str(kubeconfig.resolve()), name, until],
+        [sys.executable, "-P", "-m", "kumulus.nodes.faults.keeper", str(kubeconfig.resolve()), name, until],
         cwd=project.root(),
         env={**os.environ, "PYTHONPATH": str(_PACKAGES)},
         stdin=subprocess.DEVNULL,

@@ -14,8 +14,10 @@ from typing import cast
 from kumulus.cli.entering import enter_venv, has_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.parser import Parser
-from kumulus.cli.registry import COMMANDS, Command, Module
-from kumulus.surroundings import installation
+from kumulus.cli.registry import Command, Module, offered
+from kumulus.host import installation
+from kumulus.host.extras import BrokenExtra, Extra
+from kumulus.model.words import listed
 
 _INTERRUPTED = 130
 
@@ -47,6 +49,9 @@ def main(arguments: Sequence[str]) -> int:
         # The reader, such as `head`, has seen enough.
         _say_no_more()
         return 0
+    except BrokenExtra as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         if (message := os_message(error)) is None:
             raise
@@ -70,25 +75,26 @@ def _main(arguments: Sequence[str]) -> int:
         print(versions())
         return 0
     name, *rest = arguments
-    command = COMMANDS.get(name)
-    if command is None:
+    found = offered().get(name)
+    if found is None:
         print(_unknown(name), file=sys.stderr)
         return 2
-    if command.checkout and installation.checkout() is None:
-        print(f"error: `kumulus {name}` is for a checkout of Kumulus; this one is installed with pip", file=sys.stderr)
-        return 1
+    command = found.command
     if command.venv and not has_venv():
         made = f"{installation.command()} venv"
         print(f"error: .venv is missing, which `kumulus {name}` runs in\n  To get it: {made}", file=sys.stderr)
         return 1
     if command.venv or (command.parses and has_venv()):
         enter_venv()
+    if found.extra and found.extra.missing:
+        print(_lacks(name, found.extra), file=sys.stderr)
+        return 1
     return _run(name, command, rest)
 
 
 def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentParser]:
     """A subcommand's module, and the parser of its arguments."""
-    module = cast(Module, importlib.import_module(f"kumulus.cli.{command.module}"))
+    module = cast(Module, importlib.import_module(command.module))
     parser = Parser(
         prog=f"kumulus {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -120,20 +126,27 @@ def _say_no_more() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def commands() -> dict[str, Command]:
-    """The subcommands that make sense here."""
-    return {name: command for name, command in COMMANDS.items() if installation.checkout() or not command.checkout}
-
-
 def _help() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.summary}" for name, command in commands().items()]
+    width = max(map(len, offered()))
+    groups: dict[str, list[str]] = {}
+    for name, each in offered().items():
+        title = f"{each.extra.name}: {each.extra.summary}" if each.extra else ""
+        groups.setdefault(title, []).append(f"  {name:<{width}}  {each.command.summary}")
     kumulus = installation.command()
-    more = [f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."]
-    return "\n".join([f"usage: {kumulus} COMMAND [-h] ...", "", *lines, "", *more])
+    blocks = ["\n".join([*([title] if title else []), *lines]) for title, lines in groups.items()]
+    more = f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."
+    return "\n\n".join([f"usage: {kumulus} COMMAND [-h] ...", *blocks, more])
+
+
+def _lacks(name: str, extra: Extra) -> str:
+    ours = installation.checkout() and not extra.install
+    how = f"{installation.command()} venv --with {extra.name}" if ours else f"pip install '{extra.to_install}'"
+    comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
+    needs = listed(extra.missing, 5)
+    return f"error: `kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, commands(), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(commands())}"
+    near = difflib.get_close_matches(name, offered(), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(offered())}"
     return f"error: there is no command {name!r}: {hint}"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kumulus.autoscalers import registry as autoscalers
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
+from kumulus.extras.scaling import registry as autoscalers
 from kumulus.runtimes import registry
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER

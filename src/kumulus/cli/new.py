@@ -15,9 +15,9 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.lab.file.published import schema_text
-from kumulus.surroundings import installation
-from kumulus.surroundings.version import VERSION
+from kumulus.extras.lab.file.published import schema_text
+from kumulus.host import installation
+from kumulus.host.version import VERSION
 
 _TEMPLATES = Path(__file__).with_name("new_project")
 _CALLED = {"gitignore": ".gitignore"}

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
+from kumulus.host import installation, pulumi_project
+from kumulus.host.launcher import pulumi_home
+from kumulus.host.pulumi_project import PulumiProject
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import KUBECONFIG_FILE
-from kumulus.surroundings import installation, pulumi_project
-from kumulus.surroundings.launcher import pulumi_home
-from kumulus.surroundings.pulumi_project import PulumiProject
 
 _QUICKSTART = "quickstart"
 

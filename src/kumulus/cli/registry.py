@@ -1,4 +1,4 @@
-"""Which subcommands there are: each is a module with two functions.
+"""Which subcommands there are: those of the core, and those of the extras. Each is a module with two functions.
 
     def add_arguments(parser: argparse.ArgumentParser) -> None
     def run(args: argparse.Namespace) -> int        # the exit code
@@ -11,6 +11,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from typing import Protocol
+
+from kumulus.host import extras, installation
+from kumulus.host.extras import Extra
 
 
 class Module(Protocol):
@@ -43,34 +46,56 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
-    "new": Command("new", "create a project: a stack of 30 nodes, and a program of five lines", venv=True),
-    "up": Command("up", "fetch what is missing, then bring a stack up", parses=True, passes_on=True),
-    "preview": Command("preview", "fetch what is missing, then show the changes of `up`", parses=True, passes_on=True),
-    "down": Command("down", "destroy what a stack created; no error if there is nothing", parses=True, passes_on=True),
-    "topology": Command("topology", "show where a stack's nodes are, as a tree or a picture", venv=True),
-    "watch": Command("watch", "watch a stack's fleet in the terminal: allocation, pods, control plane", venv=True),
-    "ui": Command("ui", "show a stack's fleet as a live map in the browser", venv=True),
-    "fault": Command("fault", "inject a fault into a live cluster, clear it, list active faults", venv=True),
-    "experiment": Command("experiment", "run workloads against a scheduler, measure, and report", venv=True),
-    "capture": Command("capture", "save your own cluster as files: its nodes, its pods, no secrets", venv=True),
-    "clone": Command("clone", "create a stack from a capture, with its pods on the same nodes", venv=True),
-    "fit": Command("fit", "check whether a workload fits, where, and what would make all of it fit", venv=True),
-    "advise": Command("advise", "say which machines run a workload for the least, and for how much", venv=True),
-    "snapshot": Command("snapshot", "save everything in a stack's cluster, and restore it", venv=True),
-    "translate": Command("translate", "turn an anonymised capture's words back into names", venv=True),
-    "replay": Command("replay", "replay a recorded day of a cluster, from its audit log", venv=True),
-    "trace": Command("trace", "import a published trace of a production cluster", venv=True),
-    "schema": Command("schema", "print the JSON schema of a stack or experiment file, for editors", venv=True),
-    "convert": Command("convert", "print a KEMU ClusterConfig as a stack file", venv=True),
-    "policy": Command("policy", "create a policy pack: limits on nodes, GPUs and chart repositories"),
-    "doctor": Command("doctor", "list the tools: what is installed, what is missing, how to get it", parses=True),
-    "plan": Command("plan", "show what a fleet of a size costs its control plane", venv=True),
-    "env": Command("env", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True),
-    "completion": Command("completion", "print a script that completes commands and stacks in a shell", venv=True),
-    "kind": Command("kind", "run kind the way Kumulus does", passes_on=True, venv=True),
-    "kind-image": Command("kind_image", "build a node image for kind, for use without a registry"),
-    "image": Command("image", "make an image of an autoscaler, for clusters whose nodes run containers"),
-    "tools": Command("tools", "fetch missing tools: download or build them, or list them"),
-    "venv": Command("venv", "create or update .venv", checkout=True),
-    "clean": Command("clean", "remove .venv and caches", checkout=True),
+    "new": Command("kumulus.cli.new", "create a project: a stack of 30 nodes, and a program of five lines", venv=True),
+    "up": Command("kumulus.cli.up", "fetch what is missing, then bring a stack up", parses=True, passes_on=True),
+    "preview": Command(
+        "kumulus.cli.preview", "fetch what is missing, then show the changes of `up`", parses=True, passes_on=True
+    ),
+    "down": Command(
+        "kumulus.cli.down", "destroy what a stack created; no error if there is nothing", parses=True, passes_on=True
+    ),
+    "topology": Command("kumulus.cli.topology", "show where a stack's nodes are, as a tree or a picture", venv=True),
+    "fault": Command(
+        "kumulus.cli.fault", "inject a fault into a live cluster, clear it, list active faults", venv=True
+    ),
+    "schema": Command(
+        "kumulus.cli.schema", "print the JSON schema of a stack or experiment file, for editors", venv=True
+    ),
+    "convert": Command("kumulus.cli.convert", "print a KEMU ClusterConfig as a stack file", venv=True),
+    "doctor": Command(
+        "kumulus.cli.doctor", "list the tools: what is installed, what is missing, how to get it", parses=True
+    ),
+    "plan": Command("kumulus.cli.plan", "show what a fleet of a size costs its control plane", venv=True),
+    "env": Command(
+        "kumulus.cli.env", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True
+    ),
+    "completion": Command(
+        "kumulus.cli.completion", "print a script that completes commands and stacks in a shell", venv=True
+    ),
+    "kind": Command("kumulus.cli.kind", "run kind the way Kumulus does", passes_on=True, venv=True),
+    "kind-image": Command("kumulus.cli.kind_image", "build a node image for kind, for use without a registry"),
+    "tools": Command("kumulus.cli.tools", "fetch missing tools: download or build them, or list them"),
+    "venv": Command("kumulus.cli.venv", "create or update .venv", checkout=True),
+    "clean": Command("kumulus.cli.clean", "remove .venv and caches", checkout=True),
 }
+"""Those of the core."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A subcommand, with the extra that brings it; None for the core's."""
+
+    command: Command
+    extra: Extra | None = None
+
+
+def offered() -> dict[str, Offered]:
+    """Every subcommand that makes sense here, by name.
+
+    Raises:
+        BrokenExtra: an extra cannot be imported.
+    """
+    found = {name: Offered(command) for name, command in COMMANDS.items()}
+    for extra in extras.every():
+        found |= {name: Offered(command, extra) for name, command in extra.commands.items() if name not in COMMANDS}
+    return {name: each for name, each in found.items() if installation.checkout() or not each.command.checkout}

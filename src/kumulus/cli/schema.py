@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
-    from kumulus.lab.file.published import page, schema_text
+    from kumulus.extras.lab.file.published import page, schema_text
 
     print(page(args.file) if args.reference else schema_text(args.file), end="")
     return 0

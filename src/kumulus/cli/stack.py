@@ -15,8 +15,8 @@ from kumulus.cli import beforehand, project, stack_file
 from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
-from kumulus.surroundings import installation, launcher
-from kumulus.surroundings.launcher import pulumi_home
+from kumulus.host import installation, launcher
+from kumulus.host.launcher import pulumi_home
 from kumulus.toolchain import environment, plugins, supply, venv
 from kumulus.toolchain.errors import ToolchainError
 

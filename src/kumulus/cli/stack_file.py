@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.surroundings import pulumi_project
+from kumulus.host import pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack

@@ -53,8 +53,8 @@ def refusal(stack: str, found: dict[str, list[str]]) -> str:
 
 
 async def _look(kubeconfig: Path) -> dict[str, list[str]]:
-    from kumulus.cluster.guests import guests
     from kumulus.kube import Client, load_kubeconfig
+    from kumulus.nodes.guests import guests
 
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
         return await guests(client)

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         UserError: there is no such stack, its file has mistakes, or the version is not one.
     """
     from kumulus.cli import needs, tools_list
-    from kumulus.surroundings.launcher import pulumi_home
+    from kumulus.host.launcher import pulumi_home
     from kumulus.toolchain import pins, plugins, supply, versions
 
     known = pins.load()

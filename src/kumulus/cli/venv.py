@@ -3,23 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
 
-from kumulus.surroundings import installation
+from kumulus.cli.errors import UserError
+from kumulus.host import installation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--dev", action="store_true", help="with requirements-dev.txt: what tests and lint need")
-    parser.add_argument("--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/policy")
+    parser.add_argument(
+        "--with",
+        dest="with_",
+        action="append",
+        default=[],
+        metavar="EXTRA",
+        help="also what an extra needs, such as lab, watch or all; it stays from then on",
+    )
+    parser.add_argument("--dev", action="store_true", help="with everything that tests and lint need")
+    parser.add_argument(
+        "--policy", action="store_true", help="also .venv of the policy pack in src/kumulus/extras/policy"
+    )
+    parser.add_argument(
+        "--lock", action="store_true", help="write requirements.txt anew from pyproject.toml; versions in it stay"
+    )
+    parser.add_argument(
+        "--upgrade", action="store_true", help="with --lock: take the newest versions that pyproject.toml allows"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make it."""
+    """Make it.
+
+    Raises:
+        UserError: there is no such extra.
+    """
     from kumulus.toolchain import venv
 
     checkout = installation.checkout()
     assert checkout is not None
-    venv.ensure(checkout, development=args.dev)
+    settings = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
+    known = sorted(settings["project"]["optional-dependencies"])
+    if unknown := [name for name in args.with_ if name not in known]:
+        raise UserError(f"there is no extra {unknown[0]}; there are {', '.join(known)}")
+    if args.lock or args.upgrade:
+        venv.write_lock(checkout, upgrade=args.upgrade)
+    venv.ensure(checkout, [*args.with_, *([venv.DEVELOPMENT] if args.dev else [])])
     if args.policy:
-        venv.ensure_policies(checkout / "src" / "kumulus" / "policy")
+        venv.ensure_policies(checkout / "src" / "kumulus" / "extras" / "policy")
     return 0

@@ -6,9 +6,9 @@ import platform
 import sys
 from collections.abc import Iterator
 
+from kumulus.host import installation
+from kumulus.host.version import VERSION
 from kumulus.model.words import aligned
-from kumulus.surroundings import installation
-from kumulus.surroundings.version import VERSION
 from kumulus.toolchain import pins
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Pins

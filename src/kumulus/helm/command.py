@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 
 _PATIENCE = 120.0
 

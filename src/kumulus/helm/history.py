@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 RECORDED = "kumulus.io/recorded"
 """A label on the revisions of a release that is in a Pulumi state; Helm copies it to later revisions."""
+_REPAIRED = re.compile(r"repaired ([0-9]+) times")
 _UNDER_WAY = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
 
 
@@ -68,10 +70,16 @@ async def revisions(client: Client, namespace: str, name: str, patience: float) 
 async def is_there(client: Client, name: str, owner: Owner) -> bool:
     """Whether a stack has a release of this name, in any namespace; False if the cluster does not let us look.
 
+    Args:
+        client: of the cluster.
+        name: the release's; empty for any.
+        owner: the stack.
+
     Raises:
         ApiError, Unreachable: a request to the server failed.
     """
-    selector = {"labelSelector": f"owner=helm,name={name},{STACK_ID}={owner.identity}", "limit": "1"}
+    named = f"name={name}," if name else ""
+    selector = {"labelSelector": f"owner=helm,{named}{STACK_ID}={owner.identity}", "limit": "1"}
     try:
         return bool((await client.get("/api/v1/secrets", selector, accept=METADATA_ONLY))["items"])
     except ApiError as error:
@@ -108,8 +116,24 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
         proven: whether the stack owns a release without an identity, because it has it on record.
     """
     owners = [revision.owner for revision in found if revision.owner is not None]
-    ours = owners[-1].identity == mine.identity if owners else proven
+    ours = mine.is_known_by(owners[-1].identity) if owners else proven
     return found[-1] if found and not ours else None
+
+
+def repaired(times: int) -> str:
+    """The description that a release gets from its number of repairs, so that a repair changes the release."""
+    return f"repaired {times} times" if times else ""
+
+
+async def repairs(client: Client, namespace: str, revision: Revision, patience: float) -> int:
+    """The number of repairs in a release's description; 0 if it has none.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    stored = await client.get(_path(namespace, revision), patience=patience)
+    found = _REPAIRED.fullmatch(str(decoded(stored["data"]["release"])["info"].get("description")))
+    return int(found[1]) if found else 0
 
 
 async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm import charts
 from kumulus.helm.charts import ChartError, Source
+from kumulus.nodes.errors import ProviderError
 
 FIND_CHARTS = "kumulus:index:findCharts"
 

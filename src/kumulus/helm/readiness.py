@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.pod_waiting import reason
 from kumulus.kube.errors import tolerating
+from kumulus.nodes.pod_waiting import reason
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

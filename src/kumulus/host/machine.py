@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.surroundings import files
+from kumulus.host import files
 
 MACHINE_ID = Path("/etc/machine-id")
 _DIGITS = 32

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.kwok.base_stages import node_stages_above, pod_stage_above
+from kumulus.kwok import deletions
+from kumulus.kwok.base_stages import node_stages_above, pod_stages_above
 from kumulus.kwok.lifecycle_states import CONDITION
 from kumulus.model import real_nodes
 from kumulus.model.pools import CLUSTER_LABEL
@@ -116,6 +117,11 @@ class Controllers:
         spec = {"replicas": 1, "selector": {"matchLabels": chosen}, "template": pod}
         return {"metadata": self._metadata(self.name(shard), shard), "spec": spec}
 
+    def restrictions(self) -> list[dict[str, Any]]:
+        """The policy that limits what the controllers delete, and its binding."""
+        user = f"system:serviceaccount:{NAMESPACE}:{NAME}"
+        return deletions.manifests(f"kumulus-kwok-deletions-{self.cluster}", user)
+
     def service(self, shard: int) -> dict[str, Any]:
         """The Service for a controller's metrics and its nodes'; the chart's Service selects all controllers."""
         labels = {**self._labels(shard), SHARD_LABEL: str(shard)}
@@ -186,7 +192,7 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
         cluster: the cluster's name; each stack has its own, and so its own stages.
         installed: whether this stack has installed KWOK; if another has, only this stack's own nodes are touched.
     """
-    found = [*node_stages_above(), *([pod_stage_above(CONDITION)] if installed else [])]
+    found = [*node_stages_above(), *(pod_stages_above(CONDITION) if installed else [])]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
 
 

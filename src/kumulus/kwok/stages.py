@@ -5,6 +5,7 @@ The provider plugin imports this file, so it has only light imports.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,18 @@ def stage(
 def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a stage; arguments as for :func:`stage`, with the whole ``selector``."""
     return {"resourceRef": {"apiGroup": "v1", "kind": kind}, "selector": selector, **rest}
+
+
+def pod_status(template: str) -> dict[str, Any]:
+    """The key ``next`` of a stage that patches a pod's status, as a kubelet does: the patch has the pod's UID.
+
+    KWOK patches by name. Without the UID, a pod that was made under the name of a deleted one would get its status.
+
+    Args:
+        template: a Go template of YAML, the status.
+    """
+    pod = f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\nstatus:\n{textwrap.indent(template, '  ')}"
+    return {"next": {"patches": [{"subresource": "status", "template": pod}]}}
 
 
 def is_in(key: str, *values: str) -> Match:

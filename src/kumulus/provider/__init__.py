@@ -4,6 +4,6 @@
 delete). The packages below do the work on a cluster. Only ``rpc``, ``values`` and ``engine`` know of gRPC.
 """
 
-from kumulus.surroundings.version import VERSION
+from kumulus.host.version import VERSION
 
 __all__ = ["VERSION"]

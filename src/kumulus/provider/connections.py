@@ -8,8 +8,8 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.last_place import LastPlace
 from kumulus.runtimes.existing.copy import refresh
 
@@ -54,6 +54,7 @@ class Connections:
         """
         self._place = place
         self._clients: dict[str, tuple[float, Client]] = {}
+        self._former: list[Client] = []
         self._identities: dict[Client, str] = {}
         self._silent: dict[str, tuple[float, float, Unreachable]] = {}
         self._foreseen: dict[str, Connection] = {}
@@ -103,7 +104,8 @@ class Connections:
             known = self._clients.get(kubeconfig)
             if known is None or known[0] != stamp:
                 if known is not None:
-                    await known[1].close()
+                    # A login tool may rewrite a kubeconfig at any time, and other pools may be using the old client.
+                    self._former.append(known[1])
                 known = (stamp, Client(foreseen or load_kubeconfig(kubeconfig)))
                 self._clients[kubeconfig] = known
             client = known[1]
@@ -131,6 +133,7 @@ class Connections:
 
     async def close(self) -> None:
         """Close every client."""
-        for _, client in self._clients.values():
+        for client in [*self._former, *(client for _, client in self._clients.values())]:
             await client.close()
+        self._former.clear()
         self._clients.clear()

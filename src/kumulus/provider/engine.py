@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from kumulus.cluster.reporter import Reporter
+from kumulus.nodes.reporter import Reporter
 from kumulus.provider.protocol import engine_pb2, engine_pb2_grpc
 
 _STATUS_INTERVAL = 0.2

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kumulus.catalog import prices
-from kumulus.cluster.errors import ProviderError
+from kumulus.host import version
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool
+from kumulus.nodes.catalog import prices
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.last_place import KEY, LastPlace
-from kumulus.surroundings import version
 
 WRITTEN = "writtenBy"
 """The key under which the state records the version that wrote it, and in which format."""

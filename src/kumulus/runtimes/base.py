@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from kumulus.cluster.reporter import Reporter
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.place import Place
 
 if TYPE_CHECKING:
@@ -170,6 +170,14 @@ class Runtime(ABC):
             ProviderError: the stack must not use it.
         """
         return None
+
+    async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
+        """Check at each preview and update, before anything is changed, what is to be applied to a cluster in place.
+
+        Raises:
+            ProviderError: it cannot be applied.
+        """
+        return
 
     @abstractmethod
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:

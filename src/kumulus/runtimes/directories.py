@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kumulus.cluster.reporter import Silent
+from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.kwok import outage
 from kumulus.runtimes.kwok.layout import Layout
 

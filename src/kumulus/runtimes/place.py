@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from kumulus.surroundings import files, version
+from kumulus.host import files, version
 
 _REMOVAL = "removal"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kumulus.fields import Section
+from kumulus.model.fields import Section
 
 
 class RuntimeSection(Section):

@@ -7,16 +7,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.snapshots import objects
+from kumulus.extras.snapshots import objects
+from kumulus.extras.snapshots.file import about
+from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.kube.objects import identity
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
-    from kumulus.cluster.snapshots.file import About
-    from kumulus.cluster.snapshots.restored import Restored
+    from kumulus.extras.snapshots.file import About
+    from kumulus.extras.snapshots.restored import Begin, Restored
     from kumulus.kube import Client
 
 
@@ -47,24 +49,44 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
     return await objects.save(client, stack, to, namespaces)
 
 
-async def restore(client: Client, kubeconfig: Path, source: Path) -> Restored:
+async def restore(
+    client: Client,
+    kubeconfig: Path,
+    source: Path,
+    begin: Begin,
+    stop: asyncio.Event,
+    of_another: bool = False,
+    only: Collection[str] | None = None,
+) -> Restored:
     """Make a cluster's objects what they were.
 
     Args:
         client: of the cluster.
         kubeconfig: the kubeconfig beside its files.
         source: the snapshot.
+        begin: called before the first change.
+        stop: set to stop before the next change; a cluster of the runtime kwok is restored to the end all the same, as
+            its controllers are paused and it takes seconds.
+        of_another: put what users had in another cluster of the runtime kwok into this one.
+        only: paths of the objects that may be touched, of a cluster that is not kwok's; None for all.
 
     Raises:
-        OfAnother: the snapshot is of another cluster.
-        Damaged: it is no snapshot, or not as it was written.
+        OfAnother: the snapshot is of another cluster, or cannot be put into this one; nothing was changed.
+        Refused: the cluster would refuse a part of it; nothing was changed.
+        Damaged: it is no snapshot, or not as it was written; nothing was changed.
+        CutOff: it was stopped.
         ProviderError: etcd does not answer, or an object is not deleted or created in time.
         ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """
-    if layout := of_kwok(kubeconfig):
-        return await asyncio.to_thread(snapshot.restore, layout, await identity(client), source)
-    return await objects.restore(client, source)
+    layout = of_kwok(kubeconfig)
+    if of_another and (layout is None or (await asyncio.to_thread(about, source)).form != "etcd"):
+        raise OfAnother("--of needs two clusters of the runtime kwok: only snapshots of those are complete")
+    if layout is None:
+        return await objects.restore(client, source, begin, stop, only)
+    if of_another:
+        return await asyncio.to_thread(snapshot.restore_into, layout, source, begin)
+    return await asyncio.to_thread(snapshot.restore, layout, await identity(client), source, begin)
 
 
 def of_kwok(kubeconfig: Path) -> Layout | None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kumulus.host import pulumi_project
 from kumulus.host.machine import Machine
 from kumulus.runtimes import owner
 from kumulus.runtimes.place import Place
-from kumulus.surroundings import pulumi_project
 
 _MOVE = "`pulumi config set kumulus:moveHere true`"
 LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"

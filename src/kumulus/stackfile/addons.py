@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked, short_label, text, whole
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, Where, shown, shown_path
+from kumulus.model.fields import Section, checked, short_label, text, whole
 from kumulus.model.names import Mistake
 from kumulus.stackfile.yamltext import json_problem, read_yaml
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from kumulus.autoscalers import registry
-from kumulus.autoscalers.cluster_autoscaler.launch import OURS
-from kumulus.fields import FORM, DurationField, Section, checked, short_label
+from kumulus.extras.scaling import registry
+from kumulus.extras.scaling.cluster_autoscaler.launch import OURS
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import FORM, DurationField, Section, checked, short_label
 from kumulus.stackfile.shapes import instance_type_problems
 from kumulus.stackfile.yamltext import json_problem
 

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.fields import Section, short_label, whole
-from kumulus.fields.validation import validated
 from kumulus.model.checks import problem
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
+from kumulus.model.fields import Section, short_label, whole
+from kumulus.model.fields.validation import validated
 from kumulus.model.names import CLUSTER_NAME_LENGTH, default_cluster_name, suggest
 from kumulus.stackfile.federation import KEY as FEDERATION
 from kumulus.stackfile.federation import Federated, federated

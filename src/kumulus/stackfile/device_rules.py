@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kumulus.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.model.checks import problem
 from kumulus.model.claims import GATES
 from kumulus.model.device_checks import milli_problems, partly_problem
@@ -16,6 +15,7 @@ from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.quantity import QuantityError, parse
+from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles
 
 FIRST_VERSION = (1, 34)
 """The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""
@@ -154,8 +154,8 @@ def _served(raw: Mapping[str, object]) -> Found:
 
 
 def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
-    """The kwok runtime has the gate off; other runtimes report what their API server drops, after the fact."""
-    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or FIRST_VERSION) >= _SHARED_SINCE:
+    """A kwok cluster of an earlier version has the gate off; what other API servers drop is reported after the fact."""
+    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _SHARED_SINCE) >= _SHARED_SINCE:
         return
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
         message = f"is off, but groups have resourceSlices with {key}"

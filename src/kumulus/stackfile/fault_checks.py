@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.catalog.faults import kinds
 from kumulus.model.checks import mapping_problems, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
+from kumulus.nodes.catalog.faults import kinds
 
 
 def kind_problems(where: Where, raw: object) -> list[Problem]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kumulus.catalog.faults import kinds
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
 from kumulus.model.interruptions import NOTICE, Interruption
 from kumulus.model.offer_effects import OfferEffects
+from kumulus.nodes.catalog.faults import kinds
 from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault
 from kumulus.stackfile.offers import Offers
 

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kumulus.catalog.faults import kinds
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fault_clashes import clashes
@@ -24,6 +23,7 @@ from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.topology import place_name
+from kumulus.nodes.catalog.faults import kinds
 from kumulus.stackfile.fault_checks import split_node_name
 from kumulus.stackfile.fault_offers import offer_effects, offer_problems
 from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Target

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import (
+from kumulus.model.durations import duration_problems, of
+from kumulus.model.fields import (
     Annotations,
     GroupName,
     Labels,
@@ -20,8 +21,7 @@ from kumulus.fields import (
     short_label,
     whole,
 )
-from kumulus.fields.validation import validated
-from kumulus.model.durations import duration_problems, of
+from kumulus.model.fields.validation import validated
 from kumulus.stackfile.fault_checks import (
     change_problems,
     changes,

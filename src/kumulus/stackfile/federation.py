@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked, short_label, whole
-from kumulus.fields.validation import validated
-from kumulus.kueue.component import ALL_AT_ONCE, LOST_AFTER
-from kumulus.kueue.manifests import NAMESPACE
+from kumulus.extras.federation.component import ALL_AT_ONCE, LOST_AFTER
+from kumulus.extras.federation.manifests import NAMESPACE
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.errors import Problem, SpecError, Where, shown, under
+from kumulus.model.fields import Section, checked, short_label, whole
+from kumulus.model.fields.validation import validated
 from kumulus.model.names import suggest
 from kumulus.model.pools import Pool
 from kumulus.model.quantity import ZERO, Quantity

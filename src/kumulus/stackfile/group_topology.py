@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from kumulus.fields import FORM, Section, checked, found, whole
 from kumulus.model.checks import of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import FORM, Section, checked, found, whole
 from kumulus.model.names import LABEL_LENGTH, is_own, label_key_mistake
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, REGION_LABEL, ZONE_LABEL

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from kumulus.fields import (
+from kumulus.model.fields import (
     COMPLETED,
     FORM,
     Allocatable,

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.fields import Section, checked, short_label, text
 from kumulus.model.checks import no_text, problem
 from kumulus.model.errors import Problem, Where, path_text, shown, shown_path
+from kumulus.model.fields import Section, checked, short_label, text
 from kumulus.model.names import Mistake
 
 When = Literal["beforeAddons", "beforeNodes", "last"]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kumulus.fields.validation import in_file_order
 from kumulus.model.checks import is_requestable, meant_resource
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
+from kumulus.model.fields.validation import in_file_order
 from kumulus.runtimes import registry
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.model import ClusterSpec

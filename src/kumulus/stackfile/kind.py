@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from kumulus.fields import checked
 from kumulus.model.errors import Problem, Where
+from kumulus.model.fields import checked
 from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import mapping_of_yaml, mapping_problems
 

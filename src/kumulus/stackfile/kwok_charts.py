@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import QuantityText, Section, checked, text, whole
 from kumulus.kwok.controllers import Settings
 from kumulus.model.checks import matching, problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import QuantityText, Section, checked, text, whole
 from kumulus.model.shards import MOST_SHARDS
 from kumulus.stackfile.addons import chart_kind, not_empty_mistake, repository_mistake
 

@@ -9,10 +9,10 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from kumulus.fields import FORM, DurationField, Section, checked, found, short_label, whole
 from kumulus.model import lifecycles as model
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import FORM, DurationField, Section, checked, found, short_label, whole
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 LIFECYCLE_NAME_LENGTH = 40

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kumulus.catalog.prices import Prices, catalog, with_own
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
+from kumulus.nodes.catalog.prices import Prices, catalog, with_own
 from kumulus.runtimes import registry
 from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room

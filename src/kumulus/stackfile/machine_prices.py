@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kumulus.catalog.prices import is_spot
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
+from kumulus.nodes.catalog.prices import is_spot
 
 if TYPE_CHECKING:
     from kumulus.stackfile.load import Loaded

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
-from kumulus.fields import Section, checked, short_label
-from kumulus.fields.validation import validated, with_rules
 from kumulus.model.checks import matching
+from kumulus.model.fields import Section, checked, short_label
+from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.runtimes import registry

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.catalog.instances import instance_types
-from kumulus.fields import FORM, Section, checked
 from kumulus.model.checks import is_counted_whole, of_mapping, problem, quantity_problems, resource_name_problems
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import FORM, Section, checked
 from kumulus.model.quantity import canonical
+from kumulus.nodes.catalog.instances import instance_types
 from kumulus.stackfile.autoscaler import CapacityType
 from kumulus.stackfile.shapes import instance_type_problems
 

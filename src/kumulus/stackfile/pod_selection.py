@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import Labels, Section, checked
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import Labels, Section, checked
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.names import dns_label_mistake
 from kumulus.model.owner_kinds import OWNER_KINDS

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import Section, short_label, text, whole
+from kumulus.model.fields import Section, short_label, text, whole
 from kumulus.stackfile.addons import DAY, MappingOrYaml, RepositoryOpts, not_empty_mistake, repository_mistake
 
 NAME = "kube-prometheus-stack"

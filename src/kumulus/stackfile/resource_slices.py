@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.catalog.instances import gpu_products, mig_profiles
-from kumulus.fields import Section, checked, text, whole, whole_form
 from kumulus.model import device_checks as checks
 from kumulus.model.devices import NVIDIA_DRIVER, Attribute, Devices, attribute, extended_resource
+from kumulus.model.fields import Section, checked, text, whole, whole_form
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.mig import MIG_CLASS
 from kumulus.model.names import Mistake, dns_subdomain_mistake
 from kumulus.model.pool_form import canonical_resources
 from kumulus.model.quantity import NANO, parse
+from kumulus.nodes.catalog.instances import gpu_products, mig_profiles
 
 
 def _attributes(raw: Mapping[str, object]) -> dict[str, Attribute]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from kumulus.catalog.faults import kinds
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.observability import room_problems
+from kumulus.nodes.catalog.faults import kinds
 from kumulus.runtimes import registry
 from kumulus.stackfile.addon_rules import addon_problems
 from kumulus.stackfile.autoscaler_rules import autoscaler_place_problems, autoscaler_problems, bounds_rules

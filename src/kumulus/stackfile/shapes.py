@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kumulus.catalog.instances import PODS, InstanceType, gpu_products, instance_types
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.gfd import GPU_RESOURCE, gfd_labels
 from kumulus.model.names import nearest
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
+from kumulus.nodes.catalog.instances import PODS, InstanceType, gpu_products, instance_types
 
 Group = Mapping[str, object]
 

@@ -1,6 +1,6 @@
 """The pinned tools Kumulus runs: found on PATH, or built from Go modules once per machine.
 
-Only the standard library and `kumulus.surroundings` are used here, since this runs before the virtual environment
+Only the standard library and `kumulus.host` are used here, since this runs before the virtual environment
 exists. The names below are the whole public interface; the heavier ones are imported when called.
 """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kumulus.surroundings.files import sync
+from kumulus.host.files import sync
 from kumulus.toolchain import build, cache, fetch, probe, releases, unpack
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kumulus.surroundings import installation
-from kumulus.surroundings.launcher import pulumi_home
+from kumulus.host import installation
+from kumulus.host.launcher import pulumi_home
 from kumulus.toolchain import cache, pins, plugins
 
 _LANGUAGES = "languages"

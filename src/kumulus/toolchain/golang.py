@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from kumulus.surroundings import installation
+from kumulus.host import installation
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.pins import HERE
 from kumulus.toolchain.versions import numbers

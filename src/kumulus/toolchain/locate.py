@@ -7,8 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.surroundings import installation
-from kumulus.surroundings.launcher import pulumi_home
+from kumulus.host import installation
+from kumulus.host.launcher import pulumi_home
 from kumulus.toolchain import cache, pins, probe
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool
@@ -86,8 +86,7 @@ def version(tool: str) -> str:
 
 def kubernetes_versions() -> list[str]:
     """The Kubernetes versions a control plane can have, the default one first, without a leading `v`."""
-    known = pins.load()
-    return [known.default_kubernetes, *known.kubernetes]
+    return [each.version for each in pins.load().kubernetes]
 
 
 def locate(known: Pins, tool: Tool) -> Location:

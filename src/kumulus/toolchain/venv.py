@@ -1,26 +1,42 @@
 """The project's virtual environment: made once, brought up to date when the requirements change.
 
-Every file that pip installs has to have a hash that the requirements list: another file that an index serves later
-under the same version is refused. Kumulus itself is installed from its own directory, without dependencies.
+requirements.txt is the lock: every package of the core, of every extra and of the development, exact and with the hash
+of each of its files. What is installed of it follows from pyproject.toml. Another file that an index serves later under
+the same version is refused. Kumulus itself is installed from its own directory, without dependencies.
+
+uv installs, with a twentieth of pip's CPU time; it is fetched by pip, by its hash, and asks the indexes that pip would.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from kumulus.toolchain import lock
+from kumulus.toolchain import cache, lock
 from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.pins import HERE
 from kumulus.toolchain.progress import say
 
-BASE = ("requirements.txt",)
-DEVELOPMENT = ("requirements.txt", "requirements-dev.txt")
+LOCK = "requirements.txt"
+"""What may be installed into a checkout's environment; ``kumulus venv --lock`` writes it."""
+DEVELOPMENT = "dev"
+"""What `with_` names for everything that tests and lint need, all extras included."""
 _LINES_OF_LOG = 8
+# How uv calls what pip's settings say, wherever they are from.
+_SETTINGS = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+}
 
 
 def python(project: Path) -> Path:
@@ -28,43 +44,84 @@ def python(project: Path) -> Path:
     return project / ".venv" / "bin" / "python"
 
 
-def is_current(project: Path, development: bool = False) -> bool:
-    """Whether the environment has what the requirements ask for, judged by what was last installed into it."""
-    try:
-        stamp = _stamp(project, development)
-        return stamp in _stamp_file(project).read_text().split() and os.access(python(project), os.X_OK)
-    except OSError:
-        return False
-
-
-def ensure(project: Path, development: bool = False) -> None:
-    """Create the environment, or install what changed in the requirements; returns at once if nothing did.
+def has(project: Path, with_: Iterable[str] = ()) -> bool:
+    """Whether the environment has the core and these extras, as the requirements are now.
 
     Args:
-        project: the directory with requirements.txt.
-        development: with requirements-dev.txt too.
+        project: the checkout.
+        with_: names of extras, or :data:`DEVELOPMENT`.
+    """
+    digest, there = _installed(project)
+    return digest == _digest(project) and set(with_) <= there and os.access(python(project), os.X_OK)
+
+
+def ensure(project: Path, with_: Iterable[str] = ()) -> None:
+    """Create the environment, or install what it lacks; returns at once if that is nothing.
+
+    Extras that were asked for once stay, and are brought up to date with the rest.
+
+    Args:
+        project: the checkout, with requirements.txt.
+        with_: names of extras that are wanted besides the core, or :data:`DEVELOPMENT`.
 
     Raises:
-        ToolchainError: Python cannot create one, or pip failed; says what to do.
+        ToolchainError: Python cannot create one, or a package cannot be had; says what to do.
     """
-    if is_current(project, development):
+    wanted = set(with_)
+    if has(project, wanted):
         return
     with lock.exclusive(project / ".venv.lock", "making .venv", say):
-        if is_current(project, development):
+        if has(project, wanted):
             return
         if not _works(project):
             _create(project)
-        say(f"installing {' and '.join(DEVELOPMENT if development else BASE)} into .venv")
-        # Written again below; until then, the environment counts as unfinished.
+        wanted |= _installed(project)[1]
+        say(f"installing {', '.join(['the core', *sorted(wanted)])} into .venv")
+        # Computed before they are read: requirements that change during the installation are installed next time. And
+        # written below: until then, the environment counts as unfinished.
+        stamp = json.dumps({"digest": _digest(project), "with": sorted(wanted)})
         _stamp_file(project).unlink(missing_ok=True)
-        # Computed before pip reads them: requirements that change during the installation are installed next time.
-        stamps = {_stamp(project, False), _stamp(project, development)}
-        wanted = "requirements-dev.txt" if development else "requirements.txt"
-        _pip(project, ["--require-hashes", "-r", wanted])
+        names = ["--all-extras", "--group", "dev"] if DEVELOPMENT in wanted else _options("--extra", sorted(wanted))
+        _uv(project, ["--require-hashes", "--constraints", LOCK, "-r", "pyproject.toml", "--group", "checkout", *names])
         # Editable, so that a Pulumi program elsewhere on this machine can import the components; `compat` is a plain
         # path entry, so packages added later need no new installation.
-        _pip(project, ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."])
-        _stamp_file(project).write_text("\n".join(sorted(stamps)) + "\n")
+        editable = ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat"]
+        _uv(project, [*editable, "--reinstall-package", "kumulus", "-e", "."])
+        _stamp_file(project).write_text(f"{stamp}\n")
+
+
+def write_lock(project: Path, upgrade: bool = False) -> None:
+    """Write requirements.txt anew from pyproject.toml.
+
+    Args:
+        project: the checkout.
+        upgrade: with the newest versions that pyproject.toml allows; otherwise those that are in it stay.
+
+    Raises:
+        ToolchainError: no set of versions fits, or no index answers.
+    """
+    groups = ["--all-extras", "--group", "dev", "--group", "checkout", "--universal", "--python-version", "3.11"]
+    form = [
+        "--generate-hashes",
+        "--no-emit-index-url",
+        "--no-annotate",
+        "--custom-compile-command",
+        "kumulus venv --lock",
+    ]
+    _run_uv(
+        project,
+        [
+            "pip",
+            "compile",
+            "--quiet",
+            "pyproject.toml",
+            *groups,
+            *form,
+            *(["--upgrade"] if upgrade else []),
+            "-o",
+            LOCK,
+        ],
+    )
 
 
 def ensure_policies(folder: Path) -> None:
@@ -93,12 +150,23 @@ def _stamp_file(project: Path) -> Path:
     return project / ".venv" / "kumulus-installed"
 
 
-def _stamp(project: Path, development: bool) -> str:
-    digest = hashlib.sha256()
+def _installed(project: Path) -> tuple[str, set[str]]:
+    """The digest of what was last installed, and what was asked for besides the core."""
+    try:
+        stamp = json.loads(_stamp_file(project).read_text())
+        return str(stamp["digest"]), set(stamp["with"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return "", set()
+
+
+def _digest(project: Path) -> str:
     # A virtual environment is bound to its path and to the Python it was made from.
-    digest.update(f"{project} {development}".encode())
-    for name in (*(DEVELOPMENT if development else BASE), "pyproject.toml"):
-        digest.update((project / name).read_bytes())
+    digest = hashlib.sha256(f"{project}".encode())
+    for name in (LOCK, "pyproject.toml"):
+        try:
+            digest.update((project / name).read_bytes())
+        except OSError:
+            return ""
     return digest.hexdigest()
 
 
@@ -133,9 +201,61 @@ def _base_python() -> str:
 
 def _pip(project: Path, arguments: list[str]) -> None:
     command = [str(python(project)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    _install(command, project, "pip", arguments)
+
+
+def _uv(project: Path, arguments: list[str]) -> None:
+    _run_uv(project, ["pip", "install", "--quiet", "--python", str(python(project)), *arguments])
+
+
+def _run_uv(project: Path, arguments: list[str]) -> None:
+    program = _uv_program(project)
+    _install([str(program), *arguments], project, "uv", arguments, _settings(project))
+
+
+def _uv_program(project: Path) -> Path:
+    """The pinned uv, which pip fetches into the cache once on a machine."""
+    requirements = HERE / "uv-requirements.txt"
+    folder = cache.root() / f"uv-{hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]}"
+    program = folder / "bin" / "uv"
+    if not os.access(program, os.X_OK):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock.exclusive(folder.with_suffix(".lock"), "fetching uv", say):
+            if not os.access(program, os.X_OK):
+                options = ["--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes"]
+                _pip(project, [*options, "-r", str(requirements), "--upgrade", "--target", str(folder)])
+    return program
+
+
+def _settings(project: Path) -> dict[str, str]:
+    """The environment for uv: it asks the indexes that pip asks, and trusts the machine's certificates."""
+    command = [str(python(project)), "-m", "pip", "config", "list"]
+    answer = subprocess.run(command, cwd=project, capture_output=True, text=True, errors="replace", check=False)
+    found = {"UV_NATIVE_TLS": "1", "UV_NO_CONFIG": "1"}
+    for line in answer.stdout.splitlines():
+        key, _, value = line.partition("=")
+        if name := _SETTINGS.get(key.rpartition(".")[2]):
+            found[name] = value.strip().strip("'\"").replace("\\n", " ").strip()
+    return {**found, **os.environ}
+
+
+def _install(
+    command: list[str], project: Path, program: str, arguments: list[str], environment: dict[str, str] | None = None
+) -> None:
     answer = subprocess.run(
-        command, cwd=project, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
+        command,
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
     if answer.returncode != 0:
         last = "\n".join(f"  {line}" for line in answer.stderr.strip().splitlines()[-_LINES_OF_LOG:])
-        raise ToolchainError(f"pip could not install {' '.join(arguments)}:\n{last}\n  The next run tries again.")
+        raise ToolchainError(f"{program} could not install {' '.join(arguments)}:\n{last}\n  The next run tries again.")
+
+
+def _options(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli.registry import COMMANDS
-from kumulus.surroundings.version import VERSION
-from kumulus.toolchain import plugins, releases
+from kumulus.cli.registry import offered
+from kumulus.host.version import VERSION
+from kumulus.toolchain import pins, plugins, releases
 from tests.unit.toolchain.sample import ROOT
 
 # The interpreter and its library may be the tester's own: they are read before another user is become.
@@ -80,11 +80,11 @@ def checkout(tmp_path: Path) -> Checkout:
 def _copy(root: Path) -> None:
     """What the command needs of this checkout, in another place."""
     (root / "stacks").mkdir(parents=True)
-    for folder in ("autoscalers", "cli", "kind_image", "model", "runtimes", "surroundings", "toolchain"):
+    for folder in ("cli", "extras", "host", "kind_image", "model", "runtimes", "toolchain"):
         path = Path("src", "kumulus", folder)
         shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")
-    for file in ("kumulus", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
+    for file in ("kumulus", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root / file)
     (root / "Pulumi.yaml").write_text(PULUMI_YAML)
     for stack in ("quickstart", "gcp-small", "gcp-large"):
@@ -95,10 +95,10 @@ def _copy(root: Path) -> None:
 def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> None:
     result = checkout.run(*arguments)
     assert result.returncode == 0
-    assert all(f"\n  {name} " in result.stdout for name in COMMANDS)
+    assert all(f"\n  {name} " in result.stdout for name in offered())
 
 
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.venv])
+@pytest.mark.parametrize("name", [name for name, each in offered().items() if not each.command.venv])
 def test_every_command_explains_itself_on_a_bare_python(checkout: Checkout, name: str) -> None:
     result = checkout.run(name, "-h")
     assert (result.returncode, result.stderr) == (0, "")
@@ -162,7 +162,7 @@ def test_doctor_says_which_version_on_path_is_used_and_which_is_not(checkout: Ch
     assert findings["etcd"]["version"] == "3.6.9"
     assert findings["etcd"]["place"] == f"PATH: {tmp_path}/path/etcd"
     assert findings["kubectl"]["state"] == "absent"
-    said = f"{tmp_path}/path/kubectl is 1.20.1, needed is >=1.34.0,<1.37.0; "
+    said = f"{tmp_path}/path/kubectl is 1.20.1, needed is {pins.load().tool('kubectl').accepts}; "
     assert findings["kubectl"]["note"].startswith(said)
     assert findings["kubectl"]["note"].endswith("/kumulus tools --with kubectl")
 
@@ -287,6 +287,35 @@ def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
     assert not (checkout.root / ".venv").exists()
 
 
+def test_clean_is_refused_while_a_command_runs_in_the_venv(checkout: Checkout) -> None:
+    python = checkout.root / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    waits = ["-c", "import sys; print(flush=True); sys.stdin.read()"]
+    # As an experiment in this checkout has it, and as one of another checkout or another program there.
+    ours = [str(python), *waits, str(checkout.root / "kumulus"), "experiment", "run", "a.yaml"]
+    others = ([sys.executable, *ours[1:]], [str(python), *waits, "kumulus-notes.txt"])
+    begun = [subprocess.Popen(each, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for each in (ours, *others)]
+    try:
+        for each in begun:
+            assert each.stdout is not None
+            each.stdout.readline()
+        refused = checkout.run("clean")
+        assert refused.returncode == 1
+        pid = begun[0].pid
+        assert refused.stderr == (
+            f"error: commands run in .venv: kumulus experiment run a.yaml (process {pid})\n"
+            f"  Wait for them, or end them in order: kill {pid}\n"
+        )
+        assert python.exists()
+        begun[0].communicate()
+        assert checkout.run("clean").returncode == 0
+        assert not python.exists()
+    finally:
+        for each in begun:
+            each.communicate()
+
+
 def test_the_list_of_tools_says_where_each_comes_from_how_large_it_is_and_who_needs_it(
     checkout: Checkout, tmp_path: Path
 ) -> None:
@@ -296,23 +325,24 @@ def test_the_list_of_tools_says_where_each_comes_from_how_large_it_is_and_who_ne
     file.chmod(0o755)
     result = checkout.run("tools", "--list", PATH=str(file.parent), KUMULUS_TOOLS="auto")
     assert result.returncode == 0, result.stderr
-    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in result.stdout.splitlines()[:-3]}
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in reversed(result.stdout.splitlines())}
     assert rows["TOOL"] == "VERSION FROM SIZE NEEDED BY"
     assert rows["etcd"] == "3.6.9 PATH 2 MB runtime: kwok"
     assert rows["pulumi"].endswith("- every stack")
     assert rows["kubectl"].endswith("- you, hostCommands")
     assert rows["pause"] == "1.0.0 not there (build) - --with kind-node"
     assert rows["kueue"].startswith("0.19.2 not there (build, about ")
-    assert result.stdout.splitlines()[-1].endswith("kubernetesVersion: v1.34.1")
+    assert result.stdout.splitlines()[-1].endswith(f"kubernetesVersion: v{pins.load().other_kubernetes[-1]}")
 
 
 @pytest.mark.skipif(releases.platform() != "linux-amd64", reason="the files are another platform's")
 def test_the_files_of_a_mirror_are_listed(checkout: Checkout) -> None:
     listed = checkout.run("tools", "--urls").stdout.splitlines()
-    assert "https://dl.k8s.io/release/v1.35.4/bin/linux/amd64/kube-apiserver" in listed
-    assert len(listed) == len(set(listed)) > 15
+    file = next(url for url in listed if url.endswith("/bin/linux/amd64/kube-apiserver"))
+    assert file.startswith("https://dl.k8s.io/release/v1.")
+    assert len(listed) == len(set(listed)) > 10
     mirrored = checkout.run("tools", "--urls", KUMULUS_MIRROR="http://here.example/x/").stdout
-    assert "http://here.example/x/dl.k8s.io/release/v1.35.4/bin/linux/amd64/kube-apiserver\n" in mirrored
+    assert f"http://here.example/x/{file.removeprefix('https://')}\n" in mirrored
 
 
 def test_what_a_stack_needs_cannot_be_said_before_there_is_an_environment(checkout: Checkout) -> None:
@@ -325,7 +355,8 @@ def test_what_a_stack_needs_cannot_be_said_before_there_is_an_environment(checko
 def test_an_unsupported_kubernetes_version_is_refused_with_those_that_are(checkout: Checkout) -> None:
     result = checkout.run("tools", "--kubernetes", "v1.2.3")
     assert result.returncode == 1
-    assert result.stderr.startswith("error: Kubernetes v1.2.3 is not among the supported versions: v1.35.4")
+    offered = ", ".join(f"v{each.version}" for each in pins.load().kubernetes)
+    assert result.stderr == f"error: Kubernetes v1.2.3 is not among the supported versions: {offered}\n"
     assert checkout.run("tools", "--kubernetes", "latest").stderr == "error: 'latest' is not a version\n"
 
 
@@ -346,7 +377,7 @@ def private_python() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize("command", [name for name, command in COMMANDS.items() if command.venv])
+@pytest.mark.parametrize("command", [name for name, each in offered().items() if each.command.venv])
 def test_another_user_without_the_right_to_is_told_in_a_line(private_python: Path, command: str) -> None:
     result = subprocess.run(
         [sys.executable, "-c", _AS_NOBODY, private_python / "src", command],

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.catalog.faults import kinds
 from kumulus.cli import fault, fault_actions, project, which
 from kumulus.cli.errors import UserError
-from kumulus.cluster.faults import keeper
-from kumulus.cluster.faults.records import Record, Records, record_from
 from kumulus.model.node_sets import to_plain
+from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.faults import keeper
+from kumulus.nodes.faults.records import Record, Records, record_from
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 

@@ -13,11 +13,11 @@ import pytest
 
 from kumulus.cli import fault_actions
 from kumulus.cli.errors import UserError
-from kumulus.cluster.faults import operations, records
-from kumulus.cluster.faults.records import Record
+from kumulus.nodes.faults import operations, records
+from kumulus.nodes.faults.records import Record
 from tests.support.object_store import MAPS, NODES, Store, storing
 from tests.unit.cli.test_fault import parsed
-from tests.unit.cluster.test_fault_operations import POOL, fault, filled, on, refusing, shown
+from tests.unit.nodes.test_fault_operations import POOL, fault, filled, on, refusing, shown
 from tests.unit.provider.test_fault import KUBECONFIG
 
 RECORD = f"{MAPS}/kumulus-fault-x"

@@ -10,12 +10,12 @@ from typing import IO
 
 import pytest
 
-from kumulus.cluster.history import document
-from kumulus.lab.report.files import HISTORY, RunDirectory
+from kumulus.extras.lab.report.files import HISTORY, RunDirectory
+from kumulus.extras.watch.history import document
 from tests.support import disk
 from tests.support.histories import drawn
 from tests.support.reports import report
-from tests.unit.lab.test_traces import OPENB_NODES, OPENB_PODS
+from tests.unit.extras.lab.test_traces import OPENB_NODES, OPENB_PODS
 from tests.unit.toolchain.sample import ROOT
 
 

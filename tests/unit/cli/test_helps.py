@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kumulus.cli.main import parser_of
-from kumulus.cli.registry import COMMANDS
+from kumulus.cli.registry import offered
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -20,9 +20,9 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
                 yield from parsers(each)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", offered())
 def test_every_argument_of_every_command_says_what_it_is(name: str) -> None:
-    for parser in parsers(parser_of(name, COMMANDS[name])[1]):
+    for parser in parsers(parser_of(name, offered()[name].command)[1]):
         assert (parser.description or "").strip(), parser.prog
         arguments = [each for each in parser._actions if not isinstance(each, argparse._SubParsersAction)]
         assert [each.dest for each in arguments if not each.help] == [], parser.prog

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kumulus.cli.main import main
-from tests.unit.capture.test_day import web
+from tests.unit.extras.capture.test_day import web
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
 TRACE = ("trace", "import", "csv", "jobs.csv", "--machines", "count=2,gpus=8")

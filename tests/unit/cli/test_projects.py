@@ -16,12 +16,13 @@ import jsonschema
 import pytest
 import yaml
 
-from kumulus.cli import completing, policy, project, stack_file
+from kumulus.cli import completing, project, stack_file
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
-from kumulus.cli.registry import COMMANDS
-from kumulus.surroundings import installation, pulumi_project
-from kumulus.surroundings.version import VERSION
+from kumulus.cli.registry import offered
+from kumulus.extras.policy import command as policy
+from kumulus.host import installation, pulumi_project
+from kumulus.host.version import VERSION
 
 
 @pytest.fixture
@@ -124,9 +125,12 @@ def test_a_policy_pack_is_a_copy_and_keeps_what_is_the_users(folder: Path) -> No
     pack = folder / "pack"
     policy.write(pack)
     assert {"PulumiPolicy.yaml", "__main__.py", "limits.json", "requirements.txt"} <= {p.name for p in pack.iterdir()}
-    code = "import sys; sys.path[:] = [sys.argv[1], *sys.path]; import kumulus.policy.limits as it; print(it.__file__)"
+    code = (
+        "import sys; sys.path[:] = [sys.argv[1], *sys.path]; "
+        "import kumulus.extras.policy.limits as it; print(it.__file__)"
+    )
     done = subprocess.run([sys.executable, "-I", "-c", code, str(pack)], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(pack / "kumulus" / "policy" / "limits.py")
+    assert done.stdout.strip() == str(pack / "kumulus" / "extras" / "policy" / "limits.py")
     (pack / "limits.json").write_text("{}")
     policy.write(pack)
     assert (pack / "limits.json").read_text() == "{}"
@@ -253,7 +257,7 @@ def completions(line: str) -> set[str]:
 def test_commands_options_and_stacks_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(["new", "fleet"])
     monkeypatch.chdir(folder / "fleet")
-    assert set(COMMANDS) <= completions("kumulus ")
+    assert set(offered()) <= completions("kumulus ")
     assert completions("kumulus pre") == {"preview"}
     assert completions("kumulus watch --o") == {"--once"}
     assert completions("kumulus up ") >= {"dev"}
@@ -270,7 +274,7 @@ def test_commands_of_a_checkout_are_not_offered_elsewhere(
     (choices,) = (each.choices for each in completing.parser("kumulus ")._actions if each.choices)
     assert {"venv", "clean"}.isdisjoint(choices)
     assert main(["xyz"]) == 2
-    assert capsys.readouterr().err.endswith(", image, tools\n")
+    assert capsys.readouterr().err.endswith(", watch, ui\n")
 
 
 def test_of_the_commands_only_the_one_on_the_line_is_imported() -> None:

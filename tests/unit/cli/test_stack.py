@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import advise_verify, clone, stack
+from kumulus.cli import stack
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import parser_of
-from kumulus.cli.registry import COMMANDS
+from kumulus.cli.registry import offered
+from kumulus.extras.advise.commands import verify as advise_verify
+from kumulus.extras.capture.commands import clone
 from tests.support.processes import await_that
 
 # It ends a second after an interrupt, as an update does that has a step to finish.
@@ -137,13 +139,13 @@ def test_two_stacks_are_refused_and_an_option_of_downs_own_is_no_word(project: P
 
 
 def _parsed(command: str, words: list[str]) -> argparse.Namespace:
-    parsed, passed_on = parser_of(command, COMMANDS[command])[1].parse_known_args(words)
+    parsed, passed_on = parser_of(command, offered()[command].command)[1].parse_known_args(words)
     parsed.passed_on = passed_on
     return parsed
 
 
 @pytest.mark.parametrize("command", ["up", "preview", "down"])
 def test_how_to_name_a_stack_is_in_the_usage(command: str) -> None:
-    said = " ".join(parser_of(command, COMMANDS[command])[1].format_help().split())
+    said = " ".join(parser_of(command, offered()[command].command)[1].format_help().split())
     assert said.startswith(f"usage: kumulus {command} [STACK] [-h] [-s STACK] ")
     assert f"`kumulus {command} --refresh -s dev`" in said

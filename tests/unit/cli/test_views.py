@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import look
 from kumulus.cli.cluster import Cluster, health_endpoints
+from kumulus.extras.watch.commands import look
 from tests.unit.toolchain.sample import ROOT
 
 VIEWS = ("watch", "ui")

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.cli import advise, completing, experiment_actions, which
+from kumulus.cli import completing, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
+from kumulus.extras.advise.commands import advise
+from kumulus.extras.lab.commands import actions as experiment_actions
+from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.run.options import Options
 from kumulus.kube import Client, Unreachable
-from kumulus.lab.file.load import Loaded
-from kumulus.lab.report.model import Report
-from kumulus.lab.run.options import Options
 
 KUBECONFIG = """\
 current-context: x

@@ -126,6 +126,14 @@ def test_stages_have_a_weight_and_the_name_of_the_cluster_whose_they_are() -> No
     assert {each["spec"]["resourceRef"]["kind"] for each in others} == {"Node"}
 
 
+def test_the_controllers_of_a_cluster_delete_only_what_is_being_deleted() -> None:
+    policy, binding = controllers(shards=2).restrictions()
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+    account = controllers(shards=2).deployment(1)["spec"]["template"]["spec"]["serviceAccountName"]
+    (whom,) = policy["spec"]["matchConditions"]
+    assert whom["expression"] == f'request.userInfo.username == "system:serviceaccount:kube-system:{account}"'
+
+
 @pytest.mark.parametrize(
     ("charts", "path", "remedy"),
     [

@@ -14,7 +14,7 @@ from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.registry import CLASSES
 from tests.support.project import ROOT
 
-COMPONENTS = sorted((ROOT / "components").glob("*.py"))
+COMPONENTS = sorted((ROOT / "src" / "kumulus" / "components").glob("*.py"))
 # What no component says, with the reason.
 NOT_THERE = {
     # The plugin's own default; a state remembers it.
@@ -55,7 +55,7 @@ def test_every_property_of_a_resource_of_the_plugin_has_its_place_in_the_compone
 def _of_all_in_clusters() -> set[str]:
     [base] = (
         each
-        for each in ast.parse((ROOT / "components" / "resources.py").read_text()).body
+        for each in ast.parse((ROOT / "src" / "kumulus" / "components" / "resources.py").read_text()).body
         if isinstance(each, ast.ClassDef) and each.name == InCluster.__name__
     )
     found: Any = texts(base)

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from kumulus import EmulatedCluster
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.pod_waiting import reason
 from kumulus.components.prometheus_stack import laid_on
-from kumulus.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards.every import DASHBOARDS
 from kumulus.helm.readiness import look
 from kumulus.kube import ApiError
 from kumulus.kwok.controllers import Controllers
 from kumulus.kwok.scraping import scraped
 from kumulus.model.errors import SpecError
 from kumulus.model.observability import Observability
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.pod_waiting import reason
 from kumulus.provider.resources import release_ready
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.release_ready import ReleaseReady

@@ -64,6 +64,17 @@ SINCE = {
     "kumulus:index:EmulatedCluster::dev > kumulus:index:DestroyCheck::dev-destroy-check",
     "kumulus:index:PrometheusStack::dev-observability"
     " > kubernetes:core/v1:ConfigMap::dev-observability-kumulus-cost.json",
+    *(
+        f"kumulus:index:KwokCharts::dev-kwok > kubernetes:{each}"
+        for each in (
+            "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy::"
+            "kumulus-kwok-deletions-dev-ValidatingAdmissionPolicy",
+            "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding::"
+            "kumulus-kwok-deletions-dev-ValidatingAdmissionPolicyBinding",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-stays-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-terminate-dev",
+        )
+    ),
 }
 # What they call otherwise.
 RENAMED = {

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.faults.changes import Changes, turns_of
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.node_delta import delta
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool
+from kumulus.nodes.faults.changes import Changes, turns_of
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 

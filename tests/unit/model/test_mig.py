@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kumulus.catalog.instances import gpu_products, mig_profiles
 from kumulus.model.devices import Devices
 from kumulus.model.mig import DEVICES_OF_A_GPU, counter_set, gpu_of, partitioned
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.slices import parts_of, slice_count, slice_name, slice_spec
+from kumulus.nodes.catalog.instances import gpu_products, mig_profiles
 
 NAMES = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
 GPU: dict[str, Any] = {"name": "gpu-3", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": "GPU-x"}}}

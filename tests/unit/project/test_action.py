@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.lab.report.files import RunDirectory
+from kumulus.extras.lab.report.files import RunDirectory
 from tests.support.reports import report
 
 ROOT = Path(__file__).resolve().parents[3]

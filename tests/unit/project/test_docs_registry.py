@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.plugin.package import package
+from kumulus.provider.plugin.package import package
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples" / "languages"

@@ -55,6 +55,8 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert others == []
 
 
-def test_components_have_one_name_only() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"import kumulus\.components"):
-        __import__("components")
+def test_the_folder_at_the_top_has_the_classes_of_the_package_and_no_copies() -> None:
+    import components
+
+    assert [*components.__all__, "Experiment"] == sorted(PUBLIC, key=lambda name: name == "Experiment")
+    assert all(getattr(components, name) is getattr(kumulus, name) for name in components.__all__)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import PartialFailure
 from kumulus.helm import charts, crds
 from kumulus.helm.charts import Chart, Source
 from kumulus.model.identity import STACK_ID
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import PartialFailure
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.chart_crds import ChartCrds

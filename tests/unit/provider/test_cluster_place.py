@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.cluster import Cluster

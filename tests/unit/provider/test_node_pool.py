@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.faults import records
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.posted import posted_node, record_of
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.faults import records
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.node_pool import NodePool

@@ -24,12 +24,13 @@ from hypothesis import strategies as st
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.reporter import Reporter
-from kumulus.plugin.package import schema_json
+from kumulus.host.version import FORM
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.provider import VERSION
 from kumulus.provider.connections import Connections
 from kumulus.provider.engine import Engine
+from kumulus.provider.plugin.package import schema_json
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.node_pool import NodePool
@@ -38,7 +39,6 @@ from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.surroundings.version import FORM
 from tests.unit.provider.test_fault import KUBECONFIG
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -167,7 +167,7 @@ async def test_a_resource_learns_what_the_stack_declares_if_its_check_passes() -
         def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
             return Checked(inputs, [Failure("name", "is taken")] if inputs["name"] == "bad" else [])
 
-        def declare(self, urn: str, inputs: Properties) -> None:
+        async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
             self.seen[urn] = inputs
 
     async def act(_: Operation) -> Properties:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.host import version
 from kumulus.host.machine import Machine
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.last_place import LastPlace
 from kumulus.provider.settings import Settings
 from kumulus.runtimes.whereabouts import Here
-from kumulus.surroundings import version
 
 
 def settings() -> Settings:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.host import lifetime
 from kumulus.model.contents import contents
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.resources.cluster_place import UNSHOWN, Places
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.shown import Shown

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import api, etcd_space, kept

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.host import version
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
@@ -24,7 +25,6 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.owner import owner
 from kumulus.runtimes.place import Place
-from kumulus.surroundings import version
 from tests.support.said import Said
 
 PLACES: dict[str, type[Place]] = {"kwok": Layout, "kind": KindPlace, "existing": CopyPlace}

@@ -11,7 +11,7 @@ import pytest
 
 import kumulus
 from kumulus.components.described_cluster import CLASSES
-from kumulus.plugin import references
+from kumulus.provider.plugin import references
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.page import PAGE, with_table
@@ -207,7 +207,7 @@ def test_nobody_else_tells_runtimes_apart_by_their_names() -> None:
     )
     found = [
         f"{file.relative_to(root)}:{number}: {line.strip()}"
-        for file in [*root.rglob("*.py"), *(root / "components").rglob("*.py")]
+        for file in root.rglob("*.py")
         for number, line in enumerate(file.read_text().splitlines(), 1)
         if branch.search(line)
     ]

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kumulus.lab.file.model import Experiment
-from kumulus.lab.file.schema import experiment_schema
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.schema import experiment_schema
 from kumulus.model.errors import SpecError
 from kumulus.stackfile import clusters
 from kumulus.stackfile.kemu import read_kemu

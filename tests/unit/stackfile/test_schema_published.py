@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from kumulus.cli import schema as command
-from kumulus.lab.file.model import Experiment
-from kumulus.lab.file.published import published, schema_text
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.published import published, schema_text
 from kumulus.model import checks, names
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.quantity import QuantityError, parse
@@ -29,7 +29,7 @@ MODELINE = "# yaml-language-server: $schema="
 
 @pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
 def test_what_is_published_is_what_the_models_say(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == published()[path], "run: python -m kumulus.lab.file.published"
+    assert path.read_text(encoding="utf-8") == published()[path], "run: python -m kumulus.extras.lab.file.published"
 
 
 @pytest.mark.parametrize("file", ["stack", "experiment"])

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.pools.faulted import on_record
+from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.identity import STACK_ID
 from kumulus.model.pool_form import pool_to_properties
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.pools.faulted import on_record
 from kumulus.provider.resources.base import Properties
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.place import Place
-from kumulus.surroundings import files
 
 if TYPE_CHECKING:
     from kumulus.provider.connections import Connections

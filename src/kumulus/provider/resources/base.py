@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.provider.properties import Property
 from kumulus.provider.resources.diffing import Difference, differences
 
@@ -80,8 +80,8 @@ class Checked:
 class Resource(ABC):
     """The life of one resource type.
 
-    Create, update and delete raise :class:`kumulus.cluster.errors.ProviderError` when nothing was done and
-    :class:`kumulus.cluster.errors.PartialFailure` when something was.
+    Create, update and delete raise :class:`kumulus.nodes.errors.ProviderError` when nothing was done and
+    :class:`kumulus.nodes.errors.PartialFailure` when something was.
 
     Attributes:
         token: its type.
@@ -146,8 +146,17 @@ class Resource(ABC):
         """:meth:`check`, and the checks of inputs that need to ask something outside the plugin."""
         return self.check(old_inputs, inputs, program)
 
-    def declare(self, urn: str, inputs: Properties) -> None:  # noqa: B027  (most resources need not know)
-        """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update."""
+    async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:  # noqa: B027
+        """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update.
+
+        Args:
+            urn: the resource's.
+            old_inputs: the recorded inputs; none for a resource that is to be created, which may replace another one.
+            inputs: the inputs with defaults filled in.
+
+        Raises:
+            ProviderError: it must not be created.
+        """
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """:meth:`diff`, and the differences that only a look at the real thing shows; in previews too."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
 from kumulus.helm import charts, crds, history
 from kumulus.helm.charts import Chart, ChartError, Source
 from kumulus.model.unknown import UNKNOWN
 from kumulus.model.words import listed
+from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED, Connections
 from kumulus.provider.properties import OBJECT, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known

@@ -1,8 +1,8 @@
-"""``kumulus:index:DestroyCheck``: checks first in a destroy whether the cluster may be destroyed from here.
+"""``kumulus:index:DestroyCheck``: checks first in a destroy whether the cluster may be destroyed, and from here.
 
 Pulumi drops what is deleted with a cluster, such as its pools, from the state without asking the provider, before the
-cluster can report that it is on another machine. This resource depends on all of that, so it is deleted first. See
-docs/decisions/machine.md.
+cluster can report that it is on another machine, or that an experiment runs there. This resource depends on all of
+that, so it is deleted first. See docs/decisions/machine.md.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import ClassVar
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places
+from kumulus.provider.resources.left_by_runs import require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.runtimes.base import Runtime
 
-_NAME = "name"
+_NAME, _IDENTITY = "name", "clusterIdentity"
 
 
 class DestroyCheck(Resource):
-    """Where a cluster is, for a destroy to look there first; it stands for nothing outside the state."""
+    """Where and which a cluster is, for a destroy to look there first; it stands for nothing outside the state."""
 
     token: ClassVar[str] = "kumulus:index:DestroyCheck"
     inputs: ClassVar = (
@@ -29,6 +30,7 @@ class DestroyCheck(Resource):
         Property("directory", STRING, "Where its files are."),
         Property("owner", STRING, "Whose it is."),
         Property("machine", STRINGS, "The machine that it is on: its `id` and its `name`."),
+        Property(_IDENTITY, STRING, "Its identity: while a run is under way there, it is not destroyed."),
     )
     delete_before_replace: ClassVar[bool] = False
 
@@ -59,7 +61,9 @@ class DestroyCheck(Resource):
         """See :meth:`Resource.delete`.
 
         Raises:
-            ProviderError: the cluster is on another machine, or a later version wrote its files.
+            ProviderError: a run is under way on the cluster, it is on another machine, or a later version wrote its
+                files.
         """
+        require_no_run(str(outputs.get(_IDENTITY) or ""))
         if not self._settings.move_here:
             self._places.require_here(outputs)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.faults import interruptions, leases, operations, pods, records, stages
-from kumulus.cluster.faults.records import Record, record_from
 from kumulus.kube import objects
 from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.faults import interruptions, leases, operations, pods, records, stages
+from kumulus.nodes.faults.records import Record, record_from
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import NODE_EFFECTS, OFFER_EFFECTS, POD_EFFECTS
 from kumulus.provider.properties import STRING, STRINGS, Property

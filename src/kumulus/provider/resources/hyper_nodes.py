@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kumulus.cluster import hypernodes
-from kumulus.cluster.errors import PartialFailure, ProviderError
-from kumulus.cluster.hypernodes import CRD, Seen
 from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
 from kumulus.model.words import listed
+from kumulus.nodes import hypernodes
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.hypernodes import CRD, Seen
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
@@ -66,6 +66,10 @@ class HyperNodes(InCluster):
         """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/hypernodes"
 
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """See :meth:`InCluster.place_of`: a cluster has one of them."""
+        return ()
+
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
         await self._refuse_others(op, inputs, recorded_owner(old))
@@ -94,7 +98,7 @@ class HyperNodes(InCluster):
     async def _seen(
         self, op: Operation, client: Client, inputs: Properties, recorded: str | None, patience: float | None = None
     ) -> Seen:
-        """The cluster's HyperNodes; arguments as of :func:`kumulus.cluster.hypernodes.look`."""
+        """The cluster's HyperNodes; arguments as of :func:`kumulus.nodes.hypernodes.look`."""
         cluster, owner = str(known(inputs, "clusterName")), self.owner(op, inputs)
         return await hypernodes.look(client, _wanted(inputs), cluster, patience, owner=owner, recorded=recorded)
 

@@ -7,22 +7,22 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.pools import afterwards, drift, pods, real, room, scaled
-from kumulus.cluster.pools.converge import converge
-from kumulus.cluster.pools.faulted import forget, looked_at, recorded, wait_for_kwok
-from kumulus.cluster.pools.live import of_pool, selected
-from kumulus.cluster.pools.observe import observe
-from kumulus.cluster.pools.others import PoolTaken, is_anothers, refuse_taken
-from kumulus.cluster.pools.removal import remove_nodes, remove_slices
-from kumulus.cluster.pools.result import explain
-from kumulus.cluster.pools.slices import NotServed, require_served
-from kumulus.cluster.pools.through_storage import StorageOf, find_storage
-from kumulus.cluster.pools.turns import Turns
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.consequences import Hourly, consequences
-from kumulus.model.pool_form import POOL_KEYS, pool_problems
+from kumulus.model.pool_form import POOL_KEYS, pool_problems, pool_to_properties
 from kumulus.model.pools import Pool
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.pools import afterwards, drift, pods, real, room, scaled
+from kumulus.nodes.pools.converge import converge
+from kumulus.nodes.pools.faulted import forget, looked_at, on_record, recorded, wait_for_kwok
+from kumulus.nodes.pools.live import of_pool, selected
+from kumulus.nodes.pools.observe import observe
+from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_taken
+from kumulus.nodes.pools.removal import remove_nodes, remove_slices
+from kumulus.nodes.pools.result import explain
+from kumulus.nodes.pools.slices import NotServed, require_served
+from kumulus.nodes.pools.through_storage import StorageOf, find_storage
+from kumulus.nodes.pools.turns import Turns
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
@@ -52,9 +52,9 @@ from kumulus.provider.values import contains_unknown
 if TYPE_CHECKING:
     import asyncio
 
-    from kumulus.cluster.pools.observe import Observation
-    from kumulus.cluster.pools.result import Result
     from kumulus.kube import Client
+    from kumulus.nodes.pools.observe import Observation
+    from kumulus.nodes.pools.result import Result
 
 
 class NodePool(InCluster):
@@ -102,12 +102,15 @@ class NodePool(InCluster):
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
+        there = None if contains_unknown(inputs) else await self._on_record(inputs, recorded_owner(old))
+        if old is None and there is not None:
+            # It is replaced by itself, or has left the state.
+            op.report.info(f"pool {there.name} is there already, and stays")
+            old = pool_to_properties(there)
         if old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
             op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
-        if not contains_unknown(inputs):
-            await self._preview_taken(inputs, recorded_owner(old))
-            if old is not None:
-                await self._preview(op, old, inputs)
+        if old is not None and not contains_unknown(inputs):
+            await self._preview(op, old, inputs)
         await self._refuse_real(inputs, LOOK_PATIENCE)
         return inputs
 
@@ -177,8 +180,7 @@ class NodePool(InCluster):
                 record = partial(recorded, client, pool, self.owner(op, inputs))
                 relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
                 pool = await room.recorded(record, relieve, partial(look, pool), client, stop, op.report)
-                if old_outputs:
-                    pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as)
+                pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old_outputs)
                 # Observing a new pool takes only milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
                     seen = await look(pool)
@@ -214,16 +216,18 @@ class NodePool(InCluster):
         with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
             return await converge(client, pool, seen, stop, op.report, storage)
 
-    async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
-        """Refuse, in a preview too, a pool that another stack has in the cluster."""
+    async def _on_record(self, inputs: Properties, recorded_as: str | None) -> Pool | None:
+        """The pool as the cluster has it on record; refuses, in a preview too, one that another stack has there."""
         pool = pool_of(inputs)
         # A cluster that does not answer is reported by the operation that needs it.
         with suppress(*UNASKED):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
                 await refuse_taken(client, pool, LOOK_PATIENCE, recorded_as)
+                return await on_record(client, pool.name, LOOK_PATIENCE)
             except PoolTaken as error:
                 raise ProviderError(f"pool {pool.name}: {error}") from None
+        return None
 
     async def _refuse_real(self, inputs: Properties, patience: float) -> None:
         """Refuse a pool whose node names real nodes have, in a cluster that is not the stack's own.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.model.checks import MOST_REPLICAS
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
 from kumulus.model.named_nodes import count_problems
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties
 from kumulus.model.pools import Pool
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.object_types import DEVICES, NAMED_NODE, NODE_INFO, TAINT, TOPOLOGY
 from kumulus.provider.properties import INTEGER, STRING, STRINGS, Property, listing
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kumulus.cluster.errors import PartialFailure
-from kumulus.cluster.pools import afterwards, drift
-from kumulus.cluster.pools.observe import Observation
-from kumulus.cluster.pools.result import Result
 from kumulus.kube import Unreachable
 from kumulus.model.pools import Pool
+from kumulus.nodes.errors import PartialFailure
+from kumulus.nodes.pools import afterwards, drift
+from kumulus.nodes.pools.observe import Observation
+from kumulus.nodes.pools.result import Result
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.in_cluster import drifted, outlives_stack
 from kumulus.provider.resources.limit import why

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm import history
 from kumulus.model.identity import Owner
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference
@@ -39,7 +39,7 @@ class ReleaseMark(OfRelease):
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`."""
-        owner = self.owner(op, inputs)
+        owner = self.owner(op, inputs, old)
         with self.needing_cluster(inputs):
             found = await self.revisions(inputs, WORK_PATIENCE)
             if history.others(found, owner, proven=True):

@@ -9,9 +9,9 @@ import asyncio
 import time
 from typing import ClassVar
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.helm.readiness import Readiness, look
 from kumulus.model.words import listed
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import INTEGER, NUMBER, Property
 from kumulus.provider.resources.base import Operation, Properties, known
 from kumulus.provider.resources.in_cluster import WORK_PATIENCE

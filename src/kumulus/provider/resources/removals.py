@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.reporter import Reporter
 from kumulus.model.contents import FAULTS, POOLS, PREVIEW, removed, renamed
+from kumulus.nodes.reporter import Reporter
 from kumulus.provider.connections import GONE, SILENT, Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE
@@ -68,10 +68,10 @@ async def _meanings(
 ) -> dict[str, str]:
     """What the removal of each resource does, by the end of its URN; `added` are the new pools."""
     # Imported here: most previews remove nothing.
-    from kumulus.cluster.faults import pods, records
-    from kumulus.cluster.pools.pods import bound_to
     from kumulus.model.consequences import consequences
     from kumulus.model.fault_consequences import ended
+    from kumulus.nodes.faults import pods, records
+    from kumulus.nodes.pools.pods import bound_to
 
     known = await records.read(client, LOOK_PATIENCE)
     found: dict[str, str] = {}

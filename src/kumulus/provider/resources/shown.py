@@ -10,8 +10,7 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-from kumulus.host import lifetime, machine
-from kumulus.surroundings import files
+from kumulus.host import files, lifetime, machine
 
 
 class Shown:

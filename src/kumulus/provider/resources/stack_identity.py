@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.model import identity
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, Property
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kumulus.cluster import taken as names
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.ownership import NotOurs
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.contents import objects_of
+from kumulus.nodes import taken as names
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import Connections, WrongCluster
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.in_cluster import LOOK_PATIENCE, STACK_ID

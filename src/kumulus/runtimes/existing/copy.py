@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
+from kumulus.host import files
 from kumulus.kube import KubeconfigError
 from kumulus.runtimes.existing import KUBECONFIG_FILE, RUNTIME
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.place import Place, unfinished
-from kumulus.surroundings import files
 
 _RUNTIME, _SOURCE, _CONTEXT = "runtime", "source", "context"
 

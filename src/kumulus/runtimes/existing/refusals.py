@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError, Unreachable
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing.source import Source
 
 GONE_FOR_GOOD = "if that cluster is gone for good, `pulumi stack rm --force` forgets what was in it"

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kumulus.fields import checked
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
+from kumulus.model.fields import checked
 from kumulus.model.needs import is_content
 from kumulus.runtimes.section import RuntimeSection
 

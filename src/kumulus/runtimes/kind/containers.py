@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import MISSING
 from kumulus.runtimes.kind import commands
 from kumulus.runtimes.kind.options import PROVIDERS

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
+from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.durations import seconds
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kind import commands, daemons, failures
@@ -25,7 +26,6 @@ from kumulus.runtimes.kind.metrics import with_metrics
 from kumulus.runtimes.kind.network import with_room
 from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
-from kumulus.surroundings import files
 
 # Seconds for all attempts to delete a cluster, and between two of them.
 _DELETING = 45.0

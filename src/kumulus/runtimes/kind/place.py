@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
+from kumulus.host import files
 from kumulus.kube import yaml_writing
 from kumulus.runtimes.kind import claim
 from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place, unfinished
-from kumulus.surroundings import files
 
 LONGEST_S = 1800.0
 """How long kind may take to make a cluster. Pulling a node image of half a gigabyte can take a while; kind itself

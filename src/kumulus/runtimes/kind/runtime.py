@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
@@ -144,7 +144,7 @@ class KindRuntime(Runtime):
             actual = await apiserver.identity(place.kubeconfig, patience=_LOOKING)
         except (ApiError, Unreachable, KubeconfigError):
             return self._observed(place, nodes, recorded.identity, "unhealthy")
-        return self._observed(place, nodes, actual, "running") if actual == recorded.identity else None
+        return self._observed(place, nodes, actual, "running") if recorded.identity in ("", actual) else None
 
     async def _found_again(
         self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded, report: Reporter

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kumulus.fields import checked
 from kumulus.model import durations
+from kumulus.model.fields import checked
 from kumulus.runtimes.kind.options import DEFAULT_WAIT, Provider, image_problems
 from kumulus.runtimes.section import RuntimeSection
 

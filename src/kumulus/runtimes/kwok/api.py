@@ -6,10 +6,10 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.kwok import last_words
 from kumulus.runtimes.kwok.layout import Layout

@@ -10,9 +10,9 @@ from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube.etcd import CHANNEL
 from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.etcd import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 

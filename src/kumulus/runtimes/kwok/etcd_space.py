@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.model.quantity import parse
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.kwok import etcd, storage
 from kumulus.runtimes.kwok.layout import Layout
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kumulus.cluster.reporter import Reporter
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.kwok import etcd, renewals
 from kumulus.runtimes.kwok.layout import Layout
 

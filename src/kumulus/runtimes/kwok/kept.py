@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from kumulus.host import files
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.surroundings import files
 
 DAMAGED = "damaged"
 """The state of a file that cannot be read, but that a repair restores."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 
 from kumulus import toolchain
-from kumulus.cluster.errors import ProviderError
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import pidfiles
 from kumulus.runtimes.kwok.layout import Layout
 

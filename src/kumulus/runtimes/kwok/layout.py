@@ -15,22 +15,24 @@ from typing import Any, ClassVar
 
 import yaml
 
-from kumulus.autoscalers.registry import NAMES as AUTOSCALERS
+from kumulus.host import extras, files
 from kumulus.host.logs import last_lines
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 from kumulus.kube.yaml_writing import Dumper
 from kumulus.runtimes.place import Place, unfinished
-from kumulus.surroundings import files
 
 
 @dataclass(frozen=True)
 class Layout(Place):
     """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
 
+    CONTROLLERS: ClassVar[str] = "kwok-controller.yaml"
+    """Kwok-controller's kubeconfig."""
+
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
-        *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
-        *("bin", "etcd", "kueue", "logs", "pids", "pki", "prometheus"),
-        *AUTOSCALERS,
+        *(CONTROLLERS, "kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
+        *("bin", "etcd", "logs", "pids", "pki"),
+        *(folder for extra in extras.every() for folder in extra.folders),
     }
     MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | {"create.yaml"}
 

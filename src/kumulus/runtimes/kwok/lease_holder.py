@@ -10,15 +10,15 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from kumulus.cluster.faults.leases import HOLDER, LEASES
 from kumulus.kube import ApiError
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored_lease import StoredLeases
+from kumulus.nodes.faults.leases import HOLDER, LEASES
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
-    from kumulus.cluster.pools.through_storage import Post
     from kumulus.kube import Client
+    from kumulus.nodes.pools.through_storage import Post
 
 # A controller that takes longer is behind, or does not run: it then makes the leases itself later.
 _PATIENCE_S, _PAUSE_S = 2.0, 0.02
@@ -38,7 +38,7 @@ class LeaseHolder:
         self._known: tuple[str, StoredLeases | None] | None = None
 
     async def leases(self, client: Client, post: Post) -> StoredLeases | None:
-        """See :meth:`kumulus.cluster.pools.through_storage.Storage.leases`."""
+        """See :meth:`kumulus.nodes.pools.through_storage.Storage.leases`."""
         # A stack's pools are made at the same moment: the first one posts a node for all.
         async with self._learning:
             # A restarted controller has another name, and would wait for leases under the old one to expire.

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
-from kumulus.cluster.ownership import already_there
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.nodes.ownership import already_there
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.usage import ADDRESS

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from kumulus.fields import Section, checked, found
-from kumulus.fields.validation import problems_of
 from kumulus.kwok.node_metrics import Kind
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, shown
+from kumulus.model.fields import Section, checked, found
+from kumulus.model.fields.validation import problems_of
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.model.quantity import parse
 from kumulus.runtimes.kwok.section import Kwok, Switches

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from kumulus.surroundings import files
+from kumulus.host import files
 
 
 def ended(directory: Path) -> str | None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.faults import leases
 from kumulus.host import processes
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes.faults import leases
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.kwok.layout import Layout
 

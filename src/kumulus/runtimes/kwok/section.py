@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.fields import QuantityText, checked, whole
 from kumulus.model.checks import of_mapping, problem
 from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import QuantityText, checked, whole
 from kumulus.runtimes.section import RuntimeSection
 
 
@@ -46,6 +46,14 @@ class Kwok(RuntimeSection):
         default_factory=dict,
         description="API groups and versions that the API server serves, such as `api/all: true`.",
         examples=["{api/all: true}"],
+    )
+    workloads: Literal["native"] | None = Field(
+        default=None,
+        description=(
+            "`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in "
+            "one domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."
+        ),
+        examples=["native"],
     )
     etcdFsync: bool | None = Field(
         default=None,

@@ -17,11 +17,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kumulus.cluster.reporter import Silent
-from kumulus.cluster.snapshots import file as snapshot_file
-from kumulus.cluster.snapshots.file import About
-from kumulus.cluster.snapshots.restored import OfAnother, Restored, require_nodes
+from kumulus.extras.snapshots import file as snapshot_file
+from kumulus.extras.snapshots.file import About
+from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import locks, processes
+from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.exclusive import lock_file
 from kumulus.runtimes.kwok import snapshot_clocks, starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
@@ -82,7 +82,7 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
         return snapshot_file.write(file, About(stack, cluster, now), kept)
 
 
-def restore(layout: Layout, cluster: str, file: Path) -> Restored:
+def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded) -> Restored:
     """Make a cluster's objects what they were.
 
     Another restore finishes one that was interrupted: objects that are already as they were are left alone.
@@ -91,6 +91,7 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
         layout: the cluster.
         cluster: its identity.
         file: the snapshot.
+        begin: called before the first change.
 
     Raises:
         OfAnother: the snapshot is of another cluster.
@@ -106,12 +107,13 @@ def restore(layout: Layout, cluster: str, file: Path) -> Restored:
         )
     passed = _seconds_since(about)
     wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in entries}
+    begin(())
     with EtcdKeys(layout) as etcd, _paused_controllers(layout):
         _, now = etcd.all(_ROOT)
         return _apply(etcd, wanted, dict(now))
 
 
-def restore_into(layout: Layout, file: Path) -> Restored:
+def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Restored:
     """Replace what users have in this cluster by what they had in another stack's cluster.
 
     The cluster's own objects stay: its nodes, and all that a stack has made; see :mod:`.snapshot_workloads`. Another
@@ -120,6 +122,7 @@ def restore_into(layout: Layout, file: Path) -> Restored:
     Args:
         layout: the cluster.
         file: the snapshot of the other one.
+        begin: called before the first change.
 
     Raises:
         OfAnother: its pods are on nodes that this cluster does not have.
@@ -129,6 +132,7 @@ def restore_into(layout: Layout, file: Path) -> Restored:
     """
     about, entries = snapshot_file.read(file)
     then = dict(entries)
+    begin(())
     with EtcdKeys(layout) as etcd, _paused_controllers(layout):
         _, found = etcd.all(_ROOT)
         now = dict(found)
@@ -145,7 +149,8 @@ def restore_into(layout: Layout, file: Path) -> Restored:
         # Deleting a namespace deletes all that is in it, and some of that is the cluster's own: the namespace stays.
         present = {key: value for key, value in here.entries.items() if key in wanted or not is_namespace(key)}
         done = _apply(etcd, wanted, present)
-    return replace(done, left=tuple(sorted({*staying, *there.left})))
+    left = tuple(sorted({*staying, *there.left}))
+    return replace(done, left={RELEASED: left} if left else {})
 
 
 def _seconds_since(about: About) -> int:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.cluster.pools.admission import concerned_with_nodes
-from kumulus.cluster.pools.through_storage import NotThroughStorage, Post, Unwritten
+from kumulus import toolchain
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.kube.stored_lease import StoredLeases
+from kumulus.nodes.pools.admission import concerned_with_nodes
+from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten
 from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.lease_holder import LeaseHolder
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 OPTION = "createThrough"
 API = "api"
 
-# Versions for which tests/integration/test_through_storage.py has shown that we write what they would write.
-_KNOWN_VERSIONS = frozenset({"v1.35.4"})
 # With these flags, an API server stores objects elsewhere or differently, or checks or records each of them.
 _CHANGING = (
     "admission-control-config-file",
@@ -40,7 +39,7 @@ _PREFIX = "etcd-prefix"
 
 @dataclass(frozen=True)
 class OwnEtcd:
-    """The etcd of one control plane, as :class:`kumulus.cluster.pools.through_storage.Storage`."""
+    """The etcd of one control plane, as :class:`kumulus.nodes.pools.through_storage.Storage`."""
 
     connection: Etcd
     holder: LeaseHolder
@@ -119,7 +118,9 @@ async def _unfit(layout: Layout, client: Client) -> str:
     if flags_set := [name for name, value in flags.items() if value is not None]:
         return f"the API server has --{flags_set[0]}"
     version = str((await client.get("/version")).get("gitVersion"))
-    return "" if version in _KNOWN_VERSIONS else f"Kubernetes {version} is not known to store them as written here"
+    # Of each on offer, tests/integration/test_through_storage.py shows that we write what it would write.
+    known = version.removeprefix("v") in toolchain.kubernetes_versions()
+    return "" if known else f"Kubernetes {version} is not known to store them as written here"
 
 
 def _declared(layout: Layout) -> Mapping[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from kumulus.fields import COMPLETED, FORM
 from kumulus.model import durations
+from kumulus.model.fields import COMPLETED, FORM
 from kumulus.stackfile.yamltext import read_yaml
 
 Schema = dict[str, Any]

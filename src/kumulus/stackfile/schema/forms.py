@@ -11,15 +11,15 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from kumulus.catalog.faults import kinds
-from kumulus.catalog.instances import gpu_products, instance_types
-from kumulus.fields import FORM
 from kumulus.model import quotas
 from kumulus.model.checks import EFFECTS, NATIVE_RESOURCES
 from kumulus.model.device_checks import DRIVER_LENGTH
+from kumulus.model.fields import FORM
 from kumulus.model.names import LABEL_LENGTH, NODE_NAME_LENGTH, SUBDOMAIN_LENGTH
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.owner_kinds import OWNER_LABELS
+from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.instances import gpu_products, instance_types
 from kumulus.runtimes.kind import options as kind_options
 from kumulus.stackfile import host_commands, kwok_charts
 from kumulus.stackfile import model as stackfile

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from kumulus.fields import FORM
 from kumulus.model.device_checks import ATTRIBUTE_KINDS, DRIVER_LENGTH, VALUE_LENGTH, VERSION
 from kumulus.model.devices import PER_DEVICE
 from kumulus.model.distributions import LARGEST_SIGMA, PARAMETERS
+from kumulus.model.fields import FORM
 from kumulus.model.observability import HIGHEST_PORT, LOWEST_PORT, Observability
 from kumulus.model.topology import LEVELS
 from kumulus.runtimes.kind.kind_config import CLUSTER, EMPTY, Values

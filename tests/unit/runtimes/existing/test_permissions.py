@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.autoscalers.karpenter import objects
+from kumulus.extras.scaling.karpenter import objects
 from kumulus.model import needs
 from kumulus.runtimes.existing.permissions import Access, needed
 

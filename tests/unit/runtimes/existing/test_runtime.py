@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import KubeconfigError
 from kumulus.model.needs import FAULTS, NEEDS, NODES
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.existing import copy, section, source
 from kumulus.runtimes.existing.copy import CopyPlace

@@ -22,8 +22,8 @@ import pytest
 import yaml
 from aiohttp import web
 
-from kumulus.cluster.errors import ProviderError
-from kumulus.host import inotify, processes
+from kumulus.host import files, inotify, processes
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.exclusive import exclusive
@@ -32,7 +32,6 @@ from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.containers import Engine
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
-from kumulus.surroundings import files
 from tests.support.apiserver import listening
 from tests.unit.runtimes.kind.standin import StandIn
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.host import processes
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok import api, etcd_space, hung, kept, starting, upgrade

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from kumulus.cluster.faults.leases import HOLDER
 from kumulus.kube import ApiError, Client
+from kumulus.nodes.faults.leases import HOLDER
 from kumulus.runtimes.kwok import lease_holder
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.lease_holder import LeaseHolder

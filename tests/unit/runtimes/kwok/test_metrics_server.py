@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.cluster.errors import ProviderError
 from kumulus.kube import ApiError
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok import metrics_server
 
 SERVICE = "/api/v1/namespaces/kube-system/services/metrics-server"

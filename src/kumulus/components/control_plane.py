@@ -1,0 +1,165 @@
+"""What the cluster components of all runtimes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+
+import pulumi
+
+from kumulus.components.identity import stack_identity
+from kumulus.components.resources import Cluster, Lifetime
+from kumulus.model.contents import PREVIEW
+from kumulus.runtimes import registry
+
+if TYPE_CHECKING:
+    import pulumi_kubernetes as kubernetes
+
+    from kumulus.components.fault import Fault
+    from kumulus.components.kwok_node_group import KwokNodeGroup
+
+# A quarter of the provider's own default: at its start it sends a server two requests, one after the other, and then
+# one for each custom resource; every command is to end within a minute if the server is silent. Watches that run into
+# this timeout are restarted.
+_REQUEST_S = 8
+
+
+class ControlPlane(pulumi.ComponentResource):
+    """A cluster had by one of the runtimes: its ``kumulus:index:Cluster``, and the life of that.
+
+    Attributes:
+        runtime: how the cluster is had; a subclass's.
+        token: its type; a subclass's.
+        resource: the ``kumulus:index:Cluster``.
+        end: what the plugin's resources in the cluster name in ``deleted_with``; None where each has to be removed.
+        lifetime: likewise, what other providers' resources name there.
+        cluster_name: the cluster's name, as given.
+        groups: the node groups that are declared in it so far.
+        faults: likewise.
+        prefix: what names in the stack of what is declared in it begin with.
+    """
+
+    runtime: ClassVar[str]
+    token: ClassVar[str]
+    prefix: str = ""
+
+    kubeconfig: pulumi.Output[str]
+    """Path of the cluster's kubeconfig file, known in previews."""
+    identity: pulumi.Output[str]
+    """UID of the namespace kube-system: another one means another cluster."""
+    server: pulumi.Output[str]
+    """Address of the API server."""
+    stack_id: pulumi.Output[str]
+    """The identity of the stack: what is made in the cluster carries it."""
+
+    @classmethod
+    def declared(
+        cls,
+        resource_name: str,
+        options: Mapping[str, Any],
+        *,
+        cluster_name: str,
+        kubernetes_version: str | None,
+        contents: Mapping[str, Any],
+        opts: pulumi.ResourceOptions,
+        prefix: str = "",
+    ) -> Self:
+        """Declare the cluster of a loaded stack file, which has been checked already.
+
+        Args:
+            resource_name: its name in the stack.
+            options: the runtime's own.
+            cluster_name: the cluster's name.
+            kubernetes_version: the runtime's default when None.
+            contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
+            opts: Pulumi's resource options. Their ``parent`` is also that of the cluster's Kubernetes provider.
+            prefix: as :class:`kumulus.components.resources.ClusterLike` has it.
+        """
+        cluster = cls.__new__(cls)
+        cluster.prefix = prefix
+        cluster._declare(resource_name, cluster_name, kubernetes_version, options, opts, contents)
+        assert isinstance(opts.parent, pulumi.Resource)
+        cluster._owner = opts.parent
+        return cluster
+
+    def _declare(
+        self,
+        resource_name: str,
+        cluster_name: str,
+        kubernetes_version: pulumi.Input[str | None] | None,
+        options: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None,
+        contents: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(self.token, resource_name, None, opts)
+        self._resource_name = resource_name
+        self._owner: pulumi.Resource = self
+        self.cluster_name = cluster_name or resource_name
+        self.groups: list[KwokNodeGroup] = []
+        self.faults: list[Fault] = []
+        self.stack_id = stack_identity(self, resource_name)
+        outlives = registry.get(self.runtime).outlives_stack
+        self.resource = Cluster(
+            f"{resource_name}-control-plane",
+            name=self.cluster_name,
+            stack_id=self.stack_id,
+            runtime=self.runtime,
+            kubernetes_version=kubernetes_version,
+            options=options,
+            # Without a stack file, its contents are unknown; a replacement that no preview shows is refused.
+            contents={PREVIEW: True} if contents is None and pulumi.runtime.is_dry_run() else contents or {},
+            # A forced replacement, of which the engine does not ask the plugin, is as one by a change of an option. A
+            # cluster that outlives the stack would lose all that the stack has in it first.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=None if outlives else True),
+        )
+        self.kubeconfig = self.resource.kubeconfig
+        self.identity = self.resource.identity
+        self.server = self.resource.server
+        self.end = None if outlives else self.resource
+        self.lifetime = None if outlives else self._lifetime(resource_name)
+        self.register_outputs(
+            {
+                "clusterName": self.cluster_name,
+                "kubeconfig": self.kubeconfig,
+                "identity": self.identity,
+                "server": self.server,
+                "stackId": self.stack_id,
+                # For components of other languages in it, which are constructed in another process.
+                "controlPlaneUrn": self.resource.urn,
+                **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),
+            }
+        )
+
+    def _lifetime(self, resource_name: str) -> Lifetime:
+        opts = pulumi.ResourceOptions(parent=self)
+        return Lifetime(f"{resource_name}-lifetime", cluster_identity=self.identity, opts=opts)
+
+    @cached_property
+    def kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+        # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
+        import pulumi_kubernetes as kubernetes
+
+        return kubernetes.Provider(
+            f"{self._resource_name}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            cluster_identifier=self.identity,
+            # A stopped cluster keeps its objects in the state, since `up --refresh` brings it back; without this, the
+            # refresh fails on it. For a cluster that is not ours to start, the refresh has failed by now; skipped
+            # objects would still be compared, with another request to the silent server for each custom resource.
+            skip_update_unreachable=not registry.get(self.runtime).outlives_stack,
+            kube_client_settings={"timeout": _REQUEST_S},
+            opts=pulumi.ResourceOptions(parent=self._owner, depends_on=[self.resource]),
+        )
+
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+        return self.resource.endpoints.apply(lambda found: (found or {}).get(name))
+
+
+class ControlPlaneArgs(TypedDict, total=False):
+    """Arguments of every cluster."""
+
+    cluster_name: str
+    """The cluster's name, a DNS-1123 label of at most 40 characters. Default: the resource's name."""

@@ -1,0 +1,364 @@
+"""``EmulatedCluster``: everything a stack file declares, in one component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, Unpack, overload
+
+import pulumi
+
+from kumulus.components import stack_traces
+from kumulus.components.arguments import SectionOf, check
+from kumulus.components.command_plugin import require_command_plugin
+from kumulus.components.described_cluster import control_plane
+from kumulus.components.fault import Fault
+from kumulus.components.inputs import problems_explained
+from kumulus.components.kwok_node_group import KwokNodeGroup
+from kumulus.components.kwok_plan import KwokPlan
+from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, DestroyCheck, HyperNodes, Lifetime
+from kumulus.model.hypernodes import Fabric
+from kumulus.model.names import default_cluster_name
+from kumulus.model.pools import Pool
+from kumulus.model.totals import totals
+from kumulus.stackfile.group_topology import VOLCANO
+from kumulus.stackfile.host_commands import When
+from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.resource_slices import device_classes
+
+if TYPE_CHECKING:
+    import pulumi_kubernetes as kubernetes
+    from pulumi_command.local import Command
+
+    from kumulus.components.device_class import DeviceClass
+    from kumulus.components.helm_addon import HelmAddon
+    from kumulus.components.kwok_charts import KwokCharts
+    from kumulus.components.pod_lifecycles import PodLifecycles
+    from kumulus.components.prometheus_stack import PrometheusStack
+    from kumulus.components.tenant import Tenant
+    from kumulus.model.observability import Observability
+
+
+class EmulatedClusterArgs(TypedDict, total=False):
+    """Arguments of an EmulatedCluster."""
+
+    spec: Required[Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.model:ClusterSpec")]]
+    """The contents of a stack file's ``kumulus:cluster``: runtime, nodeGroups, clusterAddons, faults, tenants and so
+    on. A plain value, because it decides which resources there are. A cluster without a ``name`` has the resource's."""
+    base: str
+    """The directory that relative paths in it refer to. Default: the program's."""
+
+
+class EmulatedCluster(pulumi.ComponentResource):
+    """A control plane, its add-ons and its emulated nodes.
+
+    Other components can be declared in it, as in any cluster: ``Tenant("research", cluster=emulated)``.
+
+    Args:
+        resource_name: its name in the stack.
+        args: see :class:`EmulatedClusterArgs`.
+        loaded: instead of ``spec``, a stack that has been read from its file.
+        opts: Pulumi's resource options.
+
+    Attributes:
+        cluster: its :class:`ControlPlane`.
+        addons, tenants: by name.
+        groups, faults: in the order of the file.
+        prefix: what names in the stack of what is declared in it begin with.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
+    """
+
+    kubeconfig: pulumi.Output[str]
+    """Path of the cluster's kubeconfig file, known in previews."""
+    identity: pulumi.Output[str]
+    """UID of the namespace kube-system: another one means another cluster."""
+    server: pulumi.Output[str]
+    """Address of the API server."""
+    stack_id: pulumi.Output[str]
+    """The identity of the stack: what is made in the cluster carries it."""
+
+    @overload
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[EmulatedClusterArgs]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, resource_name: str, *, loaded: Loaded, base: Path, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        loaded: Loaded | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+        **args: Any,
+    ) -> None:
+        base = Path(args.get("base") or "").absolute()
+        if loaded is None:
+            loaded = _loaded(resource_name, args, base)
+        with stack_traces.short():
+            super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
+            self._declare(resource_name, loaded, base)
+        self.register_outputs(
+            {
+                "kubeconfig": self.kubeconfig,
+                "clusterName": self.cluster_name,
+                "nodeCount": self.node_count,
+                "identity": self.identity,
+                "server": self.server,
+                "stackId": self.stack_id,
+                "controlPlaneUrn": self.resource.urn,
+                **({"lifetimeUrn": self.lifetime.urn} if self.lifetime else {}),
+            }
+        )
+
+    def _declare(self, resource_name: str, loaded: Loaded, base: Path) -> None:
+        spec = loaded.spec
+        self._base, self._name = base, resource_name
+        self.cluster_name = loaded.cluster_name
+        _require(loaded, base)
+        plan = KwokPlan.of(loaded, base)
+        self.cluster = control_plane(resource_name, loaded, base, plan, self)
+        self.prefix = self.cluster.prefix
+        self.kubeconfig, self.identity = self.cluster.kubeconfig, self.cluster.identity
+        self.server, self.stack_id = self.cluster.server, self.cluster.stack_id
+        first = self._host_commands(loaded, "beforeAddons")
+        first += self._images(loaded, first)
+        self.kwok = self._kwok(plan, loaded, first)
+        self.addons = self._addons(loaded, first) if spec.clusterAddons else {}
+        second = self._host_commands(loaded, "beforeNodes", [*first, *self.addons.values()])
+        needed = [*second, *([self.kwok] if self.kwok else [])]
+        self.groups = self.cluster.groups
+        self.groups += [
+            KwokNodeGroup.of_pools(name, self.cluster, list(pools), pulumi.ResourceOptions(parent=self), needed)
+            for name, pools in groupby(loaded.pools, key=lambda pool: pool.group)
+        ]
+        self.device_classes = self._device_classes(loaded)
+        self.autoscaler = self._autoscaler(resource_name, loaded, plan, needed)
+        self.faults = self.cluster.faults
+        self.faults += self._faults(loaded)
+        self.tenants = self._tenants(loaded) if spec.tenants else {}
+        within: list[pulumi.Resource] = [*first, *second, *self.addons.values(), *self.groups, *self.faults]
+        within += self._host_commands(loaded, "last", within)
+        within += self._hyper_nodes(resource_name, loaded)
+        if spec.podLifecycles or spec.podUsage:
+            within.append(self._lifecycles(resource_name, loaded))
+        if spec.observability and not spec.runtime_descriptor.local:
+            within.append(self._prometheus_stack(spec.observability, loaded))
+        within += [each for each in (self.kwok, self.autoscaler) if each]
+        within += [*self.device_classes.values(), *self.tenants.values()]
+        opts = pulumi.ResourceOptions(parent=self, depends_on=within)
+        DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, opts=opts)
+        self._describe(loaded)
+
+    def _describe(self, loaded: Loaded) -> None:
+        """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
+        spec, sums = loaded.spec, totals(loaded.pools)
+        measured = spec.observability and spec.runtime_descriptor.local
+        self.prometheus = self.cluster.endpoint("prometheus") if measured else None
+        self.node_count = sums.nodes
+        self.gpu_products = dict(sums.gpu_products)
+        self.capacity = {"gpus": sums.gpus, **{name: str(amount) for name, amount in sums.resources.items()}}
+        self.node_groups = {
+            name: {
+                "nodes": tally.nodes,
+                "gpus": tally.gpus,
+                "zones": ", ".join(f"{pool.zone} {pool.replicas:,}" for pool in loaded.pools if pool.group == name),
+            }
+            for name, tally in sums.by_group.items()
+        }
+
+    def _kwok(self, plan: KwokPlan, loaded: Loaded, after: Sequence[pulumi.Resource]) -> KwokCharts | None:
+        """KWOK in the cluster, if not beside it; only the stack's stages if somebody else installed KWOK."""
+        if plan.controller:
+            pulumi.log.info(f"KWOK is in the cluster already ({plan.controller}): it is used and left as it is", self)
+        if not plan.stages:
+            return None
+        # Imported here, as the provider's SDK is.
+        from kumulus.components.kwok_charts import KwokCharts, arguments_of
+
+        arguments = arguments_of(loaded.spec.kwokCharts, self.cluster, self._base)
+        arguments["nodes"] = sum(pool.replicas for pool in loaded.pools)
+        arguments["measured"] = loaded.spec.observability is not None
+        arguments["install"] = plan.install
+        return KwokCharts(
+            f"{self._name}-kwok", **arguments, opts=pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        )
+
+    def _autoscaler(
+        self, resource_name: str, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]
+    ) -> Autoscaler | None:
+        """The autoscaler as a Deployment; None if the runtime runs it beside the cluster."""
+        if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
+            return None
+        return Autoscaler(
+            f"{resource_name}-autoscaler",
+            # A KWOK that others installed may not read its stages from the cluster.
+            autoscaler={**loaded.autoscaler, "stages": plan.stages},
+            cluster=self.cluster,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
+        )
+
+    def _faults(self, loaded: Loaded) -> list[Fault]:
+        after = [self.autoscaler] if self.autoscaler else []
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
+
+    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> list[HyperNodes]:
+        """Volcano's HyperNodes, for the groups whose topology has its preset."""
+        groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
+        if not groups:
+            return []
+        fabrics = [Fabric.of(pool) for pool in loaded.pools if pool.group in groups]
+        # An add-on may install the CRD.
+        first = list(self.addons.values())
+        opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)
+        return [HyperNodes(f"{resource_name}-hypernodes", fabrics=fabrics, cluster=self.cluster, opts=opts)]
+
+    @property
+    def resource(self) -> Cluster:
+        """The ``kumulus:index:Cluster``."""
+        return self.cluster.resource
+
+    @property
+    def end(self) -> Cluster | None:
+        """As of its :class:`ControlPlane`."""
+        return self.cluster.end
+
+    @property
+    def lifetime(self) -> Lifetime | None:
+        """As of its :class:`ControlPlane`."""
+        return self.cluster.lifetime
+
+    @property
+    def kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+        return self.cluster.kubernetes
+
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+        return self.cluster.endpoint(name)
+
+    def _device_classes(self, loaded: Loaded) -> dict[str, DeviceClass]:
+        classes = device_classes(group.resourceSlices for group in loaded.spec.nodeGroups)
+        if not classes:
+            return {}
+        from kumulus.components.device_class import DeviceClass
+
+        opts = pulumi.ResourceOptions(parent=self)
+        return {
+            name: DeviceClass(f"{self.prefix}{name}", driver=driver, class_name=name, cluster=self.cluster, opts=opts)
+            for name, driver in classes.items()
+        }
+
+    def _tenants(self, loaded: Loaded) -> dict[str, Tenant]:
+        from kumulus.components.tenant import Tenant, arguments_of
+
+        opts = pulumi.ResourceOptions(parent=self)
+        return {
+            tenant.name: Tenant(f"{self.prefix}{tenant.name}", **arguments_of(tenant, self.cluster), opts=opts)
+            for tenant in loaded.spec.tenants
+        }
+
+    def _lifecycles(self, resource_name: str, loaded: Loaded) -> PodLifecycles:
+        from kumulus.components.pod_lifecycles import PodLifecycles
+
+        return PodLifecycles(
+            f"{resource_name}-lifecycles",
+            lifecycles=loaded.spec.podLifecycles,
+            usages=loaded.spec.podUsage,
+            cluster=self.cluster,
+            depends_on=[self.kwok] if self.kwok else [],
+            # Its name and type in stacks of 0.1.0 before 2026-11-23.
+            opts=pulumi.ResourceOptions(
+                parent=self, aliases=[pulumi.Alias(name=f"{resource_name}-lives", type_="kumulus:index:PodLives")]
+            ),
+        )
+
+    def _host_commands(self, loaded: Loaded, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:
+        if all(command.when != when for command in loaded.spec.hostCommands):
+            return []
+        # Imported here: no other stack needs pulumi-command.
+        from kumulus.components.host_commands import host_commands
+
+        return host_commands(loaded, when, cluster=self.cluster, after=after, parent=self)
+
+    def _images(self, loaded: Loaded, after: Sequence[Command]) -> list[Command]:
+        if not loaded.spec.loadImages:
+            return []
+        from kumulus.components.host_commands import image_loads
+
+        return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
+
+    def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> PrometheusStack:
+        """Monitoring for clusters whose nodes run containers; the kwok runtime has local processes for it."""
+        from kumulus.components.prometheus_stack import PrometheusStack, arguments_of
+
+        first = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
+        chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")
+        arguments = arguments_of(chart, asked, self.cluster, self._base, secrets)
+        arguments["shards"] = len(self.kwok.services) if self.kwok else 0
+        opts = pulumi.ResourceOptions(parent=self, depends_on=first)
+        return PrometheusStack(f"{self._name}-observability", **arguments, opts=opts)
+
+    def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
+        # Imported here, as the provider's SDK is.
+        from kumulus.components.helm_addon import HelmAddon, arguments_of
+
+        system = [self._system(loaded.system_pool)] if loaded.system_pool else []
+        places = {addon.name: number for number, addon in enumerate(loaded.spec.clusterAddons)}
+        made: dict[str, HelmAddon] = {}
+        for addon in loaded.addons_in_order():
+            first = [*system, *after, *(made[name] for name in addon.dependsOn)]
+            secrets = loaded.secrets.within("clusterAddons", places[addon.name])
+            made[addon.name] = HelmAddon(
+                f"{self.prefix}{addon.name}",
+                **arguments_of(addon, self.cluster, self._base, secrets),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=first),
+            )
+        return made
+
+    def _system(self, pool: Pool) -> KwokNodeGroup:
+        """The pool for the pods of add-ons, on a runtime whose nodes run no containers."""
+        pulumi.log.info(
+            "add-ons on the kwok runtime are emulated: their objects are real, their containers do not run; "
+            "their pods are placed on the 'system' pool",
+            self,
+        )
+        return KwokNodeGroup.of_pools("system", self.cluster, [pool], pulumi.ResourceOptions(parent=self))
+
+
+def _loaded(resource_name: str, args: Mapping[str, Any], base: Path) -> Loaded:
+    """The stack that a program describes.
+
+    Raises:
+        pulumi.RunError: there are mistakes; lists all of them.
+    """
+    source = f"EmulatedCluster {resource_name}"
+    check(args, EmulatedClusterArgs, source)
+    with problems_explained(source, {"": "spec"}):
+        loaded = load({"cluster": {"name": default_cluster_name(resource_name), **args["spec"]}}, resource_name, base)
+    for notice in loaded.notices:
+        pulumi.log.warn(str(notice))
+    return loaded
+
+
+def _require(loaded: Loaded, base: Path) -> None:
+    """Check that what the stack needs beside the cluster is there: a plugin for host commands, and charts."""
+    if loaded.spec.hostCommands or loaded.spec.loadImages:
+        require_command_plugin()
+    if loaded.spec.clusterAddons:
+        # Imported here, as the provider's SDK is.
+        from kumulus.components.charts_in_reach import require_charts
+
+        require_charts(loaded, base)
+
+
+if TYPE_CHECKING:
+    # The type checker verifies that whatever can be put into a cluster can be put into this one, too.
+    _CLUSTER: type[ClusterLike] = EmulatedCluster

@@ -1,0 +1,99 @@
+"""How a Pulumi program starts its plugin, and how it ends after an error: without messages that say nothing."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import grpc
+import psutil
+import pulumi
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import get_monitor
+
+from kumulus.components import plugin
+from kumulus.host.version import VERSION
+from kumulus.model.errors import SpecError
+
+# This exit code tells Pulumi's language host that the error has been reported.
+_REPORTED = 32
+_LOOK_EVERY = 1.0
+_READY = "kumulus:index:ready"
+_ends_with_engine = threading.Event()
+
+
+def end_with_engine() -> None:
+    """End this program silently when the engine interrupts it or was killed.
+
+    When a resource fails, the engine interrupts the program. By default that prints a traceback of its event loop and
+    then waits seconds for its threads, though the failure is already reported under its resource.
+
+    If the engine was killed, the program would wait for its answers for ever, and Pulumi's language host, which checks
+    for the engine only every five minutes, would wait for the program.
+
+    Call it at the start of a program, in its main thread.
+    """
+    _ends_with_engine.set()
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_REPORTED))
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+
+
+def start_plugin() -> None:
+    """Have the engine start Kumulus' plugin now, while the program still imports modules and reads its stack.
+
+    Otherwise the engine starts it when the plugin's first resource is declared, and a preview waits for that. If the
+    plugin cannot be started, that resource says so.
+    """
+    monitor = get_monitor()
+    if monitor is not None:
+        plugin.make_known()
+        request = resource_pb2.ResourceInvokeRequest(tok=_READY, version=VERSION)
+        threading.Thread(target=_ask, args=(monitor, request), daemon=True).start()
+
+
+class Mistake(pulumi.RunError):
+    """A mistake of the user, known problem by problem.
+
+    Attributes:
+        problems: each with its place.
+    """
+
+    def __init__(self, error: SpecError) -> None:
+        super().__init__(str(error))
+        self.problems = error.problems
+        self.source = error.source
+
+
+def user_error(message: str | SpecError) -> pulumi.RunError:
+    """An error to raise for a mistake of the user: its message is all that is reported.
+
+    Pulumi would exit with code 1, for which the language host reports another error of its own.
+
+    Args:
+        message: what is wrong, where, and what to do.
+    """
+    if _ends_with_engine.is_set():
+        atexit.register(os._exit, _REPORTED)
+    return Mistake(message) if isinstance(message, SpecError) else pulumi.RunError(message)
+
+
+def _ask(monitor: Any, request: object) -> None:
+    with suppress(grpc.RpcError):
+        monitor.Invoke(request)
+
+
+def _watch(host: int) -> None:
+    """Wait until the language host has lost its parent, which is the engine, or is gone itself."""
+    try:
+        process = psutil.Process(host)
+        engine = process.ppid()
+        while process.ppid() == engine:
+            time.sleep(_LOOK_EVERY)
+    except psutil.NoSuchProcess:
+        pass
+    os._exit(_REPORTED)

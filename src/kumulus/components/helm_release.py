@@ -1,0 +1,151 @@
+"""The ``helm.v3.Release`` of an add-on: where its chart comes from, who may fetch it, and the options Helm gets."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pulumi
+from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
+
+from kumulus.components.helm_resources import ChartCrds
+from kumulus.components.inputs import Checked
+from kumulus.components.resources import ClusterLike
+from kumulus.components.secrets import marked
+from kumulus.helm import history
+from kumulus.stackfile.addons import Addon, ReleaseOptions
+
+_SNAKE = re.compile(r"([A-Z])")
+
+
+class HelmRelease:
+    """An add-on's release as Helm and the plugin take it.
+
+    Args:
+        addon: as in the stack file's ``clusterAddons``, with what is known later.
+        base: directory that relative paths refer to.
+    """
+
+    def __init__(self, addon: Checked[Addon], base: Path) -> None:
+        self._addon = addon
+        self._values = addon["valuesObject"]
+        self._access = _access(addon, base)
+        self._chart, self._repository = _source(addon, base)
+
+    def crds(self, name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> ChartCrds:
+        """Declare the chart's CRDs."""
+        return ChartCrds(
+            name,
+            name=self._addon.plain.name,
+            chart=self._chart,
+            repository=self._repository,
+            version=self._addon["version"],
+            access=self._access,
+            values=self._values,
+            cluster=cluster,
+            opts=opts,
+        )
+
+    def declared(self, name: str, repairs: pulumi.Output[int], opts: pulumi.ResourceOptions) -> Release:
+        """Declare the release.
+
+        Args:
+            name: its resource's.
+            repairs: how often a leftover of an interrupted update was repaired.
+            opts: Pulumi's resource options.
+        """
+        addon = self._addon
+        # Only options that are set: any other would change every existing release.
+        asked = (field for field in ReleaseOptions.model_fields if addon.is_later(field) or getattr(addon.plain, field))
+        return Release(
+            name,
+            name=addon.plain.name,
+            namespace=addon["namespace"],
+            chart=self._chart,
+            version=addon["version"],
+            repository_opts=_repository_opts(self._repository, self._access),
+            values=self._values,
+            # Otherwise Helm keeps the last release's values when the stack file drops all of its own.
+            reset_values=True,
+            create_namespace=addon["createNamespace"],
+            timeout=addon["timeout"],
+            atomic=addon["atomic"],
+            skip_await=addon["skipAwait"],
+            # ChartCrds has created its CRDs by now; Helm would only create missing ones.
+            skip_crds=addon.plain.crds != "Create",
+            # A release that an interrupted update left is marked as failed, and the update continues from it.
+            replace=True,
+            description=repairs.apply(history.repaired),
+            **{_SNAKE.sub(r"_\1", field).lower(): addon[field] for field in asked},
+            opts=opts,
+        )
+
+
+def repository_access(addon: Addon, base: Path) -> dict[str, str]:
+    """A private repository's credentials, by the names of ``repositoryOpts``; relative paths refer to ``base``."""
+    given = addon.repositoryOpts.model_dump() if addon.repositoryOpts else {}
+    return {key: _located(base, key, value) for key, value in given.items() if value}
+
+
+def _located(base: Path, key: str, value: Any) -> Any:
+    return str(base / value) if key.endswith("File") else value
+
+
+def _access(addon: Checked[Addon], base: Path) -> Any:
+    """Like :func:`repository_access`, but with outputs; a password is always marked as secret."""
+    located = partial(_located, base)
+    given = addon["repositoryOpts"] or {}
+    if isinstance(given, pulumi.Output):
+        return pulumi.Output.secret(given).apply(lambda known: {key: located(key, known[key]) for key in known or {}})
+    access: dict[str, Any] = {}
+    for key, value in given.items():
+        if isinstance(value, pulumi.Output):
+            access[key] = value.apply(partial(located, key))
+        elif value:
+            access[key] = located(key, value)
+    return marked(access, [("password",)])
+
+
+def _source(addon: Checked[Addon], base: Path) -> tuple[Any, Any]:
+    """The chart and its repository's URL, as :func:`chart_source` returns them, or as outputs."""
+    if not addon.is_later("repoURL"):
+        return chart_source(addon.plain, base)
+    found = addon["repoURL"].apply(lambda url: chart_source(addon.plain.model_copy(update={"repoURL": url}), base))
+    return found.apply(lambda both: both[0]), found.apply(lambda both: both[1])
+
+
+def _repository_opts(repository: Any, access: Any) -> RepositoryOptsArgs | None:
+    if not repository and not access:
+        return None
+    return RepositoryOptsArgs(
+        repo=repository,
+        username=_of(access, "username"),
+        password=_of(access, "password"),
+        ca_file=_of(access, "caFile"),
+        cert_file=_of(access, "certFile"),
+        key_file=_of(access, "keyFile"),
+    )
+
+
+def _of(access: Any, key: str) -> Any:
+    # The whole mapping is one output if all of it is secret or known later.
+    return access.apply(lambda known: known.get(key)) if isinstance(access, pulumi.Output) else access.get(key)
+
+
+def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
+    """Return the chart's reference as Helm takes it, and its repository's URL if it comes from one.
+
+    Args:
+        addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
+            path (see :func:`kumulus.stackfile.addons.chart_kind`).
+        base: directory that a relative path refers to.
+    """
+    if addon.chart_kind == "oci":
+        return addon.chart, None
+    if addon.chart_kind == "path":
+        return str((base / addon.chart).resolve()), None
+    if addon.repoURL and addon.repoURL.startswith("oci://"):
+        return f"{addon.repoURL.rstrip('/')}/{addon.chart_name}", None
+    return addon.chart_name, addon.repoURL

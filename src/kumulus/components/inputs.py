@@ -1,0 +1,150 @@
+"""Check a component's arguments against a section of the stack file: plain values at once, outputs when known."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+import pulumi
+from pydantic import BaseModel
+
+from kumulus.components.engine import user_error
+from kumulus.model.errors import Problem, SpecError, Where, under
+from kumulus.model.fields.validation import validated
+
+Model = TypeVar("Model", bound=BaseModel)
+_NEXT = ("", ".", "[")
+
+
+class Checked(Generic[Model]):
+    """Values for the fields of a section.
+
+    Args:
+        model: the section; what it requires has to be plain.
+        source: the component and the resource's name, for errors.
+        given: by the section's fields; None counts as absent.
+        names: what the component's arguments are called, by the section's fields, where they are not called the same.
+
+    Attributes:
+        plain: the section, as far as its values are known when the program runs.
+
+    Raises:
+        pulumi.RunError: a plain value is wrong; the message has each one's path and what to write instead.
+    """
+
+    def __init__(self, model: type[Model], source: str, given: Mapping[str, Any], names: Mapping[str, str]) -> None:
+        self._model, self._source, self._names = model, source, names
+        self._given = {field: value for field, value in given.items() if value is not None}
+        self._later = {field: places for field, value in self._given.items() if (places := later(value))}
+        self._plain = {
+            field: without(value, self._later.get(field, {}))
+            for field, value in self._given.items()
+            if () not in self._later.get(field, {})
+        }
+        self.plain = self._validated(self._plain)
+
+    def __getitem__(self, field: str) -> Any:
+        """A field's plain value, or an output, or a mapping with outputs in it, as it was given."""
+        value = _as_plain(getattr(self.plain, field))
+        for place, output in self._later.get(field, {}).items():
+            value = _with(value, place, pulumi.Output.from_input(output).apply(self._converter(field, place)))
+        return value
+
+    def is_later(self, field: str) -> bool:
+        """Whether a field, or something in it, is an output."""
+        return field in self._later
+
+    def _converter(self, field: str, place: Where) -> Callable[[Any], Any]:
+        def convert(known: Any) -> Any:
+            value = _as_plain(getattr(self._validated({**self._plain, field: _with({}, place, known)}), field))
+            for part in place:
+                value = value[part]
+            return value
+
+        return convert
+
+    def _validated(self, values: Mapping[str, Any]) -> Model:
+        with problems_explained(self._source, self._names):
+            return validated(self._model, values, "")
+
+
+@contextmanager
+def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
+    """Report mistakes by the names of the component's arguments instead of paths in a stack file.
+
+    Args:
+        source: the component and the resource's name.
+        names: argument names by the path prefixes that they replace.
+
+    Raises:
+        pulumi.RunError: instead of a SpecError.
+    """
+    try:
+        yield
+    except SpecError as error:
+        problems = [replace(each, path=renamed(each.path, names)) for each in error.problems]
+        raise user_error(SpecError(problems, source)) from None
+
+
+def renamed(path: str, names: Mapping[str, str]) -> str:
+    """A path with its longest known prefix replaced by an argument's name."""
+    for old in sorted(names, key=len, reverse=True):
+        if not old:
+            return under(names[old], path)
+        rest = path[len(old) :]
+        if path.startswith(old) and (old.endswith(".") or rest[:1] in _NEXT):
+            return names[old] + rest if names[old] else rest.removeprefix(".")
+    return path
+
+
+def within(problems: Iterable[Problem], place: str) -> list[Problem]:
+    """Problems with their paths relative to a place, such as ``faults[0]``."""
+    return [replace(each, path=each.path.removeprefix(place).removeprefix(".")) for each in problems]
+
+
+def refused(source: str, place: str, message: str, remedy: str) -> pulumi.RunError:
+    """An error for one mistake.
+
+    Args:
+        source: the component and the resource's name.
+        place: the argument.
+        message: what is wrong.
+        remedy: what to write instead.
+    """
+    return user_error(SpecError([Problem(place, message, remedy)], source))
+
+
+def later(value: Any) -> dict[Where, Any]:
+    """The parts of a value that are known later, by path: outputs, and whole lists with an output in them."""
+    if isinstance(value, pulumi.Output | Awaitable):
+        return {(): value}
+    if isinstance(value, Mapping):
+        return {(key, *place): inner for key, each in value.items() for place, inner in later(each).items()}
+    if isinstance(value, Sequence) and not isinstance(value, str) and any(map(later, value)):
+        return {(): value}
+    return {}
+
+
+def without(value: Any, places: Mapping[Where, Any]) -> Any:
+    """A value without the given parts, which are known later."""
+    if not isinstance(value, Mapping) or not places:
+        return value
+    return {
+        key: without(each, {place[1:]: None for place in places if place[0] == key})
+        for key, each in value.items()
+        if (key,) not in places
+    }
+
+
+def _as_plain(value: Any) -> Any:
+    return value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
+
+
+def _with(value: Any, place: Where, inner: Any) -> Any:
+    """A copy of a mapping, or a new one, with another value at a path."""
+    if not place:
+        return inner
+    below = value or {}
+    return {**below, place[0]: _with(below.get(place[0]), place[1:], inner)}

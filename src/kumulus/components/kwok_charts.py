@@ -1,0 +1,223 @@
+"""``KwokCharts``: KWOK inside a cluster whose nodes run containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Required, TypedDict, Unpack, cast
+
+import pulumi
+from pulumi_kubernetes.admissionregistration.v1 import (
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.apps.v1 import Deployment
+from pulumi_kubernetes.core.v1 import ConfigMap, Service
+
+from kumulus.components import helm_addon
+from kumulus.components.arguments import check, fields
+from kumulus.components.helm_addon import HelmAddon
+from kumulus.components.inputs import Checked
+from kumulus.components.resources import ClusterLike, Definitions, depended_on, marked
+from kumulus.kwok import node_metrics
+from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
+from kumulus.kwok.stages import API_VERSION
+from kumulus.model.shards import shards_for
+from kumulus.stackfile.addons import Addon
+from kumulus.stackfile.kwok_charts import KwokCharts as Charts
+
+
+class KwokChartsArgs(TypedDict, total=False):
+    """Arguments of KwokCharts. All of them are plain values, because the number of controllers follows from them."""
+
+    cluster: Required[ClusterLike]
+    """The cluster that KWOK is installed in; its nodes run containers."""
+    nodes: Required[int]
+    """How many nodes it emulates, in all groups together."""
+    shards: int
+    """How many kwok-controllers share the nodes. Default: one for every 10,000 nodes, rounded up."""
+    install: bool
+    """False if KWOK is already installed: then only the stages of faults and Jobs are added. Default: True."""
+    repo_url: str
+    """The chart repository. Default: KWOK's own."""
+    chart: str
+    """The chart kwok: its name in the repository, an ``oci://`` reference, or a path."""
+    stage_fast_chart: str
+    """The chart stage-fast: its name in the repository, an ``oci://`` reference, or a path."""
+    version: str
+    """The version of both charts in the repository."""
+    image: str
+    """kwok-controller's image, with its tag."""
+    image_pull_secrets: Sequence[str]
+    """Names of secrets in the namespace kube-system."""
+    parallelism: int
+    """How many stages of nodes, how many of pods, and how many leases a controller handles at once. Default: 32."""
+    lease_duration_seconds: int
+    """The duration of a node's lease, which is renewed after a quarter of it, in seconds. Default: 40, or 100 from
+    2,500 nodes on."""
+    pod_cidr: str
+    """The range of emulated pods' addresses. Default: ``198.18.0.0/15``."""
+    cpu: str
+    """The CPU that each controller requests. Default: ``100m``."""
+    memory: str
+    """The memory that each controller requests. Default: ``128Mi``."""
+    measured: bool
+    """Whether the controllers serve the metrics of their nodes' kubelets, for a Prometheus. Default: False."""
+    base: str
+    """The directory that a chart's relative path refers to. Default: the program's."""
+
+
+_FIELDS = fields(
+    KwokChartsArgs,
+    but=("cluster", "nodes", "measured", "base"),
+    otherwise={"repo_url": "repoURL", "pod_cidr": "podCIDR"},
+)
+_NAMES = {field: name for name, field in _FIELDS.items()}
+
+
+class KwokCharts(pulumi.ComponentResource):
+    """KWOK by its charts ``kwok`` and ``stage-fast``, with controllers that have what the charts have no values for.
+
+    The kwok runtime has KWOK beside the cluster; KindCluster and ExistingCluster need it before their first emulated
+    node: what they depend on is said in their ``opts``.
+
+    Args:
+        resource_name: its name in the stack.
+        args: see :class:`KwokChartsArgs`.
+        opts: Pulumi's resource options; what they depend on is there before anything of it, such as its image.
+
+    Attributes:
+        releases: the charts' :class:`HelmAddon`.
+        deployments: the kwok-controllers, each with its share of the nodes.
+        services: where each is asked for metrics, if they are measured.
+        stages: of faults' nodes, and of Jobs' pods.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
+    """
+
+    controllers: pulumi.Output[int]
+    """How many kwok-controllers there are: the ``shards`` of the cluster's node groups."""
+
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokChartsArgs]
+    ) -> None:
+        source = f"KwokCharts {resource_name}"
+        check(args, KwokChartsArgs, source)
+        charts = Checked(Charts, source, {field: args.get(name) for name, field in _FIELDS.items()}, _NAMES).plain
+        super().__init__("kumulus:index:KwokCharts", resource_name, None, opts)
+        cluster, nodes = args["cluster"], args["nodes"]
+        self._cluster, self._base = cluster, Path(args.get("base") or "").absolute()
+        self.releases: list[HelmAddon] = []
+        self.deployments: list[Deployment] = []
+        self.services: list[Service] = []
+        installed = charts.install is not False
+        if installed:
+            controllers = Controllers(charts.settings(), cluster.cluster_name, nodes, shards_for(nodes, charts.shards))
+            self._install(resource_name, charts, controllers, depended_on(opts))
+            if args.get("measured"):
+                self._measure(resource_name, controllers)
+        self.stages = [
+            CustomResource(
+                manifest["metadata"]["name"],
+                api_version=API_VERSION,
+                kind="Stage",
+                metadata=marked(manifest["metadata"], self._cluster),
+                spec=manifest["spec"],
+                opts=self._options(self.releases),
+            )
+            for manifest in stage_manifests(cluster.cluster_name, installed=installed)
+        ]
+        self.controllers = pulumi.Output.from_input(len(self.deployments))
+        self.register_outputs({"controllers": len(self.deployments)})
+
+    def _install(
+        self, resource_name: str, charts: Charts, controllers: Controllers, after: Sequence[pulumi.Resource]
+    ) -> None:
+        definitions = Definitions(
+            f"{resource_name}-definitions",
+            group=API_VERSION.partition("/")[0],
+            cluster=self._cluster,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self._cluster.end),
+        )
+        name = release_name(controllers.cluster)
+        kwok = self._release(name, charts.addon(charts.chart), controllers.release_values(), [definitions])
+        stages = self._release(f"{name}-stages", charts.addon(charts.stageFastChart), {}, [kwok])
+        self.releases = [kwok, stages]
+        kinds = (ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding)
+        restricted = [
+            kind(
+                f"{manifest['metadata']['name']}-{manifest['kind']}",
+                metadata=marked(manifest["metadata"], self._cluster),
+                spec=manifest["spec"],
+                opts=self._options([]),
+            )
+            for kind, manifest in zip(kinds, controllers.restrictions(), strict=True)
+        ]
+        for shard in range(controllers.shards):
+            manifest = self._manifest(controllers.config_map(shard))
+            configuration = ConfigMap(
+                f"{resource_name}-{manifest['metadata']['name']}", **manifest, opts=self._options([kwok])
+            )
+            manifest = self._manifest(controllers.deployment(shard))
+            self.deployments.append(
+                Deployment(
+                    f"{resource_name}-{manifest['metadata']['name']}",
+                    **manifest,
+                    # Stages first: a controller without any does not start.
+                    opts=self._options([configuration, stages, *restricted]),
+                )
+            )
+
+    def _measure(self, resource_name: str, controllers: Controllers) -> None:
+        metric = node_metrics.metric("gpus")
+        CustomResource(
+            f"{resource_name}-{metric['metadata']['name']}",
+            api_version=API_VERSION,
+            kind="Metric",
+            metadata=marked(metric["metadata"], self._cluster),
+            spec=metric["spec"],
+            opts=self._options(self.releases),
+        )
+        for shard in range(controllers.shards):
+            manifest = self._manifest(controllers.service(shard))
+            name = f"{resource_name}-{manifest['metadata']['name']}"
+            self.services.append(Service(name, **manifest, opts=self._options(self.releases)))
+
+    def _release(
+        self, name: str, where: dict[str, Any], values: dict[str, Any], after: Sequence[pulumi.Resource]
+    ) -> HelmAddon:
+        # The resource Definitions takes care of the CRDs that the charts bring.
+        addon = Addon(
+            name=name, namespace=NAMESPACE, createNamespace=False, crds="Create", valuesObject=values, **where
+        )
+        return HelmAddon(
+            name,
+            **helm_addon.arguments_of(addon, self._cluster, self._base),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+        )
+
+    def _manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        return {**manifest, "metadata": marked(manifest["metadata"], self._cluster)}
+
+    def _options(self, after: Sequence[pulumi.Resource]) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(
+            parent=self,
+            provider=self._cluster.kubernetes,
+            depends_on=[self._cluster.resource, *after],
+            # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
+            deleted_with=self._cluster.lifetime,
+        )
+
+
+def arguments_of(charts: Charts, cluster: ClusterLike, base: Path) -> KwokChartsArgs:
+    """The arguments of KwokCharts for a stack file, except for its nodes.
+
+    Args:
+        charts: its section ``kwokCharts``.
+        cluster: the cluster that KWOK is installed in.
+        base: directory that relative paths refer to.
+    """
+    given = {_NAMES[field]: value for field, value in charts.model_dump(exclude_unset=True).items()}
+    return cast(KwokChartsArgs, {**given, "cluster": cluster, "base": str(base)})

@@ -1,0 +1,91 @@
+"""``KwokCluster``: a local control plane without Docker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Unpack
+
+import pulumi
+
+from kumulus.components.arguments import SectionOf, check
+from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
+from kumulus.components.inputs import Checked
+from kumulus.stackfile.model import ClusterSpec
+
+_KWOK = {
+    "api_server_port": "apiServerPort",
+    "feature_gates": "featureGates",
+    "runtime_config": "runtimeConfig",
+    "workloads": "workloads",
+    "etcd_fsync": "etcdFsync",
+    "etcd_quota": "etcdQuota",
+    "heartbeat_factor": "heartbeatFactor",
+    "create_through": "createThrough",
+}
+_NAMES = {
+    "name": "cluster_name",
+    "kubernetesVersion": "kubernetes_version",
+    **{f"kwok.{key}": name for name, key in _KWOK.items()},
+}
+
+
+class KwokClusterArgs(ControlPlaneArgs, total=False):
+    """Arguments of a KwokCluster."""
+
+    kubernetes_version: pulumi.Input[str]
+    """A whole version such as ``1.35.4``. Default: the pinned one. The next minor version is applied in place."""
+    api_server_port: int
+    """The port of 127.0.0.1 that the API server listens on. Default: a free one."""
+    feature_gates: Mapping[str, bool]
+    """Kubernetes feature gates of all components."""
+    runtime_config: Mapping[str, Any]
+    """API groups and versions to enable or disable, such as ``{"api/all": True}``."""
+    workloads: str
+    """``native``: Kubernetes' own API for groups of pods, with its gates and API versions. Default: only with those."""
+    etcd_fsync: bool
+    """Whether etcd waits for the disk at every write; without it, a crash of the machine can lose the cluster."""
+    etcd_quota: str
+    """The most that etcd's data may take, a quantity such as ``8Gi``."""
+    heartbeat_factor: int
+    """Multiplies the intervals of the nodes' heartbeats, 1 to 1000."""
+    create_through: str
+    """``api`` to post every node. Default: ``storage``, wherever that gives the same nodes."""
+    stage_objects: bool
+    """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it. Default: False."""
+    observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
+    """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``. Default: nothing."""
+
+
+class KwokCluster(ControlPlane):
+    """etcd, the Kubernetes control plane and kwok-controller as processes on this machine.
+
+    Args:
+        resource_name: its name in the stack.
+        args: see :class:`KwokClusterArgs`.
+        opts: Pulumi's resource options.
+
+    Raises:
+        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
+    """
+
+    runtime: ClassVar[str] = "kwok"
+    token: ClassVar[str] = "kumulus:index:KwokCluster"  # noqa: S105 - Pulumi's word for a type
+
+    def __init__(
+        self, resource_name: str, *, opts: pulumi.ResourceOptions | None = None, **args: Unpack[KwokClusterArgs]
+    ) -> None:
+        source = f"KwokCluster {resource_name}"
+        check(args, KwokClusterArgs, source)
+        given = {
+            "name": args.get("cluster_name") or resource_name,
+            "kubernetesVersion": args.get("kubernetes_version"),
+            "kwok": {key: args.get(name) for name, key in _KWOK.items()},
+            "observability": args.get("observability"),
+        }
+        found = Checked(ClusterSpec, source, given, _NAMES)
+        options = found.plain.kwok.options()
+        if args.get("stage_objects"):
+            options["stageObjects"] = True
+        if measured := found.plain.observability:
+            options |= {"observability": measured.options(), "podUsage": "gpus"}
+        self._declare(resource_name, found.plain.name, found["kubernetesVersion"], options, opts)

@@ -1,0 +1,322 @@
+"""The plugin's resources as a Pulumi program declares them; the plugin's own documentation says what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pulumi
+
+from kumulus.components import plugin
+from kumulus.model.hypernodes import Fabric, fabrics_to_plain
+from kumulus.model.identity import STACK_ID
+from kumulus.model.pool_form import pool_to_properties
+from kumulus.model.pools import CLUSTER_LABEL, Pool
+from kumulus.runtimes import registry
+
+if TYPE_CHECKING:
+    import pulumi_kubernetes as kubernetes
+
+    from kumulus.components.fault import Fault
+    from kumulus.components.kwok_node_group import KwokNodeGroup
+
+
+_CLUSTER_OUTPUTS = (
+    "identity", "kubeconfig", "server", "directory", "owner", "machine", "status", "components", "endpoints"
+)  # fmt: skip
+
+
+class Cluster(pulumi.CustomResource):
+    """``kumulus:index:Cluster``: a control plane.
+
+    Args:
+        resource_name: its name in the stack.
+        name: the cluster's name.
+        stack_id: the identity of the stack whose it is.
+        runtime: how it is had, such as ``kwok``.
+        kubernetes_version: such as ``v1.35.4``; the pinned default when None.
+        options: the runtime's own options.
+        contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
+        opts: Pulumi's resource options.
+    """
+
+    name: pulumi.Output[str]
+    runtime: pulumi.Output[str]
+    identity: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+    server: pulumi.Output[str]
+    directory: pulumi.Output[str]
+    owner: pulumi.Output[str]
+    machine: pulumi.Output[dict[str, str] | None]
+    endpoints: pulumi.Output[dict[str, str]]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        name: pulumi.Input[str],
+        stack_id: pulumi.Input[str],
+        runtime: pulumi.Input[str] = registry.DEFAULT,
+        kubernetes_version: pulumi.Input[str | None] | None = None,
+        options: Mapping[str, Any] | None = None,
+        contents: Mapping[str, Any] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "name": name,
+            "runtime": runtime,
+            "kubernetesVersion": kubernetes_version,
+            "options": dict(options or {}),
+            "contents": dict(contents) if contents is not None else None,
+            "stackId": stack_id,
+            # Outputs that are not inputs have to be listed to become attributes.
+            **dict.fromkeys(_CLUSTER_OUTPUTS),
+        }
+        super().__init__("kumulus:index:Cluster", resource_name, properties, plugin.asked_for(opts))
+
+
+def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
+    """The dependencies in a component's options, which Pulumi does not pass on to the component's children."""
+    given = opts.depends_on if opts else None
+    if given is None:
+        return []
+    return list(given) if isinstance(given, Sequence) else [given]
+
+
+class ClusterLike(Protocol):
+    """What is needed to know of a cluster to put something into it; every cluster component has it."""
+
+    cluster_name: str
+    kubeconfig: pulumi.Output[str]
+    identity: pulumi.Output[str]
+    server: pulumi.Output[str]
+    stack_id: pulumi.Output[str]
+    """The identity of the stack whose it is, and whose all is that is put into it."""
+    groups: list[KwokNodeGroup]
+    """Those that are declared in it so far: faults are on their nodes."""
+    faults: list[Fault]
+    """Likewise: a fault is compared with those before it."""
+    prefix: str
+    """What names in the stack of what is declared in it begin with: ``worker-0.`` where its stack file has several
+    clusters, empty otherwise. No cluster's name has a dot."""
+
+    @property
+    def resource(self) -> Cluster:
+        """The ``kumulus:index:Cluster``."""
+
+    @property
+    def end(self) -> Cluster | None:
+        """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
+
+    @property
+    def lifetime(self) -> Lifetime | None:
+        """Likewise, what other providers' resources are deleted with."""
+
+    @property
+    def kubernetes(self) -> kubernetes.Provider:
+        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers, such as ``prometheus``; None where there is none."""
+
+
+def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
+    """The metadata of another provider's object, with labels that say which stack owns it.
+
+    The server refuses, as a conflict, that two managers own the same label with different values: another stack's
+    object of the same name is not taken over. Only objects in a cluster that outlives the stack have the identity. In
+    one that goes with the stack, the folder says who owns everything; and while such a cluster is down, that provider
+    silently skips a change.
+
+    Args:
+        metadata: the object's.
+        cluster: the cluster it is declared in.
+    """
+    mine = {STACK_ID: cluster.stack_id} if cluster.end is None else {}
+    return {**metadata, "labels": {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name, **mine}}
+
+
+class InCluster(pulumi.CustomResource):
+    """A resource of the plugin's inside a cluster, whose place is among its inputs.
+
+    Another identity of the cluster (the UID of its kube-system namespace) means another resource.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        resource_name: str,
+        cluster: ClusterLike,
+        properties: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None,
+    ) -> None:
+        place = {
+            "clusterName": cluster.cluster_name,
+            "kubeconfig": cluster.kubeconfig,
+            "clusterIdentity": cluster.identity,
+            "stackId": cluster.stack_id,
+            **({"clusterOutlivesStack": True} if cluster.end is None else {}),
+        }
+        super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
+
+
+class NodePool(InCluster):
+    """``kumulus:index:NodePool``: the emulated nodes of one node group in one availability zone.
+
+    Args:
+        resource_name: its name in the stack.
+        pool: the nodes.
+        cluster: the cluster component it belongs to.
+        further: properties instead of the pool's, with what is known later.
+        opts: Pulumi's resource options.
+    """
+
+    replicas: pulumi.Output[int]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        pool: Pool,
+        cluster: ClusterLike,
+        further: Mapping[str, Any] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {**pool_to_properties(pool), **(further or {})}
+        super().__init__("kumulus:index:NodePool", resource_name, cluster, properties, opts)
+
+
+class Definitions(InCluster):
+    """``kumulus:index:Definitions``: the kinds that a chart brings, which Helm would leave behind.
+
+    Args:
+        resource_name: its name in the stack.
+        group: the kinds' API group.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        group: str,
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:Definitions", resource_name, cluster, {"group": group}, opts)
+
+
+class HyperNodes(InCluster):
+    """``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster.
+
+    Args:
+        resource_name: its name in the stack.
+        fabrics: the pools, as far as HyperNodes follow from them.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        fabrics: Sequence[Fabric],
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        pools = fabrics_to_plain(fabrics)
+        super().__init__("kumulus:index:HyperNodes", resource_name, cluster, {"pools": pools}, opts)
+
+
+class Namespace(InCluster):
+    """``kumulus:index:Namespace``: a namespace that is this stack's own.
+
+    Args:
+        resource_name: its name in the stack.
+        name: the namespace's.
+        labels: those it is to have.
+        annotations: likewise.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        name: str,
+        labels: pulumi.Input[Mapping[str, Any]],
+        annotations: pulumi.Input[Mapping[str, Any]],
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {
+            "name": name,
+            "stack": f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}",
+            "labels": labels,
+            "annotations": annotations,
+        }
+        super().__init__("kumulus:index:Namespace", resource_name, cluster, properties, opts)
+
+
+class Autoscaler(InCluster):
+    """``kumulus:index:Autoscaler``: an autoscaler inside a cluster whose nodes run containers.
+
+    Args:
+        resource_name: its name in the stack.
+        autoscaler: what the stack asks of it, with its machines.
+        cluster: the cluster component it belongs to.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        autoscaler: Mapping[str, Any],
+        cluster: ClusterLike,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("kumulus:index:Autoscaler", resource_name, cluster, {"autoscaler": dict(autoscaler)}, opts)
+
+
+class Lifetime(pulumi.CustomResource):
+    """``kumulus:index:Lifetime``: the life of one cluster; what other providers put into it is ``deleted_with`` this.
+
+    Args:
+        resource_name: its name in the stack.
+        cluster_identity: UID of the cluster's kube-system namespace.
+        opts: Pulumi's resource options.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cluster_identity: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        properties = {"clusterIdentity": cluster_identity}
+        super().__init__("kumulus:index:Lifetime", resource_name, properties, plugin.asked_for(opts))
+
+
+class DestroyCheck(pulumi.CustomResource):
+    """``kumulus:index:DestroyCheck``: asked first in a destroy, whether a cluster may be destroyed, and from here.
+
+    Args:
+        resource_name: its name in the stack.
+        cluster: the cluster.
+        opts: Pulumi's resource options; it depends on all that goes with the cluster.
+    """
+
+    def __init__(self, resource_name: str, *, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
+        properties = {
+            "name": cluster.name,
+            "runtime": cluster.runtime,
+            "directory": cluster.directory,
+            "owner": cluster.owner,
+            "machine": cluster.machine,
+            "clusterIdentity": cluster.identity,
+        }
+        super().__init__("kumulus:index:DestroyCheck", resource_name, properties, plugin.asked_for(opts))

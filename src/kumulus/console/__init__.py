@@ -1,1 +1,0 @@
-"""The two live views of a fleet: in a terminal and as a page. They show what ``kumulus.cluster.live`` knows."""

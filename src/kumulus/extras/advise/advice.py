@@ -1,0 +1,162 @@
+"""The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kumulus.extras.advise.demand import ORDERS, Demand, largest_first
+from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.offers import Offer, Offers, useful, without
+from kumulus.extras.advise.placing import place
+from kumulus.extras.advise.programme import Programme
+
+_ROUNDS = 40
+# If an order of the pods costs this much more than the best so far, removing unneeded nodes will not make up for it.
+_HOPELESS = 1.25
+# A packing found with only one random choice among equal nodes would be luck.
+_SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The advised fleet.
+
+    Args:
+        nodes: how many of each offer, none of them 0; the offers have what the pods of DaemonSets leave.
+        packed: US dollars per hour of the best packing, before pods were placed one by one.
+        bound: lower bound of the price of any fleet, in US dollars per hour.
+        pods: how many pods the workload has.
+        unmodelled: rules between pods that only the scheduler enforces.
+        unpriced: types that have no price and were not considered.
+        order: how the pods are ordered, one of :data:`kumulus.extras.advise.demand.ORDERS`.
+        in_file_order: how many pods find no node in the files' order, rather than the largest first.
+        uncounted: objects with pods that are not in it, as it is not known how many they are.
+    """
+
+    nodes: tuple[tuple[Offer, int], ...]
+    packed: float
+    bound: float
+    pods: int
+    unmodelled: tuple[str, ...] = ()
+    unpriced: tuple[str, ...] = ()
+    order: str = "share"
+    in_file_order: int = 0
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def hourly(self) -> float:
+        """The price of the fleet, in US dollars per hour."""
+        return sum(number * offer.hourly for offer, number in self.nodes)
+
+    @property
+    def gap(self) -> float:
+        """How far the fleet's price is above the bound, as a fraction of the bound."""
+        return self.hourly / self.bound - 1 if self.bound > 0 else 0.0
+
+
+def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: float = 20.0) -> Advice:
+    """The cheapest fleet on which a scheduler places every pod.
+
+    Args:
+        demand: the workload.
+        offers: the machines to choose from.
+        most_types: how many types the fleet may have.
+        seconds: how long each of the programme's two parts may take.
+
+    Raises:
+        Unadvisable: a pod fits nowhere, or no fleet was found.
+    """
+    if most_types < 1:
+        raise Unadvisable(f"a fleet of {most_types} types has no nodes; write --max-types 1 or more")
+    left = without(offers.found, demand.everywhere)
+    if not left:
+        raise Unadvisable("no type has room for the pods of the DaemonSets alone; name larger ones with --types")
+    found = useful(left, demand, offers.unpriced)
+    as_written, demand = demand, replace(demand, shapes=largest_first(demand.shapes))
+    solution = Programme(found, demand.shapes, most_types, seconds).solve()
+    nodes = [0] * len(found)
+    for column, number in solution.columns:
+        nodes[column.offer] += number
+    packed = _cost(found, nodes)
+    nodes, order = _best_ordered(found, nodes, demand, most_types, seconds)
+    return Advice(
+        tuple((offer, number) for offer, number in zip(found, nodes, strict=True) if number),
+        packed,
+        min(solution.bound, packed),
+        demand.pods,
+        demand.unmodelled,
+        offers.unpriced,
+        order,
+        sum(place(found, nodes, as_written.shapes).pending),
+        demand.uncounted,
+    )
+
+
+def _best_ordered(
+    offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float
+) -> tuple[list[int], str]:
+    """The cheapest fleet that fits the pods in one of several orders, with the order's name.
+
+    The order with the fewest pods left over on the packed fleet is tried first; the others only while they may win.
+    """
+    orders: dict[str, Demand] = {}
+    for by in ORDERS:
+        ordered = largest_first(demand.shapes, by)
+        if all(ordered != each.shapes for each in orders.values()):
+            orders[by] = replace(demand, shapes=ordered)
+    left = {by: sum(place(offers, nodes, each.shapes).pending) for by, each in orders.items()}
+    best: tuple[float, list[int], str] | None = None
+    for by in sorted(left, key=lambda by: (left[by], ORDERS.index(by))):
+        limit = best[0] * _HOPELESS if best else float("inf")
+        found = _placed(offers, list(nodes), orders[by], most_types, seconds, limit)
+        if found is not None and (best is None or _cost(offers, found) < best[0]):
+            best = (_cost(offers, found), found, by)
+    if best is None:
+        raise Unadvisable("the pods could not be placed one by one, however many nodes were added")
+    return best[1], best[2]
+
+
+def _placed(
+    offers: list[Offer], nodes: list[int], demand: Demand, most_types: int, seconds: float, limit: float
+) -> list[int] | None:
+    """Add nodes until every pod, placed one by one, finds one; then remove nodes that are not needed.
+
+    None if that would cost more than a limit, or nodes were added too often.
+    """
+    shapes = demand.shapes
+    for _ in range(_ROUNDS):
+        # For each shape, the most pods that any seed leaves over.
+        pending = tuple(map(max, zip(*(place(offers, nodes, shapes, seed).pending for seed in _SEEDS), strict=True)))
+        if not any(pending):
+            return _trimmed(offers, nodes, demand)
+        if _cost(offers, nodes) > limit:
+            return None
+        over = [replace(shape, count=number) for shape, number in zip(shapes, pending, strict=True) if number]
+        # More of the types in the fleet; a further type only if the fleet may have one.
+        kinds = {offer.kind for offer, number in zip(offers, nodes, strict=True) if number}
+        mine = [at for at, offer in enumerate(offers) if offer.kind in kinds or len(kinds) < most_types]
+        room = most_types if len(kinds) >= most_types else most_types - len(kinds)
+        if not all(any(offers[at].takes(shape) for at in mine) for shape in over):
+            mine, room = list(range(len(offers))), most_types
+        for column, number in Programme([offers[at] for at in mine], over, room, min(seconds, 5.0)).solve().columns:
+            nodes[mine[column.offer]] += number
+    return None
+
+
+def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]:
+    """The fleet without nodes that no seed needs, the most expensive first: one, then twice as many each time."""
+    for at in sorted(range(len(offers)), key=lambda at: -offers[at].hourly):
+        step = 1
+        while nodes[at] and step:
+            step = min(step, nodes[at])
+            fewer = [number - step * (other == at) for other, number in enumerate(nodes)]
+            if any(any(place(offers, fewer, demand.shapes, seed).pending) for seed in _SEEDS):
+                step //= 2
+            else:
+                nodes, step = fewer, step * 2
+    return nodes
+
+
+def _cost(offers: Sequence[Offer], nodes: Sequence[int]) -> float:
+    return sum(number * offer.hourly for offer, number in zip(offers, nodes, strict=True))

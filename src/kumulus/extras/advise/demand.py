@@ -1,0 +1,194 @@
+"""A workload's requests: its pods, grouped by shape, as amounts that a solver and a placement can add up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kumulus.extras.advise.apart import Pods, groups
+from kumulus.extras.advise.errors import Unadvisable
+from kumulus.model.pod_requests import spec_requests
+from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
+
+Object = Mapping[str, Any]
+# The scheduler counts in thousandths of a core, and in whole units of everything else.
+_UNITS = {"cpu": NANO // 1000}
+# Resources that every machine has.
+_EVERYWHERE = {"pods", "cpu", "memory", "ephemeral-storage"}
+# The fields of a pod's spec that a scheduler considers besides its requests.
+_RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations")
+# Rules between pods, of which all but "one on each node" are left to the scheduler, as are claims of devices.
+_SELECTING = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
+_LEFT = ("podAffinity", "topologySpreadConstraints", "resourceClaims")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Pods that are the same for a scheduler.
+
+    Args:
+        name: the first workload with such pods.
+        wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in bytes.
+        count: how many pods.
+        spec: the part of the pod's spec that says where it may run.
+        apart: what these pods have in common with all that they may not share a node with, one another first; empty if
+            they may share it with any.
+        labels: those of the pods, if rules may select them.
+    """
+
+    name: str
+    wants: Mapping[str, int]
+    count: int
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    apart: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A workload.
+
+    Args:
+        shapes: its pods, in the order in which they are created.
+        everywhere: amounts that each node needs for the pods of DaemonSets.
+        unmodelled: rules between pods that are left to the scheduler, by name.
+        whole: the pods again, with all their rules, including those that are left to the scheduler.
+        uncounted: objects with pods that are not in it, as it is not known how many they are.
+    """
+
+    shapes: tuple[Shape, ...]
+    everywhere: Mapping[str, int]
+    unmodelled: tuple[str, ...] = ()
+    whole: tuple[Shape, ...] = ()
+    uncounted: tuple[str, ...] = ()
+
+    @property
+    def pods(self) -> int:
+        """How many pods there are, without those of DaemonSets."""
+        return sum(shape.count for shape in self.shapes)
+
+
+ORDERS = ("share", "cpu", "memory")
+"""How pods may be ordered, see :func:`largest_first`."""
+
+
+def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ...]:
+    """Shapes in an order in which a scheduler packs them well: those that request the most come first.
+
+    Pods that request what only some machines have, such as GPUs, come before all others: the scheduler would spread the
+    others over these machines, too, and leave no CPUs to go with the GPUs.
+
+    Args:
+        shapes: the pods.
+        by: `share` for the largest request of any resource, relative to the largest one of any shape, so that units do
+            not matter; or the resource that decides after those that only some machines have. If that runs short first,
+            `share` would put pods that need little of it and much of another before those that need much of it.
+    """
+    known = list(shapes)
+    most: dict[str, int] = {}
+    for shape in known:
+        for resource, much in shape.wants.items():
+            most[resource] = max(most.get(resource, 0), much)
+
+    def size(shape: Shape) -> float:
+        return max((much / most[name] for name, much in shape.wants.items() if name != "pods"), default=0.0)
+
+    def rare(shape: Shape) -> float:
+        return sum(much / most[name] for name, much in shape.wants.items() if name not in _EVERYWHERE)
+
+    if by == "share":
+        return tuple(sorted(known, key=lambda shape: (set(shape.wants) <= _EVERYWHERE, -size(shape))))
+    return tuple(sorted(known, key=lambda shape: (-rare(shape), -shape.wants.get(by, 0), -size(shape))))
+
+
+def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
+    """A quantity in the whole units of this package.
+
+    Args:
+        resource: which one.
+        quantity: how much of it.
+        up: whether to round up, as for a request; a capacity is rounded down.
+    """
+    unit = _UNITS.get(resource, NANO)
+    return -(-quantity.nanos // unit) if up else quantity.nanos // unit
+
+
+def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequence[str] = ()) -> Demand:
+    """The demand of some pods.
+
+    Args:
+        pods: each kind of pod.
+        daemons: the specs of pods that run once on each node.
+        uncounted: objects with more pods, of which it is not known how many.
+
+    Raises:
+        Unadvisable: there are no pods, or a request is invalid.
+    """
+    shapes: dict[str, Shape] = {}
+    whole: dict[str, Shape] = {}
+    pods = [each for each in pods if each.count > 0]
+    apart, others = groups(pods)
+    left = {"podAntiAffinity"} if others else set()
+    # If no rule selects pods, those that differ only in their labels are the same.
+    selected = any(
+        rule in each for pod in pods for each in (pod.spec, pod.spec.get("affinity") or {}) for rule in _SELECTING
+    )
+    for pod, kept in zip(pods, apart, strict=True):
+        name, spec, count = pod.name, pod.spec, pod.count
+        wants = {"pods": 1, **_wants(name, spec)}
+        left |= {rule for rule in _LEFT if (spec.get("affinity") or {}).get(rule) or spec.get(rule)}
+        where = {key: spec[key] for key in ("nodeSelector",) if spec.get(key)}
+        required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        )
+        if required:
+            where["nodeAffinity"] = required
+        key = json.dumps([wants, where, kept], sort_keys=True)
+        _add(shapes, key, Shape(name, wants, count, where, kept))
+        rules = {rule: spec[rule] for rule in _RULES if spec.get(rule)}
+        marks = {str(key): str(value) for key, value in pod.labels.items()} if selected else {}
+        key = json.dumps([wants, rules, marks], sort_keys=True)
+        _add(whole, key, Shape(name, wants, count, rules, labels=marks))
+    if not shapes:
+        more = f"\n  It is not known how many pods these have: {', '.join(uncounted)}" if uncounted else ""
+        raise Unadvisable(f"the workload has no pods\n  Write a Pod, Deployment, StatefulSet, Job or JobSet{more}")
+    everywhere: dict[str, int] = {}
+    for spec in daemons:
+        for resource, much in {"pods": 1, **_wants("a DaemonSet", spec)}.items():
+            everywhere[resource] = everywhere.get(resource, 0) + much
+    return Demand(tuple(shapes.values()), everywhere, tuple(sorted(left)), tuple(whole.values()), tuple(uncounted))
+
+
+def _add(known: dict[str, Shape], key: str, shape: Shape) -> None:
+    there = known.get(key)
+    known[key] = replace(there, count=there.count + shape.count) if there else shape
+
+
+def _wants(name: str, spec: Object) -> dict[str, int]:
+    def read(written: Mapping[str, Any]) -> dict[str, Quantity]:
+        try:
+            return {str(key): parse(value) for key, value in written.items()}
+        except QuantityError as error:
+            raise Unadvisable(f"{name}: a request is no quantity: {error}") from None
+
+    asked = spec_requests(_defaulted(spec), read)
+    wants = {resource: amount(resource, quantity, up=True) for resource, quantity in asked.items()}
+    if wrong := next((resource for resource, much in wants.items() if much < 0), None):
+        raise Unadvisable(f"{name}: asks for a negative amount of {wrong}")
+    return {resource: much for resource, much in wants.items() if much}
+
+
+def _defaulted(spec: Object) -> Object:
+    """The spec with missing requests set to the limits, as the API server does it."""
+
+    def with_requests(container: Object) -> Object:
+        resources = container.get("resources") or {}
+        requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        return {**container, "resources": {**resources, "requests": requests}}
+
+    containers = {
+        key: [with_requests(each) for each in spec[key]] for key in ("containers", "initContainers") if spec.get(key)
+    }
+    return {**spec, **containers}

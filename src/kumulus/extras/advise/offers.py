@@ -1,0 +1,228 @@
+"""The machines to choose from: instance types, their capacity, price and zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kumulus.extras.advise.demand import Demand, Shape, amount
+from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.matching import allowed
+from kumulus.model.names import nearest
+from kumulus.model.pools import (
+    CLUSTER_LABEL,
+    GROUP_LABEL,
+    INSTANCE_TYPE_LABEL,
+    POOL_LABEL,
+    REGION_LABEL,
+    ZONE_LABEL,
+    Pool,
+)
+from kumulus.model.quantity import parse
+from kumulus.nodes.catalog.instances import InstanceType, instance_types
+from kumulus.nodes.catalog.prices import Prices, is_spot, spot_labels
+from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.model import ClusterSpec
+
+DEFAULT_ZONES = {"aws": "us-east-1a", "gcp": "us-central1-a", "azure": "eastus-1"}
+"""The default zone of machines: one of each cloud, in a region that the catalog has prices for."""
+
+OWN_LABELS = (CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
+"""Labels that come from a node group's placement, not from its template."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A machine that can be used in any number.
+
+    Args:
+        kind: its instance type, or the group of a stack that it is of.
+        zones: where it is: one zone, or several in which it is the same, price included.
+        hourly: US dollars per hour.
+        has: its allocatable amounts, in the units of :class:`kumulus.extras.advise.demand.Shape`.
+        labels: of its node.
+        group: a stack file's node group for it, without name and placement.
+    """
+
+    kind: str
+    zones: tuple[str, ...]
+    hourly: float
+    has: Mapping[str, int]
+    labels: Mapping[str, str]
+    group: Mapping[str, Any] = field(default_factory=dict)
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether a pod may run on such a node, and fits on an empty one."""
+        fits = all(self.has.get(resource, 0) >= much for resource, much in shape.wants.items())
+        return fits and allowed(shape.spec, self.labels)
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The machines to choose from.
+
+    Args:
+        found: the machines.
+        unpriced: types that were asked for or considered, but have no price there.
+    """
+
+    found: tuple[Offer, ...]
+    unpriced: tuple[str, ...]
+
+
+def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, spot: bool = False) -> Offers:
+    """Instance types of the catalog.
+
+    Args:
+        types: their names; none for all types with a price in the zones' regions.
+        zones: their zones; none for a zone of the first type's cloud, or of Google's.
+        prices: what they cost.
+        spot: whether to use spot machines.
+
+    Raises:
+        Unadvisable: a type is unknown, or no type has a price.
+    """
+    known = instance_types()
+    for kind in types:
+        if kind not in known:
+            near = nearest(kind, known)
+            raise Unadvisable(
+                f"{kind} is no instance type of the catalog\n  "
+                + (f"Write {' or '.join(near)}" if near else "docs/fleets.md lists them")
+            )
+    chosen = [known[kind] for kind in dict.fromkeys(types)]
+    zones = list(dict.fromkeys(zones)) or [DEFAULT_ZONES[chosen[0].cloud if chosen else "gcp"]]
+    found, unpriced = [], []
+    for zone in zones:
+        region = region_of(zone) or zone
+        kinds = chosen or [known[kind] for kind in prices.types(region, spot=spot) if kind in known]
+        for machine in kinds:
+            price = prices.of(machine.name, region, spot=spot)
+            if price is None:
+                unpriced.append(f"{machine.name} in {region}")
+                continue
+            group = _group(machine, spot)
+            found.append(_offer(_pool(group, zone), machine.name, price.hourly, group))
+    if not found:
+        raise _none_priced(zones, unpriced, prices, spot)
+    return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
+
+
+def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = "", *, spot: bool = False) -> Offers:
+    """The node groups of a stack, each with any number of nodes.
+
+    Args:
+        given: its clusters' pools, by the cluster's name; the only cluster of a stack has none.
+        prices: what their types cost.
+        region: the region for the prices of nodes without one.
+        spot: whether to use spot machines, instead of what the groups say.
+
+    Raises:
+        Unadvisable: no group has a price.
+    """
+    found, unpriced = [], []
+    for member, pool in ((member, pool) for member, some in given.items() for pool in some):
+        kind, where = pool.labels.get(INSTANCE_TYPE_LABEL, pool.group), pool.region or region
+        known = instance_types().get(kind)
+        marked = spot_labels(known.cloud if known else "") if spot and not is_spot(pool.labels) else {}
+        machine = replace(pool, labels={**pool.labels, **marked})
+        price = prices.of(kind, where, spot=is_spot(machine.labels))
+        if price is None:
+            unpriced.append(f"{kind} in {where or 'no region'}")
+            continue
+        labels = {key: value for key, value in machine.labels.items() if key not in OWN_LABELS}
+        less = {key: much for key, much in pool.allocatable.items() if much != pool.capacity.get(key)}
+        template = {
+            "metadata": {"labels": labels},
+            "capacity": dict(pool.capacity),
+            **({"allocatable": less} if less else {}),
+            "taints": [],
+        }
+        # Groups of several clusters may have the same name, and be of other machines.
+        name = f"{member}/{pool.group}" if member else pool.group
+        found.append(_offer(machine, name, price.hourly, {"nodeTemplate": template}))
+    if not found:
+        raise Unadvisable(
+            f"no node group of the stack has a price: {', '.join(dict.fromkeys(unpriced)) or 'it has none'}\n"
+            "  Write --region, or a file of your own with --prices (docs/prices.md)"
+        )
+    return Offers(tuple(found), tuple(dict.fromkeys(unpriced)))
+
+
+def without(offers: Iterable[Offer], everywhere: Mapping[str, int]) -> list[Offer]:
+    """The offers minus what each node needs for itself; those that do not have that much are left out."""
+    found = []
+    for offer in offers:
+        left = {resource: much - everywhere.get(resource, 0) for resource, much in offer.has.items()}
+        if all(much >= 0 for much in left.values()) and set(everywhere) <= set(offer.has):
+            found.append(replace(offer, has=left))
+    return found
+
+
+def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()) -> list[Offer]:
+    """The offers that some pod can use; one for all zones of a region in which it costs the same and takes the same.
+
+    Args:
+        offers: the machines.
+        demand: the workload.
+        unpriced: types without a price, for the error message.
+
+    Raises:
+        Unadvisable: a pod fits on no offer.
+    """
+    for shape in demand.shapes:
+        if not any(offer.takes(shape) for offer in offers):
+            asked = ", ".join(_shown(name, much) for name, much in shape.wants.items() if name != "pods")
+            where = "" if not shape.spec else " where its node selector or affinity lets it"
+            raise Unadvisable(
+                f"{shape.name}: no type fits a pod of {asked or 'no requests'}{where}\n"
+                f"  Tried {', '.join(sorted({offer.kind for offer in offers}))}; name others with --types"
+                + (f"\n  No price is known of {', '.join(unpriced)} (docs/prices.md)" if unpriced else "")
+            )
+    alike: dict[tuple[str, float, str, tuple[bool, ...]], list[Offer]] = {}
+    for offer in offers:
+        takes = tuple(offer.takes(shape) for shape in demand.shapes)
+        if any(takes):
+            region = offer.labels.get(REGION_LABEL, "")
+            alike.setdefault((offer.kind, offer.hourly, region, takes), []).append(offer)
+    return [
+        replace(same[0], zones=tuple(dict.fromkeys(zone for offer in same for zone in offer.zones)))
+        for same in alike.values()
+    ]
+
+
+def _group(kind: InstanceType, spot: bool) -> dict[str, Any]:
+    """A stack file's node group of a type, without name and placement."""
+    marked = {"metadata": {"labels": spot_labels(kind.cloud)}} if spot else {}
+    # Pods of manifests do not tolerate KWOK's taint.
+    return {"instanceType": kind.name, "nodeTemplate": {**marked, "taints": []}}
+
+
+def _pool(group: Mapping[str, Any], zone: str) -> Pool:
+    """A pool with one node of a group, as a stack file with the group defines it."""
+    one = {"name": "x", **group, "placement": [{"availabilityZone": zone, "replicas": 1}]}
+    return pools(ClusterSpec.checked({"nodeGroups": [one]}), "x")[0]
+
+
+def _offer(pool: Pool, kind: str, hourly: float, group: Mapping[str, Any]) -> Offer:
+    has = {resource: amount(resource, parse(written), up=False) for resource, written in pool.allocatable.items()}
+    return Offer(kind, (pool.zone,), hourly, has, pool.labels, group)
+
+
+def _none_priced(zones: Sequence[str], unpriced: Sequence[str], prices: Prices, spot: bool) -> Unadvisable:
+    what = "spot price" if spot else "price"
+    if unpriced:
+        head = f"no {what} is known of {', '.join(dict.fromkeys(unpriced))}"
+    else:
+        head = f"no instance type of the catalog has a {what} in {', '.join(zones)}"
+    return Unadvisable(
+        f"{head}\n  There are prices for {', '.join(prices.regions())}; name zones of those with --zones, or write a "
+        "file of your own with --prices (docs/prices.md)"
+    )
+
+
+def _shown(resource: str, much: int) -> str:
+    if resource == "cpu":
+        return f"{much / 1000:g} CPUs"
+    return f"{much / 2**30:g} GiB {resource}" if resource in ("memory", "ephemeral-storage") else f"{much:,} {resource}"

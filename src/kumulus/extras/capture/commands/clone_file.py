@@ -1,0 +1,107 @@
+"""A clone's stack file: as a capture has it, with the nodes beside it where Pulumi could not take them within it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kumulus.cli import project
+from kumulus.cli.errors import UserError
+from kumulus.host import files, pulumi_project
+
+_CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
+
+
+def write(file: Path, text: str) -> None:
+    """Write a stack's file, and keep the salt that Pulumi has put into it.
+
+    Args:
+        file: the stack's file.
+        text: a capture's stack file.
+
+    Raises:
+        UserError: the nodes would be written over a file that is not a clone's.
+        OSError: it cannot be written.
+    """
+    from kumulus.kube import yaml_writing
+    from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
+
+    salt = pulumi_project.salt(file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    config = config_of(text)
+    if is_too_long(config):
+        beside = _beside(file)
+        cluster, nodes = without_nodes(config[_CLUSTER])
+        lines = written(nodes)
+        # A clone that was killed before it wrote the stack's file has left the same nodes.
+        if beside.exists() and not file.exists() and beside.read_bytes() != lines.encode():
+            shown = project.current().shown(beside)
+            raise UserError(f"{shown} is already there, and not of this clone\n  Name another with -s, or delete it")
+        files.write(beside, lines)
+        named = {_NODES: os.path.relpath(beside, project.current().root), _CLUSTER: cluster}
+        text = yaml_writing.written({"config": named}, width=120)
+    files.write(file, text + salt)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The configuration in a stack's file that `write` wrote, as the capture has it; empty if the file is broken.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    import yaml
+
+    from kumulus.model.errors import SpecError
+    from kumulus.stackfile.nodes_file import with_nodes
+
+    try:
+        config = config_of(file.read_text(encoding="utf-8"))
+        if (named := config.pop(_NODES, None)) is not None:
+            config[_CLUSTER] = with_nodes(config.get(_CLUSTER), str(named), project.current().root, str(file))
+    except (SpecError, ValueError, yaml.YAMLError):
+        return {}
+    return config
+
+
+def require(file: Path, known: Iterable[Mapping[str, Any]], capture: Path) -> None:
+    """Check that a stack's file is a clone's: as `write` wrote it.
+
+    Args:
+        file: the stack's file.
+        known: the configurations that it may have.
+        capture: the capture's directory.
+
+    Raises:
+        UserError: it is not.
+        OSError: it cannot be read.
+    """
+    # Not from the cache that other commands use: the file changes while a command runs.
+    there = read(file)
+    if not any(same(there, each) for each in known):
+        raise UserError(
+            f"{project.current().shown(file)} is another stack's, or has been changed since it was cloned from "
+            f"{capture}\n  Undo the change, or name another stack with -s, or delete that file"
+        )
+
+
+def config_of(text: str) -> dict[str, Any]:
+    """The configuration in a stack file's text; empty if it has none."""
+    import yaml
+
+    from kumulus.kube.yaml_limits import FAST_LOADER
+
+    document = yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
+    config = document.get("config") if isinstance(document, dict) else None
+    return config if isinstance(config, dict) else {}
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two configurations are equal, whatever the order of their keys."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _beside(file: Path) -> Path:
+    return file.with_name(f"{file.stem.removeprefix('Pulumi.')}.nodes.json")

@@ -1,0 +1,154 @@
+"""From recorded requests to the files of an experiment that replays them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kumulus.extras.capture.day import reading, series
+from kumulus.extras.capture.day.intent import Day, counts
+from kumulus.extras.capture.day.recording import BEGINS, lines, span
+from kumulus.extras.capture.day.requests import Counted, Request, Unusable, seconds
+from kumulus.extras.capture.dumps import Refused
+from kumulus.host import files
+from kumulus.kube import yaml_writing
+from kumulus.model import durations
+from kumulus.model.names import dns_safe
+
+_BEGINS = "# A recorded day, as `kumulus replay import` made it."
+_RECORDING = ".recording.jsonl"
+# The most characters of an experiment's name.
+_LONGEST = 40
+_TIMEOUT_BESIDE = 600.0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of an import.
+
+    Args:
+        day: what was read.
+        counted: the number of entries, and the bad ones.
+        recording: the file of the recording.
+        lasted: seconds from the day's first step to its end.
+    """
+
+    day: Day
+    counted: Counted
+    recording: Path
+    lasted: float
+
+
+def import_day(
+    sources: Sequence[Path], experiment: Path, stack: str, speed: float = 1.0, since: str = "", until: str = ""
+) -> Imported:
+    """Read recorded requests, and write an experiment that replays them.
+
+    Args:
+        sources: files of an audit log or of KWOK's recording, or a directory of captures.
+        experiment: the experiment file to write; the recording is written next to it.
+        stack: the stack on which to replay it.
+        speed: how many times faster than recorded.
+        since: where to begin, a time of RFC 3339 or a duration after the beginning; empty for the beginning.
+        until: where to end, likewise; empty for the end.
+
+    Raises:
+        Refused: nothing can be replayed, or a file is none of these.
+        OSError: a file cannot be read or written.
+    """
+    counted, day = Counted(), Day()
+    # Sorted, since each API server of a cluster writes its own log, with a line when it has answered.
+    for request in sorted(filter(counts, _requests(sources, counted)), key=lambda each: each.at):
+        day.take(request)
+    if not any(step.do == "create" for step in day.steps):
+        bad = f"; {counted.bad[0]}" if counted.bad else ""
+        first = f"; {next(iter(day.left_out))}" if day.left_out else ""
+        raise Refused(f"nothing in {counted.entries:,} entries can be replayed{bad}{first}")
+    began, ended = span(day)
+    window = {key: _moment(text, began) for key, text in (("from", since), ("until", until)) if text}
+    lasted = ended - began
+    begins, ends = window.get("from", 0.0), window.get("until", math.inf)
+    if ends <= begins:
+        raise Refused(f"--until {until} is not after --from {since}")
+    if begins and begins >= lasted:
+        raise Refused(f"--from {since} is not before the recording's end, {lasted:,.0f} s after its beginning")
+    recording = experiment.with_suffix(_RECORDING)
+    files.write(recording, "".join(lines(day, sources[0].name)), mode=0o600)
+    part = {key: f"{value:.3f}s" for key, value in window.items()}
+    files.write(
+        experiment, _experiment(experiment, recording, stack, speed, part, min(ends, lasted) - begins), mode=0o600
+    )
+    return Imported(day, counted, recording, lasted)
+
+
+def first_lines(experiment: Path) -> dict[Path, str]:
+    """The files that an import writes, with how the first line of each begins."""
+    return {experiment: _BEGINS, experiment.with_suffix(_RECORDING): BEGINS}
+
+
+def _moment(text: str, began: float) -> float:
+    """A time or a duration as seconds after the beginning.
+
+    Raises:
+        Refused: it is neither a time nor a duration, or is before the beginning.
+    """
+    try:
+        found = durations.seconds(text)
+    except ValueError:
+        try:
+            found = seconds(text) - began
+        except Unusable:
+            raise Refused(f"{text!r} is neither a time, 2026-11-22T09:00:00Z, nor a duration, 2h") from None
+    if found < 0:
+        raise Refused(f"{text} is before the recording's beginning")
+    return found
+
+
+def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
+    for source in sources:
+        if series.is_series(source):
+            yield from series.requests(source, counted)
+        elif source.is_dir():
+            inside = sorted(each for each in source.iterdir() if each.is_file() and not each.is_symlink())
+            for each in inside:
+                yield from reading.read(each, counted)
+        elif source.exists():
+            yield from reading.read(source, counted)
+        else:
+            raise Refused(f"{source} does not exist")
+
+
+def summary(found: Imported) -> Iterator[str]:
+    """The lines of a summary of an import."""
+    day, counted = found.day, found.counted
+    steps = Counter(step.do for step in day.steps)
+    kinds = Counter(step.job.partition("/")[0] for step in day.steps if step.do == "create")
+    yield f"{counted.entries:,} entries of {found.lasted:,.0f} s, {counted.bad_count:,} of them bad"
+    yield f"to replay: {', '.join(f'{number:,} {kind}' for kind, number in kinds.most_common())}"
+    others = [f"{number:,} × {do}" for do, number in steps.most_common() if do != "create"]
+    if others:
+        yield f"  and {', '.join(others)}"
+    pods = day.pods.every
+    if pods:
+        waited = sum(pod.bound is not None for pod in pods)
+        yield f"what became of {len(pods):,} pods then is known, of {waited:,} when they got a node"
+    for what, number in day.left_out.most_common():
+        yield f"  not replayed, {number:,}: {what}"
+
+
+def _experiment(file: Path, recording: Path, stack: str, speed: float, window: Mapping[str, str], lasted: float) -> str:
+    replay: dict[str, Any] = {"file": os.path.relpath(recording.absolute(), file.absolute().parent), "speed": speed}
+    replay |= window
+    made = {
+        "name": dns_safe(file.stem, _LONGEST) or "day",
+        **({"stack": stack} if stack else {}),
+        "workloads": [{"name": "recorded", "replay": replay}],
+        "timeout": f"{min(lasted / speed + _TIMEOUT_BESIDE, durations.LONGEST):.0f}s",
+    }
+    text = yaml_writing.written(made, width=120)
+    return f"{_BEGINS}\n{text}"

@@ -1,0 +1,169 @@
+"""What is kept of a workload: what schedulers and the workload's own controller read of it, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.extras.capture.fields import META, OBJECTS, QUEUE_ANNOTATIONS, SELECTOR, WORD
+from kumulus.extras.capture.grammar import Form, Leaf, reduced
+from kumulus.extras.capture.reading import captured_pod
+from kumulus.extras.capture.workload import IMAGE
+
+TEMPLATE_ANNOTATION = "kumulus.io/recorded-template"
+"""Distinguishes a template from the previous one if schedulers see no difference: a new image is a rollout, too."""
+
+_COMMON: dict[str, Form] = {"replicas": WORD, "selector": SELECTOR, "minReadySeconds": WORD}
+_ROLLING: Form = {"type": WORD, "rollingUpdate": {"maxSurge": WORD, "maxUnavailable": WORD, "partition": WORD}}
+_SPECS: dict[str, dict[str, Form]] = {
+    "Deployment": {**_COMMON, "strategy": _ROLLING, "paused": WORD},
+    "ReplicaSet": {**_COMMON},
+    "StatefulSet": {**_COMMON, "serviceName": Leaf.NAME, "podManagementPolicy": WORD, "updateStrategy": _ROLLING},
+    "DaemonSet": {"selector": SELECTOR, "minReadySeconds": WORD, "updateStrategy": _ROLLING},
+    "Job": {"parallelism": WORD, "completions": WORD, "backoffLimit": WORD, "completionMode": WORD, "suspend": WORD},
+}
+CONTROLLED = frozenset(_SPECS)
+"""Kinds for whose objects a running controller creates pods."""
+GROUPS = {
+    "deployments": ("apps", "Deployment"),
+    "replicasets": ("apps", "ReplicaSet"),
+    "statefulsets": ("apps", "StatefulSet"),
+    "daemonsets": ("apps", "DaemonSet"),
+    "jobs": ("batch", "Job"),
+    "pods": ("", "Pod"),
+    "poddisruptionbudgets": ("policy", "PodDisruptionBudget"),
+    "resourcequotas": ("", "ResourceQuota"),
+    "limitranges": ("", "LimitRange"),
+    "localqueues": ("kueue.x-k8s.io", "LocalQueue"),
+    "podgroups": ("scheduling.volcano.sh", "PodGroup"),
+}
+"""By resource: the API group and the kind of objects that are replayed."""
+QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "queue")
+# Labels that the Job controller adds to a Job's pods; those of a former Job would be rejected.
+_OF_THE_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+
+
+def workload(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
+    """What is kept of an object; None if it has no name or no containers.
+
+    Args:
+        kind: one of the kinds in `GROUPS`.
+        raw: the object as JSON gives it.
+        api_version: of its group and version.
+    """
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return None
+    if kind == "Pod":
+        template = pod_template(raw)
+        found = None if template is None else {**template, "metadata": _metadata(raw, template)}
+    elif kind in _SPECS:
+        found = _controlled(kind, raw)
+    else:
+        found = reduced(OBJECTS[kind], raw)
+    if not found or not found.get("metadata", {}).get("name"):
+        return None
+    found["metadata"].setdefault("namespace", "default")
+    return {"apiVersion": api_version, "kind": kind, **found}
+
+
+def spec_of(kind: str, raw: Any) -> dict[str, Any]:
+    """What is kept of a controlled workload's spec, or of a part of one."""
+    if not isinstance(raw, Mapping):
+        return {}
+    spec: dict[str, Any] = reduced(_SPECS[kind], raw) or {}
+    if kind == "Job":
+        spec.pop("selector", None)
+    if isinstance(raw.get("template"), Mapping):
+        template = pod_template(raw["template"])
+        if template is not None:
+            template["metadata"].setdefault("annotations", {})[TEMPLATE_ANNOTATION] = _digest(raw["template"])
+            spec["template"] = template
+    return spec
+
+
+def pod_template(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Metadata and spec of a pod template, without names, claims and the scheduler's name; None without containers."""
+    metadata, spec = raw.get("metadata"), raw.get("spec")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    if not isinstance(spec, Mapping):
+        return None
+    pod = captured_pod({"metadata": {**metadata, "name": "template"}, "spec": spec})
+    if pod is None or not pod.get("spec", {}).get("containers"):
+        return None
+    kept = dict(pod["spec"])
+    for key in ("volumes", "resourceClaims", "schedulerName", "nodeName"):
+        kept.pop(key, None)
+    if kept.get("priorityClassName"):
+        # Admission sets both from the class.
+        kept.pop("priority", None)
+        kept.pop("preemptionPolicy", None)
+    for containers in ("containers", "initContainers"):
+        for container in kept.get(containers, ()):
+            container["image"] = IMAGE
+            container.get("resources", {}).pop("claims", None)
+    if spec.get("restartPolicy") in ("Never", "OnFailure"):
+        kept["restartPolicy"] = spec["restartPolicy"]
+    labels = {key: value for key, value in (pod.get("labels") or {}).items() if key not in _OF_THE_JOB}
+    found: dict[str, Any] = {"labels": labels} if labels else {}
+    if pod.get("annotations"):
+        found["annotations"] = pod["annotations"]
+    return {"metadata": found, "spec": {"automountServiceAccountToken": False, "enableServiceLinks": False, **kept}}
+
+
+def queue_of(found: Mapping[str, Any]) -> str:
+    """The queue that a workload waits in, from its labels or annotations; otherwise its namespace."""
+    template = found.get("spec", {}).get("template") or {}
+    for metadata in (found.get("metadata") or {}, template.get("metadata") or {}):
+        labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+        for place, keys in ((labels, QUEUE_LABELS), (annotations, QUEUE_ANNOTATIONS)):
+            for key in keys:
+                if place.get(key):
+                    return str(place[key])
+    return str(found["metadata"].get("namespace") or "default")
+
+
+def lost(raw: Mapping[str, Any]) -> list[str]:
+    """Texts about parts of a workload that a replay cannot have."""
+    spec = raw.get("spec")
+    spec = spec if isinstance(spec, Mapping) else {}
+    inner = spec.get("template")
+    pod = inner.get("spec") if isinstance(inner, Mapping) else spec
+    pod = pod if isinstance(pod, Mapping) else {}
+    found = []
+    if spec.get("volumeClaimTemplates") or any(
+        isinstance(each, Mapping) and ("persistentVolumeClaim" in each or "ephemeral" in each)
+        for each in pod.get("volumes") or ()
+    ):
+        found.append("volumes: nobody provisions them in a replay, so where they are does not count")
+    if pod.get("resourceClaims"):
+        found.append("resource claims: what they claim is not recorded")
+    return found
+
+
+def _controlled(kind: str, raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    spec = spec_of(kind, raw.get("spec"))
+    if "template" not in spec:
+        return None
+    found: dict[str, Any] = reduced({"metadata": META}, raw) or {"metadata": {}}
+    if kind == "Job" and any(key in found["metadata"].get("labels", {}) for key in QUEUE_LABELS):
+        # For a queued Job, `suspend` is its queue's decision.
+        spec.pop("suspend", None)
+    labels = found["metadata"].get("labels", {})
+    for key in _OF_THE_JOB:
+        labels.pop(key, None)
+    return {**found, "spec": spec}
+
+
+def _metadata(raw: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str, Any]:
+    named: dict[str, Any] = (reduced({"metadata": {"name": Leaf.NAME, "namespace": Leaf.NAME}}, raw) or {}).get(
+        "metadata", {}
+    )
+    return {**named, **template["metadata"]}
+
+
+def _digest(template: Mapping[str, Any]) -> str:
+    text = json.dumps(template, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

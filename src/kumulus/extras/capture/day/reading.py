@@ -1,0 +1,91 @@
+"""Reads files of recorded requests in any format, with bounds; unreadable entries are counted, with their lines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import yaml
+
+from kumulus.extras.capture.day import exports, kwok
+from kumulus.extras.capture.day.requests import Counted, Request, Unusable
+from kumulus.extras.capture.dumps import Refused, documents
+
+MOST_LINE = 32 * 1024**2
+"""Most bytes of a line: an export may be a single line with thousands of events."""
+_YAML = (".yaml", ".yml")
+
+
+def read(file: Path, counted: Counted) -> Iterator[Request]:
+    """The requests of a file, in its order.
+
+    Args:
+        file: JSON lines or one JSON document, optionally compressed by gzip; or KWOK's recording, which is YAML.
+        counted: counts the entries and the bad ones.
+
+    Raises:
+        Refused: it cannot be decompressed, or its YAML is invalid or too large.
+        OSError: it cannot be opened.
+    """
+    with _opened(file) as opened:
+        try:
+            if any(suffix in _YAML for suffix in file.suffixes):
+                yield from _recording(opened, file, counted)
+            else:
+                yield from _lines(opened, file, counted)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise Refused(f"{file} cannot be unpacked: {error}") from None
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
+
+
+def _recording(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]:
+    began = file.stat().st_mtime
+    try:
+        for number, document in enumerate(documents(opened, file.name), start=1):
+            counted.entries += 1
+            try:
+                if (found := kwok.request(document, began)) is not None:
+                    yield found
+            except Unusable as error:
+                counted.refuse(f"{file.name}, document {number}", str(error))
+    except yaml.YAMLError as error:
+        raise Refused(f"{file} cannot be read: {str(error).splitlines()[0][:200]}") from None
+
+
+def _lines(opened: IO[bytes], file: Path, counted: Counted) -> Iterator[Request]:
+    number = 0
+    while line := opened.readline(MOST_LINE + 1):
+        number += 1
+        place = f"{file.name}, line {number}"
+        if len(line) > MOST_LINE:
+            counted.entries += 1
+            counted.refuse(place, f"has more than {MOST_LINE:,} bytes")
+            while line and not line.endswith(b"\n"):
+                line = opened.readline(MOST_LINE)
+            continue
+        if number == 1 and line.strip() in (b"{", b"["):
+            # A single document of many lines, as some export tools print it.
+            yield from _entry(line + opened.read(MOST_LINE - len(line)), place, counted)
+            if opened.read(1):
+                counted.refuse(place, f"a document of more than {MOST_LINE:,} bytes; write it as lines: jq -c '.[]'")
+            return
+        if line.strip():
+            yield from _entry(line, place, counted)
+
+
+def _entry(text: bytes, place: str, counted: Counted) -> Iterator[Request]:
+    counted.entries += 1
+    try:
+        # CloudWatch's export to S3 puts a timestamp before each entry.
+        yield from exports.requests(json.loads(text) if text.lstrip()[:1] in b"{[" else text.decode())
+    except Unusable as error:
+        counted.refuse(place, str(error))
+    except (ValueError, RecursionError):
+        counted.refuse(place, "is no JSON")

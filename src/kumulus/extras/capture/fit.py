@@ -1,0 +1,173 @@
+"""Whether a workload fits: how many pods, where, what limits them, and the smallest change that would make all fit.
+
+The clone's scheduler answers, with pods that are created for this and deleted again; its decisions are not computed
+here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.extras.capture import mark
+from kumulus.extras.capture.dry import Dry, dry_run
+from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.raising import raised_quotas
+from kumulus.extras.capture.verdict import Verdict
+from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
+from kumulus.model.words import counted
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_SHAPES = 4
+"""How many kinds of nodes are tried as additions: the most frequent ones."""
+_MOST_NODES = 1000
+
+
+@dataclass
+class Change:
+    """A change that makes all pods fit, as was tried.
+
+    Attributes:
+        what: the change, as the end of a sentence.
+        cost: for sorting, the smallest first: nodes added, 1 for a quota, or 0 for a dropped constraint.
+    """
+
+    what: str
+    cost: int
+
+
+@dataclass
+class Answer:
+    """The answer about a workload.
+
+    Attributes:
+        verdict: how many pods fit, on which nodes, and what limits them.
+        groups: how many pods went to each group of nodes.
+        changes: the changes that would make all fit, the smallest first.
+        tried: the changes that were tried and do not suffice.
+    """
+
+    verdict: Verdict
+    groups: Counter[str] = field(default_factory=Counter)
+    changes: list[Change] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+
+
+async def fit(
+    client: Client,
+    probe: Probe,
+    capture: Path | None = None,
+    *,
+    changes: bool = True,
+    say: Callable[[str], None] = lambda _: None,
+) -> Answer:
+    """Ask the scheduler of a clone.
+
+    Args:
+        client: of the clone.
+        probe: the pods that should fit.
+        capture: the directory of the capture that it has to be the clone of; None for any.
+        changes: whether to look for changes that would make all fit.
+        say: takes what was put back of earlier runs, a line for each.
+
+    Raises:
+        NotTheClone: the cluster is not marked as the clone.
+        Undecided: the scheduler did not decide.
+        JournalError: another run is under way on the clone, or something of a run cannot be put back.
+        ApiError, Unreachable: the clone could not be asked.
+    """
+    async with dry_run(client, probe.name, say) as dry:
+        await mark.require(client, *([capture] if capture else []))
+        nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
+        groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
+        await dry.namespace(probe.namespace)
+        priority = await dry.priority_class(probe)
+        answer = Answer(await dry.pods(probe, probe.count, priority, keep=True))
+        # Waiting pods would take the room on which the next ones are tried.
+        await dry.drop_waiting()
+        for node, number in answer.verdict.on.items():
+            answer.groups[groups.get(node, node)] += number
+        if changes and not answer.verdict.all_fit:
+            await _changes(client, dry, probe, priority, nodes, answer)
+            answer.changes.sort(key=lambda change: change.cost)
+    return answer
+
+
+async def _changes(
+    client: Client, dry: Dry, probe: Probe, priority: str, nodes: list[dict[str, Any]], answer: Answer
+) -> None:
+    fitted, first = answer.verdict.fitted, ""
+    if answer.verdict.refused:
+        raised = await raised_quotas(client, dry, probe, priority, answer.verdict)
+        if raised is None:
+            return
+        if raised.fitted == probe.count:
+            answer.changes.append(Change(raised.what, 1))
+            return
+        answer.tried.append(f"with {raised.what} {raised.fitted:,} of {probe.count:,} fit")
+        fitted, first = raised.fitted, f"{raised.what} and "
+    await _nodes(dry, probe, priority, fitted, nodes, answer, first)
+    # With anti-affinity, each of two pods repels the other: a constraint is dropped for all pods or for none.
+    await dry.drop_kept()
+    await _constraints(dry, probe, priority, answer, first)
+
+
+async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer, first: str) -> None:
+    for constraint in probe.constraints():
+        verdict = await dry.pods(probe.without(constraint), probe.count, priority)
+        if verdict.all_fit:
+            answer.changes.append(Change(f"{first}dropping {constraint}", 0))
+        else:
+            answer.tried.append(f"{first}without {constraint} {verdict.fitted:,} of {probe.count:,} fit")
+
+
+async def _nodes(
+    dry: Dry, probe: Probe, priority: str, before: int, nodes: list[dict[str, Any]], answer: Answer, first: str
+) -> None:
+    left, there = probe.count - before, len(nodes)
+    for name, like in _shapes(nodes).items():
+        one = await dry.nodes(like, 1)
+        verdict = await dry.pods(probe, left, priority, among=there + 1)
+        await dry.drop(one)
+        each = verdict.on[one[0]]
+        if not each:
+            answer.tried.append(f"one more node like those of {name} takes none")
+            continue
+        needed = math.ceil(left / each)
+        if needed > _MOST_NODES:
+            answer.tried.append(f"a node more like those of {name} takes {each:,}: {needed:,} would be needed")
+            continue
+        added = await dry.nodes(like, needed)
+        verdict = await dry.pods(probe, left, priority, among=there + needed)
+        await dry.drop(added)
+        what = f"{first}{counted(needed, 'more node')} like those of {name}"
+        if verdict.all_fit:
+            answer.changes.append(Change(what, needed))
+        else:
+            answer.tried.append(f"with {what} {before + verdict.fitted:,} of {probe.count:,} fit")
+
+
+def _group(node: Mapping[str, Any]) -> str:
+    labels = node["metadata"].get("labels") or {}
+    return str(labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL) or node["metadata"]["name"])
+
+
+def _shapes(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A healthy node of each of the largest groups; groups with the same capacity and taints count as one."""
+    seen: dict[str, tuple[str, dict[str, Any]]] = {}
+    counts: Counter[str] = Counter()
+    for node in nodes:
+        ready = {each["type"]: each["status"] for each in node["status"].get("conditions") or ()}.get("Ready")
+        if ready != "True" or node["spec"].get("unschedulable"):
+            continue
+        shape = json.dumps([node["status"].get("allocatable"), node["spec"].get("taints")], sort_keys=True)
+        counts[shape] += 1
+        seen.setdefault(shape, (_group(node), node))
+    return dict(seen[shape] for shape, _ in counts.most_common(_SHAPES))

@@ -1,0 +1,221 @@
+"""Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.extras.capture.definitions import define
+from kumulus.extras.capture.devices import owned
+from kumulus.extras.capture.dumps import Refused, documents
+from kumulus.extras.capture.fields import LAST, OBJECTS
+from kumulus.extras.capture.grammar import reduced
+from kumulus.extras.capture.kinds import BY_NAME, PODS
+from kumulus.extras.capture.reading import POD
+from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
+from kumulus.kube import ApiError
+from kumulus.kube.bulk import for_each
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import METADATA_ONLY
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_ACCOUNTS_WITHIN = 60.0
+Progress = Callable[[str, int], None]
+
+
+@dataclass
+class Put:
+    """The result of putting a workload file into a cluster.
+
+    Attributes:
+        made: how many objects exist now, by kind.
+        refused: what the cluster refused, by kind: names, with its messages.
+        unserved: kinds that the cluster does not have, with how many objects of each.
+        undefined: why some of these kinds could not be defined, by kind.
+    """
+
+    made: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    unserved: dict[str, int] = field(default_factory=dict)
+    undefined: dict[str, str] = field(default_factory=dict)
+
+
+def read(file: Path) -> Iterator[dict[str, Any]]:
+    """The documents of a workload file, reduced to what a capture writes.
+
+    Raises:
+        Refused: it is not a workload file.
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as opened:
+        for document in documents(opened, file.name):
+            kind = document.get("kind") if isinstance(document, dict) else None
+            if kind == SHAPE and document.get("apiVersion") == API_VERSION and isinstance(document.get("pods"), list):
+                yield document
+            elif isinstance(kind, str) and kind in OBJECTS:
+                kept = reduced(OBJECTS[kind], document)
+                yield {"apiVersion": str(document.get("apiVersion")), "kind": kind, **(kept or {})}
+            else:
+                raise Refused(f"{file} has a document that no capture writes: kind {str(kind)[:60]!r}")
+
+
+async def put(client: Client, file: Path, progress: Progress) -> Put:
+    """Create the objects and pods of a workload file in a cluster; existing ones are not changed.
+
+    Args:
+        client: of the cluster, which has its nodes already.
+        file: the workload file.
+        progress: takes a kind and how many of its objects exist.
+
+    Raises:
+        Refused: it is not a workload file.
+        ApiError, Unreachable: the cluster could not be asked.
+        OSError: the file cannot be read.
+    """
+    done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
+    first: list[dict[str, Any]] = []
+    work = Putting(client, done, progress)
+    bound: list[dict[str, Any]] = []
+    for document in read(file):
+        if document["kind"] != SHAPE:
+            (last if document["kind"] in LAST else first).append(document)
+            continue
+        for pod in checked(document, file):
+            (bound if pod.get("node") else waiting).append(pod)
+    done.undefined = await define(client, {str(each["kind"]) for each in (*first, *last)})
+    slices = [each for each in first if each["kind"] == "ResourceSlice"]
+    uids = await _nodes(client) if slices else {}
+    for kind in OBJECTS:
+        listed = [each for each in first if each["kind"] == kind]
+        await work.objects([owned(each, uids) for each in listed] if kind == "ResourceSlice" else listed)
+        if kind == "Namespace":
+            await accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
+    # Waiting pods are created only after all bound pods occupy their nodes.
+    await work.pods(bound)
+    await work.pods(waiting)
+    await work.objects(last)
+    return done
+
+
+def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
+    """The pods of a shape, reduced again: a foreign file must put no more into a cluster than a capture would.
+
+    Raises:
+        Refused: the shape is malformed.
+    """
+    try:
+        for pod in pods(shape):
+            kept = reduced(POD, pod)
+            kept["ownerKind"] = str(pod.get("ownerKind") or "")
+            if not kept.get("spec", {}).get("containers") or not kept.get("name") or not kept.get("namespace"):
+                raise ValueError("a pod needs a name, a namespace and containers")
+            yield kept
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(f"{file} has a {SHAPE} that cannot be used: {error}") from None
+
+
+@dataclass
+class Putting:
+    """Posts objects and pods into a cluster, and records the results.
+
+    Attributes:
+        client: of the cluster.
+        done: what has been created, or refused.
+        progress: takes a kind and how many of its objects exist.
+    """
+
+    client: Client
+    done: Put
+    progress: Progress
+
+    async def objects(self, listed: list[dict[str, Any]]) -> None:
+        """Post objects of one or several kinds."""
+        for kind in dict.fromkeys(each["kind"] for each in listed):
+            await self._post(kind, [posted(each) for each in listed if each["kind"] == kind])
+
+    async def pods(self, listed: list[dict[str, Any]]) -> None:
+        """Post pods."""
+        await self._post("Pod", [manifest(each) for each in listed])
+
+    async def _post(self, kind: str, manifests: list[dict[str, Any]]) -> None:
+        client, made = self.client, self.done.made
+
+        async def one(body: dict[str, Any]) -> None:
+            try:
+                await client.write("POST", path_of(kind, body), body)
+            except ApiError as error:
+                if error.status == 409 and error.reason == "AlreadyExists":
+                    made[kind] = made.get(kind, 0) + 1
+                    return
+                if error.status == 404 and kind not in ("Pod", "PersistentVolumeClaim"):
+                    self.done.unserved[kind] = self.done.unserved.get(kind, 0) + 1
+                    return
+                if error.status in (400, 403, 404, 422):
+                    self.done.refused.setdefault(kind, []).append(f"{body['metadata']['name']}: {error.message}")
+                    return
+                raise
+            made[kind] = made.get(kind, 0) + 1
+
+        outcome = await for_each(
+            manifests,
+            one,
+            workers=client.connections,
+            most_failures=1,
+            progress=lambda _: self.progress(kind, made.get(kind, 0)),
+        )
+        if outcome.failed:
+            raise outcome.failed[0][1]
+
+
+def path_of(kind: str, body: dict[str, Any]) -> str:
+    """The path of the collection of a captured object.
+
+    Raises:
+        Refused: it has an API version that no capture has.
+    """
+    known = PODS if kind == "Pod" else BY_NAME[kind]
+    version = str(body["apiVersion"]).rpartition("/")[2]
+    if version not in known.versions:
+        raise Refused(f"{kind} of {body['apiVersion']}: no capture has that version")
+    root = known.path(version)
+    namespace = body["metadata"].get("namespace")
+    head, _, plural = root.rpartition("/")
+    return f"{head}/namespaces/{namespace}/{plural}" if namespace else root
+
+
+def posted(kept: dict[str, Any]) -> dict[str, Any]:
+    """The manifest to post for a captured object, with fields that Kubernetes requires but no scheduler reads."""
+    spec = kept.get("spec") or {}
+    if kept["kind"] == "PersistentVolume":
+        name = kept["metadata"]["name"]
+        behind = {"csi": {**spec["csi"], "volumeHandle": name}} if "csi" in spec else {"hostPath": {"path": f"/{name}"}}
+        return {**kept, "spec": {**spec, **behind}}
+    if kept["kind"] in ("Queue", "PodGroup", "CSIDriver", "LocalQueue", "CSINode", "ClusterQueue", "Cohort"):
+        return {**kept, "spec": {"drivers": []} | spec if kept["kind"] == "CSINode" else spec}
+    return kept
+
+
+async def _nodes(client: Client) -> dict[str, str]:
+    """The nodes' UIDs, by name."""
+    pages = client.pages("/api/v1/nodes", accept=METADATA_ONLY)
+    return {each["metadata"]["name"]: each["metadata"]["uid"] async for page in pages for each in page}
+
+
+async def accounts(client: Client, namespaces: set[str]) -> None:
+    """Wait until each namespace has its default service account: admission rejects pods before.
+
+    Raises:
+        ApiError, Unreachable: the cluster could not be asked.
+    """
+    ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
+    for namespace in sorted(namespaces):
+        while asyncio.get_running_loop().time() < ends:
+            with tolerating(404):
+                await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
+                break
+            await asyncio.sleep(0.1)

@@ -1,0 +1,146 @@
+"""One object of a cluster, reduced to what a capture keeps of it; the same for a live cluster and for files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.extras.capture.devices import DEVICE_API, DEVICE_KINDS, as_v1
+from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.capture.fields import GROUP_ANNOTATIONS, OBJECTS, POD_LABELS, POD_SPEC
+from kumulus.extras.capture.grammar import Form, Leaf, reduced
+from kumulus.extras.capture.groups import KEPT, captured_node
+
+OWNER_ANNOTATION = "kumulus.io/owner"
+"""The pod's owner at the source, as a note: a pod with a missing owner would be garbage collected."""
+
+POD: dict[str, Form] = {
+    "namespace": Leaf.NAME,
+    "name": Leaf.NAME,
+    "node": Leaf.NAME,
+    "labels": POD_LABELS,
+    "annotations": dict.fromkeys(GROUP_ANNOTATIONS, Leaf.NAME),
+    "ownerKind": Leaf.WORD,
+    "ownerName": Leaf.NAME,
+    "spec": POD_SPEC,
+}
+"""The form of the results of `captured_pod`."""
+
+_ENDED = ("Succeeded", "Failed")
+_KINDS = """
+    ReplicaSet StatefulSet DaemonSet Job ReplicationController Node Workload PodGroup JobSet LeaderWorkerSet RayCluster
+    PyTorchJob MPIJob TFJob
+"""
+_OWNERS = frozenset(_KINDS.split())
+_SYSTEM_NAMESPACES = frozenset(("kube-node-lease", "kube-public", "kube-system", "default"))
+
+
+def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
+    """What is kept of an object; None if nothing is: a pod that has ended, or the system's own class.
+
+    Args:
+        kind: its kind.
+        raw: the object as JSON gives it.
+        api_version: of its group and version.
+
+    Raises:
+        Refused: it has a form that no API server would have stored, in a file that somebody has made.
+    """
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        return None
+    try:
+        if kind == "Node":
+            return captured_node(raw)
+        if kind == "Pod":
+            return _with_containers(captured_pod(raw))
+        if kind in DEVICE_KINDS:
+            return _object(kind, as_v1(raw), DEVICE_API)
+        return _object(kind, raw, api_version)
+    except (AttributeError, KeyError, TypeError):
+        raise Refused(f"the {kind} {metadata['name'][:60]!r} is none that an API server would store") from None
+
+
+def _with_containers(pod: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The pod; a KeyError if it has no containers, as no pod has."""
+    return pod if pod is None or pod["spec"]["containers"] else None
+
+
+def form_of(kind: str) -> Form:
+    """The form of the results of `captured` for a kind."""
+    if kind == "Node":
+        return KEPT
+    return POD if kind == "Pod" else OBJECTS[kind]
+
+
+def captured_pod(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is kept of a v1 Pod; None for one that has ended."""
+    metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    if status.get("phase") in _ENDED:
+        return None
+    kept = reduced(POD_SPEC, spec) or {}
+    for containers in ("containers", "initContainers"):
+        for container in kept.get(containers, ()):
+            _only_host_ports(container, bool(kept.get("hostNetwork")))
+    # Only volumes with a claim matter.
+    volumes = [volume for volume in kept.get("volumes", ()) if "persistentVolumeClaim" in volume]
+    volumes += [
+        _ephemeral(str(metadata["name"]), volume) for volume in spec.get("volumes") or () if _is_ephemeral(volume)
+    ]
+    kept["volumes"] = volumes
+    if not volumes:
+        del kept["volumes"]
+    annotations = metadata.get("annotations") or {}
+    kind, name = _owner(metadata, annotations)
+    found = {
+        "namespace": str(metadata.get("namespace") or "default"),
+        "name": str(metadata["name"]),
+        "node": reduced(Leaf.NAME, spec.get("nodeName")),
+        "labels": reduced(POD_LABELS, metadata.get("labels")),
+        "annotations": {key: str(annotations[key]) for key in GROUP_ANNOTATIONS if key in annotations},
+        "ownerKind": kind if name else "",
+        "ownerName": name,
+        "spec": kept,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _owner(metadata: Mapping[str, Any], annotations: Mapping[str, Any]) -> tuple[str, str]:
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("controller"):
+            kind = str(owner.get("kind"))
+            return (kind if kind in _OWNERS else "Other"), str(owner.get("name"))
+    kind, _, name = str(annotations.get(OWNER_ANNOTATION) or "").partition("/")
+    return (kind, name) if kind in _OWNERS or kind == "Other" else ("", "")
+
+
+def _only_host_ports(container: dict[str, Any], host_network: bool) -> None:
+    ports = [port for port in container.get("ports", ()) if port.get("hostPort") or host_network]
+    if ports:
+        container["ports"] = ports
+    else:
+        container.pop("ports", None)
+
+
+def _is_ephemeral(volume: Mapping[str, Any]) -> bool:
+    return isinstance(volume.get("ephemeral"), Mapping)
+
+
+def _ephemeral(pod: str, volume: Mapping[str, Any]) -> dict[str, Any]:
+    """A volume that refers by name to the claim that Kubernetes created for the pod."""
+    return {"name": str(volume.get("name")), "persistentVolumeClaim": {"claimName": f"{pod}-{volume.get('name')}"}}
+
+
+def _object(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
+    name = raw["metadata"]["name"]
+    if kind == "PriorityClass" and name.startswith("system-"):
+        return None
+    found = reduced(OBJECTS[kind], raw)
+    if kind == "Namespace":
+        labels = found["metadata"].get("labels", {})
+        labels.pop("kubernetes.io/metadata.name", None)
+        if not labels:
+            found["metadata"].pop("labels", None)
+            if name in _SYSTEM_NAMESPACES:
+                return None
+    return {"apiVersion": api_version, "kind": kind, **found}

@@ -1,0 +1,172 @@
+"""Writes the files of a capture: stack.yaml, workload.yaml and left-out.md, each atomically."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from kumulus.extras.capture.cel import CannotRename
+from kumulus.extras.capture.devices import DEVICE_KINDS, gates
+from kumulus.extras.capture.fields import OBJECTS, UNSEEN
+from kumulus.extras.capture.grammar import renamed
+from kumulus.extras.capture.groups import node_name, on_nodes, stack
+from kumulus.extras.capture.kinds import KINDS
+from kumulus.extras.capture.reading import form_of
+from kumulus.extras.capture.spool import Spool
+from kumulus.extras.capture.words import Words
+from kumulus.extras.capture.workload import shapes
+from kumulus.host import files
+from kumulus.kube import yaml_writing
+
+STACK, WORKLOAD, LEFT_OUT = "stack.yaml", "workload.yaml", "left-out.md"
+_WIDTH = 120
+
+
+@dataclass
+class Written:
+    """The contents of a capture.
+
+    Attributes:
+        counts: number of objects by kind.
+        groups: number of node groups.
+        shapes: number of pod shapes.
+        missing: why kinds could not be read, by kind.
+        unnamed: objects left out because their rules could not be renamed, as "kind name", with the renamed name.
+        gates: feature gates that a clone needs.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    groups: int = 0
+    shapes: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
+    unnamed: list[str] = field(default_factory=list)
+    gates: dict[str, bool] = field(default_factory=dict)
+
+
+def write(spool: Spool, directory: Path, words: Words | None) -> Written:
+    """Write the files of what has been read.
+
+    Args:
+        spool: what has been read.
+        directory: the directory for the files.
+        words: replace the names; None keeps them.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    done = Written(missing={kind.name: note for kind in KINDS if (note := spool.note(kind.name))})
+    mode = 0o600 if words is None else 0o644
+    nodes = list(_items(spool, "Node", words))
+    done.counts["Node"] = len(nodes)
+    done.gates = gates(item for kind in DEVICE_KINDS for item in _items(spool, kind, words, []))
+    cluster = {**({"kwok": {"featureGates": done.gates}} if done.gates else {}), **stack(nodes)}
+    done.groups = len(cluster["nodeGroups"])
+    with files.replacing_text(directory / STACK, mode) as file:
+        _stack(file, cluster)
+    with files.replacing_text(directory / WORKLOAD, mode) as file:
+        _workload(file, spool, words, done)
+    with files.replacing_text(directory / LEFT_OUT, mode) as file:
+        file.write(_left_out(done, nodes))
+    return done
+
+
+def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """A kind's objects, renamed; those that cannot be renamed are listed in `unnamed`."""
+    form = form_of(kind)
+    for item in spool.items(kind):
+        if words is None:
+            yield item
+            continue
+        typed: dict[str, Any] = {key: item[key] for key in ("apiVersion", "kind") if key in item}
+        try:
+            yield {**typed, **renamed(form, {key: each for key, each in item.items() if key not in typed}, words)}
+        except CannotRename:
+            if unnamed is None:
+                raise
+            unnamed.append(f"{kind} {words.name(item['metadata']['name'])}")
+
+
+def _block(value: object) -> str:
+    return yaml_writing.written(value, width=_WIDTH)
+
+
+def _flow(value: object) -> str:
+    return json.dumps(value, sort_keys=False)
+
+
+def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
+    """Write the stack file: groups in block style, each node on one line."""
+    file.write(
+        "# The nodes of a captured cluster, made by `kumulus capture`; their pods are in workload.yaml beside it.\n"
+    )
+    file.write("config:\n  kumulus:cluster:\n")
+    if cluster.get("kwok"):
+        file.write(
+            "    # Without these, the API server would not keep all that ResourceSlices and DeviceClasses say.\n"
+        )
+        file.write(f"    kwok: {_flow(cluster['kwok'])}\n")
+    file.write("    nodeGroups:\n")
+    for group in cluster["nodeGroups"]:
+        placement = group["placement"][0]
+        file.write(f"      - name: {_flow(group['name'])}\n        placement:\n")
+        file.write(f"          - availabilityZone: {_flow(placement['availabilityZone'])}\n")
+        file.write(f"            replicas: {placement['replicas']}\n            nodes:\n")
+        for node in placement["nodes"]:
+            file.write(f"              - {_flow(node)}\n")
+        file.write("        nodeTemplate:\n")
+        _indented(file, _block(group["nodeTemplate"]), 10)
+    if cluster.get("faults"):
+        file.write("    faults:\n")
+        for fault in cluster["faults"]:
+            file.write(f"      - {_flow(fault)}\n")
+
+
+def _indented(file: TextIO, text: str, by: int) -> None:
+    for line in text.splitlines():
+        file.write(f"{' ' * by}{line}\n")
+
+
+def _workload(file: TextIO, spool: Spool, words: Words | None, done: Written) -> None:
+    file.write("# The pods of a captured cluster, and what they refer to; `kumulus clone` puts them into a stack.\n")
+    for kind in OBJECTS:
+        listed = list(_items(spool, kind, words, done.unnamed))
+        done.counts[kind] = len(listed)
+        for item in sorted(listed, key=lambda each: _place(each["metadata"])):
+            file.write(f"---\n{_flow(on_nodes(item) if kind == 'ResourceSlice' else item)}\n")
+    found = shapes(_items(spool, "Pod", words))
+    done.shapes = len(found)
+    for shape in found:
+        members = shape.pop("pods")
+        done.counts["Pod"] += len(members)
+        file.write(f"---\n{_block(shape)}pods:\n")
+        for pod in members:
+            file.write(f"- {_flow(pod)}\n")
+
+
+def _place(metadata: Mapping[str, Any]) -> tuple[str, str]:
+    return str(metadata.get("namespace", "")), str(metadata["name"])
+
+
+def _left_out(done: Written, nodes: list[dict[str, Any]]) -> str:
+    lines = ["# What this capture leaves out, and why", ""]
+    if done.missing:
+        lines += ["Could not be read:", "", *(f"- {kind}: {why}" for kind, why in sorted(done.missing.items())), ""]
+    lines += ["Not kept of what was read:", "", *(f"- {what}: {why}" for what, why in UNSEEN.items())]
+    lines += [
+        f"- {each}: in its rule, names cannot be separated from what is done with them" for each in sorted(done.unnamed)
+    ]
+    if done.gates:
+        gates_named = ", ".join(done.gates)
+        lines += ["", f"A clone needs Kubernetes with these feature gates, which stack.yaml turns on: {gates_named}"]
+    long = [name for node in nodes if node_name(name := str(node["metadata"]["name"])) != name]
+    if long:
+        lines += ["", f"Nodes whose names are longer than a label's value, and shortened: {len(long):,}"]
+    if any(node.get("ill") for node in nodes):
+        lines += ["", "Nodes that were not well are faults of the stack: what they evict, they evict in a clone too."]
+    lines += ["", "Kept:", ""]
+    lines += [f"- {kind}: {count:,}" for kind, count in done.counts.items() if count]
+    return "\n".join(lines) + "\n"

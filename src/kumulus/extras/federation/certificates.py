@@ -1,0 +1,74 @@
+"""How the API server finds and trusts Kueue's webhooks where Kueue is a local process.
+
+The API server finds a webhook by a Service. For a local process its type is ExternalName, for localhost, so that the
+names in the certificate stay what Kueue's certificate rotation makes them. (A certificate made elsewhere needs a fixed
+path, /etc/kueue/metrics/certs: cmd/kueue/main.go.) Kueue writes certificates into a Secret, which a kubelet would mount
+as files; :func:`mount` does that here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.extras.federation.manifests import NAMESPACE
+from kumulus.host import files
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+SERVICE = "kueue-webhook-service"
+SECRET = "kueue-webhook-server-cert"  # noqa: S105 - its name
+MANAGEMENT: Mapping[str, Any] = {"enable": True, "webhookServiceName": SERVICE, "webhookSecretName": SECRET}
+"""Kueue's configuration of its certificates."""
+
+
+def reached(port: int, path: str) -> dict[str, Any]:
+    """The clientConfig of a webhook.
+
+    Args:
+        port: the port that it listens on, on 127.0.0.1.
+        path: its URL path.
+    """
+    return {"service": {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}}
+
+
+def objects(port: int) -> list[dict[str, Any]]:
+    """What the cluster needs for the webhooks: the namespace, the Secret for the certificates, and the Service."""
+    target = {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]}
+    inside = {"namespace": NAMESPACE}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, **inside}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE, **inside}, "spec": target},
+    ]
+
+
+async def mount(client: Client, directory: Path) -> None:
+    """Write the certificates that Kueue makes to where it looks for them, once it has made them.
+
+    Args:
+        client: of the cluster.
+        directory: the configuration's `certDir`; created if missing.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+        OSError: the files cannot be written.
+    """
+    while True:
+        secret = await client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}")
+        data = secret.get("data") or {}
+        if {"tls.crt", "tls.key"} <= data.keys():
+            _write(directory, data)
+            return
+        await asyncio.sleep(0.05)
+
+
+def _write(directory: Path, data: Mapping[str, str]) -> None:
+    directory.mkdir(mode=0o700, exist_ok=True)
+    # Kueue waits for the certificate, and then expects its key to exist.
+    for name in ("ca.crt", "tls.key", "tls.crt"):
+        files.write(directory / name, base64.b64decode(data.get(name, "")), mode=0o600)

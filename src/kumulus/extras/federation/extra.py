@@ -1,0 +1,14 @@
+"""What the extra `federation` brings."""
+
+from kumulus.host.extras import Extra
+
+EXTRA = Extra(
+    "federation",
+    "clusters that work as one, by Kueue",
+    additions=("kumulus.extras.federation.addition:ADDITION",),
+    folders=("kueue",),
+    resources=(
+        "kumulus.extras.federation.resource:FederationWorker",
+        "kumulus.extras.federation.resource:FederationHub",
+    ),
+)

@@ -1,0 +1,210 @@
+"""Kueue as one more process of a cluster that is a hub or a worker of a federation."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus import toolchain
+from kumulus.extras.federation import certificates, component
+from kumulus.host import files, processes
+from kumulus.host.ports import Claims
+from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
+from kumulus.kube.namespaces import NAMESPACES
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import already_there
+from kumulus.runtimes.kwok import components, last_words
+from kumulus.runtimes.kwok.layout import Layout, dump
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+NAME = component.NAME
+_MOUNTED = "certificates"
+_PATIENCE = 90.0
+_GOING = 30.0
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+_PROBE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ResourceFlavor",
+    "metadata": {"name": "kumulus-probe"},
+    "spec": {},
+}
+_MARK = components.mark(NAME)
+"""Labels of what is made here; a Kueue that a chart has installed has another manager."""
+
+
+def asked_of(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Kueue's settings in a cluster's options; None where they have no Kueue."""
+    return options.get(NAME)
+
+
+def ports(layout: Layout) -> dict[str, int]:
+    """Kueue's ports, by :data:`component.PORTS`; {} for a cluster without Kueue."""
+    known = layout.ports()
+    named = {called: NAME if called == "http" else f"{NAME} ({called})" for called in component.PORTS}
+    return {called: known[name] for called, name in named.items() if name in known}
+
+
+def allotted(layout: Layout, claims: Claims) -> dict[str, int]:
+    """The ports that Kueue has, or is to have.
+
+    Raises:
+        NoFreePort: there is none.
+    """
+    there = ports(layout)
+    return {called: there.get(called) or claims.take() for called in component.PORTS}
+
+
+def with_component(
+    settings: Mapping[str, Any], layout: Layout, asked: Mapping[str, Any], listening: Mapping[str, int]
+) -> dict[str, Any]:
+    """Write Kueue's files; returns kwokctl's configuration with Kueue among the components that it starts.
+
+    Args:
+        settings: the ``KwokctlConfiguration`` that kwokctl saved.
+        layout: the cluster.
+        asked: Kueue's settings.
+        listening: its ports.
+
+    Raises:
+        toolchain.ToolMissing: Kueue is not built; the message says how to get it.
+    """
+    components.link(layout, NAME, toolchain.find(NAME))
+    folder = layout.directory / NAME
+    folder.mkdir(mode=0o700, exist_ok=True)
+    wanted = component.configuration(asked, listening, str(folder / _MOUNTED))
+    files.write(folder / "config.yaml", dump([wanted]), mode=0o600)
+    return components.replaced(settings, (NAME,), _definition(layout, listening))
+
+
+def without_component(settings: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """Remove Kueue's files; returns kwokctl's configuration without Kueue."""
+    shutil.rmtree(layout.directory / NAME, ignore_errors=True)
+    return components.replaced(settings, (NAME,))
+
+
+def fingerprint(asked: Mapping[str, Any]) -> str:
+    """A hash of everything that decides how Kueue runs, except its place."""
+    nowhere = dict.fromkeys(component.PORTS, 0)
+    wanted = [_definition(Layout(components.NOWHERE), nowhere), component.configuration(asked, nowhere, "")]
+    return components.fingerprint(wanted)
+
+
+async def define(client: Client, layout: Layout) -> None:
+    """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        ProviderError: the cluster has a Kueue that was not made here.
+    """
+    port = ports(layout)["webhooks"]
+    made = component.definitions(port)
+    await asyncio.gather(*(_make(client, each) for each in made))
+    give_up = time.monotonic() + _PATIENCE
+    while not all([await _established(client, each) for each in made]):
+        if time.monotonic() > give_up:
+            raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
+        await asyncio.sleep(0.1)
+    for each in component.objects(port):
+        await _make(client, each)
+
+
+async def working(client: Client, layout: Layout) -> None:
+    """Wait until Kueue has its certificates and its webhooks answer.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+        ProviderError: it has ended, or does not answer in time.
+    """
+    task = asyncio.ensure_future(_working(client, layout))
+    give_up = time.monotonic() + _PATIENCE
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=0.5)
+            gone = NAME not in processes.running(layout.directory)
+            if not task.done() and (gone or time.monotonic() > give_up):
+                what = "ended" if gone else f"does not answer after {_PATIENCE:.0f} s"
+                raise ProviderError(last_words.with_log(f"{NAME} of cluster {layout.name} {what}", layout, NAME))
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _working(client: Client, layout: Layout) -> None:
+    await certificates.mount(client, layout.directory / NAME / _MOUNTED)
+    while True:
+        try:
+            await client.request("POST", _FLAVORS, params={"dryRun": "All"}, body=_PROBE, patience=0.0)
+            return
+        except ApiError as error:
+            if not error.transient and "webhook" not in error.message:
+                raise
+        except Unreachable:
+            # The API server waits for the webhook for as long as this client waits for the API server.
+            pass
+        await asyncio.sleep(0.2)
+
+
+async def unregister(client: Client) -> None:
+    """Delete all that was made here, with every object of Kueue's kinds; finding none is success.
+
+    Kueue has to be ended first: its finalizers and webhooks, which nothing then handles, are removed here.
+
+    Raises:
+        ApiError, Unreachable: the server refused.
+    """
+    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in _MARK.items())}
+    for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
+        for name in await objects.names(client, f"{_ADMISSION}/{kind}", query):
+            await objects.remove(client, f"{_ADMISSION}/{kind}/{name}")
+    for name in await objects.names(client, _DEFINITIONS, query):
+        await objects.release_instances(client, await client.get(f"{_DEFINITIONS}/{name}"))
+        await objects.remove(client, f"{_DEFINITIONS}/{name}")
+    for name in await objects.names(client, NAMESPACES, query):
+        await namespaces.remove(client, f"{NAMESPACES}/{name}")
+    # An installation right afterwards would find objects that are still being deleted.
+    give_up = time.monotonic() + _GOING
+    while time.monotonic() < give_up:
+        if not [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, NAMESPACES, query)]:
+            return
+        await asyncio.sleep(0.2)
+
+
+def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:
+    return components.definition(
+        layout,
+        NAME,
+        [
+            f"--config={layout.directory / NAME / 'config.yaml'}",
+            f"--kubeconfig={layout.kubeconfig}",
+            "--zap-log-level=1",
+        ],
+        listening,
+        links=("kube-apiserver",),
+        environment={"GOGC": "200"},
+    )
+
+
+async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
+    metadata, name = manifest["metadata"], manifest["metadata"]["name"]
+    body = {**manifest, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **_MARK}}}
+    there = await objects.find(client, paths.address(manifest))
+    if there is None:
+        await objects.create_or_merge(client, paths.collection(manifest), body)
+        return
+    if not _MARK.items() <= (there["metadata"].get("labels") or {}).items():
+        raise already_there("Kueue", f"{manifest['kind']} {name}", "leave the cluster out of kumulus:federation")
+    # The contents of these two are Kueue's.
+    if manifest["kind"] not in ("Secret", "Namespace"):
+        await objects.replace(client, paths.collection(manifest), body)
+
+
+async def _established(client: Client, definition: Mapping[str, Any]) -> bool:
+    return objects.is_established(await client.get(paths.address(definition)))

@@ -1,0 +1,175 @@
+"""Experiments: measure and report what a scheduler does with a workload at scale.
+
+    kumulus experiment run experiments/kemu-no-affinity.yaml -s gcp-large
+    kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
+    kumulus experiment sweep experiments/sweep.yaml
+    kumulus experiment compare latest 20261121-1504
+    kumulus experiment show latest
+    kumulus experiment why latest training-0-x7k2p
+    kumulus experiment fragmentation latest
+    kumulus experiment show RUN RUN2 --html both.html
+    kumulus experiment history
+    kumulus experiment list
+    kumulus experiment check experiments/*.yaml
+
+A run creates the file's workloads in the stack's cluster, measures until all is scheduled, writes a directory with
+report.json, plots and JUnit XML, and leaves the cluster as it was. The exit code is 0 if every threshold was reached,
+otherwise 1. docs/experiments.md describes the file and the measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from kumulus.cli import project, which
+from kumulus.cli.errors import UserError
+from kumulus.extras.schedulers import NAMES
+from kumulus.extras.watch.commands.ui import port
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(
+        dest="action", metavar="run|sweep|compare|show|why|fragmentation|history|list|check|annotate", required=True
+    )
+    run_it = commands.add_parser("run", help="run an experiment")
+    _running(run_it)
+    sweep = commands.add_parser("sweep", help="run an experiment for every combination that a file lists, each once")
+    _sweeping(sweep)
+    check = commands.add_parser("check", help="report mistakes in experiment files without running them")
+    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
+    listed = commands.add_parser("list", help="list the runs")
+    compare = commands.add_parser("compare", help="compare runs side by side")
+    _comparing(compare)
+    show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
+    _showing(show)
+    why = commands.add_parser("why", help="why a pod went to its node, by kube-scheduler's own scores")
+    _explaining(why)
+    fragmentation = commands.add_parser(
+        "fragmentation", help="how much of the free GPUs a run's typical pods could not use, over time, from its report"
+    )
+    fragmentation.add_argument("run", metavar="RUN", help="as compare has it, or a history-1.json.gz")
+    fragmentation.add_argument(
+        "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
+    )
+    fragmentation.add_argument("--json", action="store_true", help="for programs, every moment")
+    history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
+    annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
+    annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
+    annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
+    annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
+    for each in (run_it, sweep, compare, show, why, fragmentation, history, listed, annotate):
+        each.add_argument(
+            "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
+        )
+
+
+def _running(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `run`."""
+    parser.add_argument("file", type=Path, help="the experiment file")
+    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    which.add_option(parser)
+    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the file's")
+    parser.add_argument("--seed", type=int, metavar="N", help="instead of the file's")
+    parser.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
+    parser.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
+    parser.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
+    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+    parser.add_argument(
+        "--offline", action="store_true", help="place the trace by the file's policy, without a cluster"
+    )
+    parser.add_argument("--seeds", metavar="FROM-TO", help="offline: one run for each, as 42-51 or 1,2,5")
+    parser.add_argument(
+        "--ties", choices=("name", "random"), help="which of the nodes that a policy finds equally good"
+    )
+    parser.add_argument("--policy", metavar="NAME", help="instead of the file's: FGD, BestFit … or a Python file")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="offline: how many runs at once (default: one for each CPU)"
+    )
+    parser.add_argument("--json", action="store_true", help="offline: for programs")
+
+
+def _sweeping(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `sweep`."""
+    parser.add_argument("file", type=Path, help="the sweep file")
+    parser.add_argument(
+        "--engine",
+        default="local",
+        metavar="WHERE",
+        help="local (default), or a cluster of yours: dask://HOST:PORT or ray://HOST:PORT",
+    )
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="how many at once (default: as many as fit)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+
+
+def _comparing(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `compare`."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
+    parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
+    parser.add_argument(
+        "--pictures",
+        type=Path,
+        metavar="DIRECTORY",
+        help="draw each measure with its spread over seeds, a file for each",
+    )
+
+
+def _showing(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `show`."""
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it, or a history-1.json.gz")
+    parser.add_argument(
+        "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page that needs nothing but itself")
+    parser.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
+
+
+def _explaining(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `why`."""
+    parser.add_argument("run", metavar="RUN", help="as compare has it; a run of a file with why: true")
+    parser.add_argument(
+        "pod", nargs="?", metavar="POD", help="a pod or the beginning of its name (default: all in sums)"
+    )
+    parser.add_argument("--repetition", type=int, metavar="N", help="which one of a run (default: any)")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the action.
+
+    Raises:
+        UserError: the action cannot be done as asked.
+    """
+    from kumulus.extras.journal.errors import JournalError
+    from kumulus.extras.lab.commands import actions as experiment_actions
+    from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
+    from kumulus.extras.lab.commands import offline as experiment_offline
+    from kumulus.extras.lab.commands import show as experiment_show
+    from kumulus.extras.lab.commands import sweep as experiment_sweep
+    from kumulus.extras.lab.commands import why as experiment_why
+    from kumulus.extras.lab.errors import LabError
+    from kumulus.model.errors import SpecError
+
+    actions: dict[str, Callable[[argparse.Namespace], int]] = {
+        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_actions.run,
+        "sweep": experiment_sweep.run,
+        "check": experiment_actions.check,
+        "compare": experiment_actions.compare,
+        "show": experiment_show.show,
+        "why": experiment_why.why,
+        "fragmentation": experiment_fragmentation.show,
+        "history": experiment_actions.history,
+        "list": experiment_actions.show,
+        "annotate": experiment_actions.annotate,
+    }
+    if getattr(args, "results", None) is None:
+        args.results = project.home() / "experiments"
+    try:
+        return actions[args.action](args)
+    except (JournalError, LabError, SpecError) as error:
+        raise UserError(str(error)) from None

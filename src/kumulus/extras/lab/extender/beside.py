@@ -1,0 +1,220 @@
+"""A policy whose scores are shown beside kube-scheduler's and decide nothing.
+
+kube-scheduler is answered at once, with all nodes. The policy's scores are computed later, pod by pod in the order in
+which kube-scheduler asked, and for the cluster as it was then: with the pods on their nodes that kube-scheduler had
+decided on before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kumulus.extras.lab.extender.calling import Caller
+from kumulus.extras.lab.extender.column import Column
+from kumulus.extras.lab.extender.ledger import Ledger
+from kumulus.extras.lab.extender.reading import pod_of
+from kumulus.extras.lab.offline.fleet import Machine, Placement
+from kumulus.extras.lab.offline.placing import Placer
+from kumulus.extras.lab.policies import Pod, Study
+from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.extras.lab.policies.load import Policy, PolicyFailed
+from kumulus.extras.lab.policies.pod import Kind
+from kumulus.kube import ApiError, Unreachable
+
+# For how many seconds a pod that kube-scheduler asked about, but did not bind, delays the pods after it.
+_PATIENCE = 10.0
+
+
+@dataclass
+class _Waiting:
+    """A pod that kube-scheduler asked about; its node is empty until the cluster reports it."""
+
+    pod: Pod
+    name: str
+    nodes: Sequence[str]
+    since: float
+    node: str = ""
+
+
+class Beside:
+    """Answers kube-scheduler in each repetition, and keeps a policy's scores of its choices.
+
+    Args:
+        policy: the one whose scores are kept.
+        limit: seconds that a call of the policy may take.
+        product_label: the node label that says which GPUs a node has.
+        refresh: lists the cluster's nodes; called when an unknown one is named.
+        keep: takes each column.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        limit: float,
+        product_label: str,
+        refresh: Callable[[], Awaitable[list[Machine]]],
+        keep: Callable[[Column], None],
+    ) -> None:
+        self._policy, self._product_label, self._refresh, self._keep = policy, product_label, refresh, keep
+        self._caller = Caller(limit)
+        self._waiting: dict[str, _Waiting] = {}
+        self._gone: list[str] = []
+        self._elsewhere: list[tuple[str, str, Callable[[], Pod]]] = []
+        self._wake = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._begun(Ledger(()), [], random.Random())
+
+    def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
+        """Begin a repetition, with no pods and no requests so far.
+
+        Args:
+            machines: the cluster's nodes.
+            typical: the pods to be expected.
+            source: of random numbers.
+        """
+        self._waiting.clear()
+        self._gone.clear()
+        self._elsewhere.clear()
+        self._begun(Ledger(machines), typical_kinds(typical), source)
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+
+    async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer kube-scheduler with all nodes.
+
+        Args:
+            arguments: ExtenderArgs, with the nodes' names.
+        """
+        given, names = arguments["Pod"], arguments["NodeNames"]
+        metadata = given["metadata"]
+        pod = pod_of(metadata["name"], given["spec"], self._product_label)
+        # A pod that is asked about again moves behind all others.
+        self._waiting.pop(metadata["uid"], None)
+        name = f"{metadata['namespace']}/{metadata['name']}"
+        self._waiting[metadata["uid"]] = _Waiting(pod, name, names, time.monotonic())
+        return {"NodeNames": names, "FailedNodes": {}, "Error": ""}
+
+    def seen(self, uid: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
+        """Take the cluster's report of where a pod is.
+
+        Args:
+            uid: the pod's.
+            node: where it is bound; empty while it is not.
+            over: whether it has ended or is gone.
+            pod: gives what it asks for.
+        """
+        waiting = self._waiting.get(uid)
+        if over:
+            self._gone.append(uid)
+            if waiting is not None and not waiting.node:
+                del self._waiting[uid]
+        elif node and waiting is not None:
+            waiting.node = node
+        elif node and uid not in self._ledger.reservations:
+            self._elsewhere.append((uid, node, pod))
+        self._wake.set()
+
+    async def settle(self) -> None:
+        """Keep the remaining columns, at the end of a repetition."""
+        await self._done(patience=0.0)
+
+    async def close(self) -> None:
+        """Stop, and release the policy's thread."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._caller.close()
+
+    async def _work(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    await self._wake.wait()
+            self._wake.clear()
+            await self._done(_PATIENCE)
+
+    async def _done(self, patience: float) -> None:
+        """Keep the columns of the pods whose nodes are known, up to the first pod whose node is not."""
+        async with self._turn:
+            while self._waiting:
+                uid, first = next(iter(self._waiting.items()))
+                if not first.node and time.monotonic() - first.since < patience:
+                    break
+                del self._waiting[uid]
+                self._heed()
+                if first.node:
+                    await self._one(uid, first)
+            self._heed()
+
+    def _heed(self) -> None:
+        """Account for pods that were bound without a request, and for pods that are gone."""
+        elsewhere, self._elsewhere = self._elsewhere, []
+        for uid, node, pod in elsewhere:
+            number = self._ledger.number(node)
+            if number is not None and uid not in self._ledger.reservations:
+                wants = pod()
+                self._reserve(uid, wants, self._ledger.anywhere_on(wants, number))
+        # A pod that is gone is kept until the policy has scored the nodes for it.
+        gone, self._gone = self._gone, []
+        for uid in gone:
+            if uid in self._waiting:
+                self._gone.append(uid)
+            elif (changed := self._ledger.release(uid)) is not None:
+                self._placer.changed(changed)
+
+    async def _one(self, uid: str, asked: _Waiting) -> None:
+        among, known = self._ledger.among(asked.nodes)
+        if not known:
+            with suppress(ApiError, Unreachable):
+                await self._grown()
+            among, _ = self._ledger.among(asked.nodes)
+        about = Column(asked.name, self._policy.name, False, len(asked.nodes), node=asked.node)
+        number = self._ledger.number(asked.node)
+        try:
+            scored = await self._called(lambda: self._placer.scored(asked.pod, among))
+        except PolicyFailed as error:
+            self._keep(_with(about, failure=str(error)))
+            if number is not None:
+                self._reserve(uid, asked.pod, self._ledger.anywhere_on(asked.pod, number))
+            return
+        if number is None:
+            return
+        self._keep(_with(about, fitting=len(scored.nodes), **scored.about(number, self._ledger.name)))
+        where = self._ledger.anywhere_on(asked.pod, number)
+        if number in scored.nodes:
+            with suppress(PolicyFailed):
+                where = await self._called(lambda: self._placer.on(asked.pod, number))
+        self._reserve(uid, asked.pod, where)
+
+    async def _called(self, work: Callable[[], Any]) -> Any:
+        try:
+            return await self._caller.call(work)
+        except PolicyFailed:
+            # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
+            self._placer = Placer(self._policy, self._ledger.nodes, self._study, "name")
+            raise
+
+    def _reserve(self, uid: str, pod: Pod, where: Placement) -> None:
+        self._ledger.reserve(uid, pod, where, True)
+        self._placer.changed(where.node)
+
+    def _begun(self, ledger: Ledger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
+        self._kinds, self._ledger = kinds, ledger
+        nodes = ledger.nodes
+        self._study = Study(Fragmentation.of(kinds, nodes.models), source)
+        self._placer = Placer(self._policy, nodes, self._study, "name")
+
+    async def _grown(self) -> None:
+        self._begun(self._ledger.grown(await self._refresh()), self._kinds, self._study.random)
+
+
+def _with(column: Column, **fields: Any) -> Column:
+    return Column(**{**vars(column), **fields})

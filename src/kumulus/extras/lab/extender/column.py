@@ -1,0 +1,120 @@
+"""A policy's scores of one pod's nodes, as `kumulus experiment why` shows them: a line of JSON for each pod."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TextIO
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.schedulers.decisions.document import rows
+
+NAME = "policy.jsonl"
+"""The file, in the directory of the scheduler."""
+LIMIT = 256 << 20
+"""The most bytes of a file; pods after that are counted but not kept."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A policy's scores of one pod's nodes.
+
+    Attributes:
+        pod: namespace/name.
+        policy: its name.
+        decides: whether the policy chose the node.
+        offered: how many nodes kube-scheduler's filters left.
+        fitting: on how many of them the pod fits by the policy's account.
+        node: the node in question; empty for the one in the binding, if the policy found several equally good.
+        score: its score; None if the pod does not fit there by that account, or the policy gives no scores.
+        higher: how many nodes have a higher score.
+        equal: how many have this score, itself included.
+        other: the best other node: the best of all, or if none is better, the best with a lower score.
+        other_score: its score.
+        failure: the policy's error instead of scores.
+    """
+
+    pod: str
+    policy: str
+    decides: bool
+    offered: int
+    fitting: int = 0
+    node: str = ""
+    score: float | None = None
+    higher: int = 0
+    equal: int = 0
+    other: str = ""
+    other_score: float | None = None
+    failure: str = ""
+
+
+class Columns:
+    """Keeps columns in a file; those that do not fit there are counted.
+
+    Args:
+        file: takes them; those of an earlier start stay in it.
+        limit: the most bytes that the file may have.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, file: Path, limit: int = LIMIT) -> None:
+        self._file: TextIO = file.open("a", encoding="utf-8", buffering=1)
+        self._size, self._limit = self._file.tell(), limit
+        self.dropped = 0
+
+    def keep(self, column: Column) -> None:
+        """Keep one column."""
+        fields = {name: value for name, value in asdict(column).items() if value not in (None, "", 0)}
+        if column.score is not None:
+            fields["score"] = column.score
+        line = json.dumps(fields, separators=(",", ":")) + "\n"
+        try:
+            if self._size + len(line) > self._limit:
+                self.dropped += 1
+                return
+            self._file.write(line)
+        except OSError:
+            # The disk is full, but the run matters more.
+            self.dropped += 1
+            return
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Say how many were dropped, and close the file."""
+        with self._file:
+            if self.dropped:
+                self._file.write(json.dumps({"dropped": self.dropped}) + "\n")
+
+
+@contextmanager
+def kept(directory: Path) -> Iterator[Columns]:
+    """Keep columns in the directory of a scheduler until the context ends.
+
+    Raises:
+        LabError: they cannot be kept.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = Columns(directory / NAME)
+    except OSError as error:
+        raise LabError(f"{directory / NAME} cannot be written: {error.strerror}") from None
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def columns(file: Path) -> Iterator[Column]:
+    """The columns in a file; a truncated last line is left out.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    for found in rows(file):
+        if "pod" in found:
+            yield Column(**{"policy": "", "decides": False, "offered": 0, **found})

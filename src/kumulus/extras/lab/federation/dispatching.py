@@ -1,0 +1,300 @@
+"""The progress of each Job from the hub to a worker, followed through the hub's Workloads and the workers' pods.
+
+All times are seconds on the client's clock, counted from the start: when the watch reported it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kumulus.extras.lab.measure.records import PodRecord
+from kumulus.extras.lab.measure.statistics import most_in_a_second, spread
+from kumulus.extras.lab.measure.views import PodView
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.kube.watch import Event
+from kumulus.model.manifests import expected_pods
+
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
+# Pods that come, 1, and go, -1, at a time: by Job and cluster.
+_Changes = dict[str, dict[str, list[tuple[float, int]]]]
+# A worker's Job controller creates the first pod, or the next one, well within these seconds; so does the hub learn
+# that there will be none, as the Job is over.
+_PODS_WITHIN = 30.0
+
+
+@dataclass(slots=True)
+class Way:
+    """The progress of a Job.
+
+    Attributes:
+        workers: how many pods it is to have.
+        created: when the hub accepted it; None before.
+        dispatched: when the hub first knew that a worker had admitted it.
+        latest: when the hub first knew so of its present worker.
+        cluster: its present worker; empty while it waits.
+        completed: when the hub first reported that it had.
+        failed: whether the hub reports that it has.
+        gone: whether its Workload was deleted before that, such as with its Job.
+        requeued: how often it was taken from its worker.
+        begun: where its pods have run: the cluster, and the UID of the Job there.
+        ended: the clusters on which pods of it have completed.
+    """
+
+    workers: int
+    created: float | None = None
+    dispatched: float | None = None
+    latest: float = 0.0
+    cluster: str = ""
+    completed: float | None = None
+    failed: bool = False
+    gone: bool = False
+    requeued: int = 0
+    begun: dict[tuple[str, str], None] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has completed or failed."""
+        return self.completed is not None or self.failed
+
+
+class Dispatching:
+    """The progress of every Job of a repetition.
+
+    Args:
+        hub: what the hub is called.
+        workers: what its workers are called.
+        jobs: the expected ones.
+        namespace: where they are.
+    """
+
+    def __init__(self, hub: str, workers: Sequence[str], jobs: Iterable[PlannedJob], namespace: str) -> None:
+        self.hub = hub
+        self.workers = tuple(workers)
+        self.changed = 0.0
+        self.connected: dict[str, bool] = {}
+        self._namespace = namespace
+        self._of_plan: dict[str, list[str]] = {}
+        self.jobs: dict[str, Way] = {}
+        for job in jobs:
+            for each in job.objects:
+                if each["kind"] == "Job":
+                    name = str(each["metadata"]["name"])
+                    self.jobs[name] = Way(max(1, expected_pods(each)))
+                    self._of_plan.setdefault(job.name, []).append(name)
+        self._deleted: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._on: Counter[str] = Counter()
+
+    def created(self, job: PlannedJob, now: float) -> None:
+        """The hub has accepted a job."""
+        for name in self._of_plan.get(job.name, ()):
+            if self.jobs[name].created is None:
+                self.jobs[name].created = now
+
+    def deleted(self, job: PlannedJob) -> None:
+        """The timeline deletes a job, which then does not count as lost."""
+        self._deleted.update(self._of_plan.get(job.name, ()))
+
+    def workload(self, event: Event[Any], now: float) -> None:
+        """Something has happened to a Workload of the hub.
+
+        Args:
+            event: as the watch reports it, objects as in JSON.
+            now: when.
+        """
+        found = event.item
+        name = self._names.get(event.key) or _job_of(found)
+        if name not in self.jobs or not event.key.startswith(f"{self._namespace}/"):
+            return
+        self._names[event.key] = name
+        job = self.jobs[name]
+        if job.created is None:
+            job.created = now
+        if found is not None:
+            self._status(job, found.get("status") or {}, now)
+        # Kueue creates a Workload again if only the Workload was deleted, but not if its Job was.
+        job.gone = event.kind == "DELETED" and not job.over
+        if job.gone:
+            self._leaves(job)
+
+    def _status(self, job: Way, status: Mapping[str, Any], now: float) -> None:
+        cluster = str(status.get("clusterName") or "")
+        if cluster != job.cluster and not job.over:
+            if job.cluster:
+                job.requeued += 1
+                self._leaves(job)
+            if cluster:
+                self._on[cluster] += 1
+                job.cluster, job.latest = cluster, now
+                job.dispatched = now if job.dispatched is None else job.dispatched
+            self.changed = now
+        for each in status.get("conditions") or ():
+            if each.get("type") == "Finished" and each.get("status") == "True" and not job.over:
+                self.changed = now
+                if each.get("reason") == "Failed":
+                    job.failed = True
+                else:
+                    job.completed = now
+                if job.cluster:
+                    self._on[job.cluster] -= 1
+
+    def _leaves(self, job: Way) -> None:
+        if job.cluster:
+            self._on[job.cluster] -= 1
+            job.cluster = ""
+
+    def reach(self, event: Event[Any]) -> tuple[str, bool] | None:
+        """The worker of an event, and whether the hub reaches it now; None if that has not changed."""
+        name, found = event.key, event.item
+        if name not in self.workers or found is None or event.kind == "DELETED":
+            return None
+        conditions = (found.get("status") or {}).get("conditions") or ()
+        active = any(each.get("type") == "Active" and each.get("status") == "True" for each in conditions)
+        before = self.connected.get(name)
+        self.connected[name] = active
+        return None if before in (None, active) else (name, active)
+
+    def pod(self, cluster: str, pod: PodView) -> None:
+        """A pod was seen in a cluster."""
+        name, uid = pod.owner
+        job = self.jobs.get(name)
+        if job is None:
+            return
+        if pod.phase in ("Running", "Succeeded"):
+            job.begun[cluster, uid] = None
+        if pod.phase == "Succeeded":
+            job.ended.add(cluster)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that the hub has accepted and that are on no worker."""
+        return sum(job.created is not None and not (job.over or job.gone or job.cluster) for job in self.jobs.values())
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs that are still in progress."""
+        return sum(not (job.over or job.gone) and name not in self._deleted for name, job in self.jobs.items())
+
+    @property
+    def dispatched(self) -> int:
+        """Jobs that are, or were, on a worker."""
+        return sum(job.dispatched is not None for job in self.jobs.values())
+
+    def sampled(self) -> dict[str, float]:
+        """How many Jobs are where at the moment, by columns of a series."""
+        return {
+            "jobs waiting": self.waiting,
+            **{f"jobs on {name}": self._on[name] for name in self.workers},
+            "jobs completed": sum(job.completed is not None for job in self.jobs.values()),
+        }
+
+    def lost(self, pods: Iterable[PodRecord], now: float, away: Iterable[str] = ()) -> list[str]:
+        """Jobs that have neither completed, nor wait in the hub's queue, nor have a live pod.
+
+        Args:
+            pods: all that were seen.
+            now: when.
+            away: workers that cannot be seen at the moment; their Jobs are not lost.
+        """
+        last: dict[str, float] = {}
+        for each in pods:
+            ended = math.inf if each.ended is None else each.ended
+            last[each.owner] = max(ended, last.get(each.owner, 0.0))
+        gone = frozenset(away)
+        found = []
+        for name, job in self.jobs.items():
+            if job.created is None or job.completed is not None or name in self._deleted:
+                continue
+            if job.failed or job.gone:
+                found.append(name)
+                continue
+            since = max(job.latest, last.get(name, 0.0))
+            if job.cluster and job.cluster not in gone and now - since >= _PODS_WITHIN:
+                found.append(name)
+        return found
+
+    def twice(self) -> dict[str, list[str]]:
+        """Jobs that have run more than once as a whole, with the clusters on which they have."""
+        return {name: [cluster for cluster, _ in job.begun] for name, job in self.jobs.items() if len(job.begun) > 1}
+
+    def measures(self, pods: Iterable[PodRecord], lost: int) -> dict[str, float]:
+        """The measures of dispatching, by their names.
+
+        Args:
+            pods: all that were seen.
+            lost: how many Jobs are lost.
+        """
+        jobs = self.jobs.values()
+        dispatched = sorted(job.dispatched for job in jobs if job.dispatched is not None)
+        created = [job.created for job in jobs if job.created is not None]
+        found: dict[str, float] = {
+            "jobs.dispatched": len(dispatched),
+            "jobs.completed": sum(job.completed is not None for job in jobs),
+            "jobs.requeued": sum(job.requeued for job in jobs),
+            "jobs.lost": lost,
+            "jobs.runTwice": len(self.twice()),
+        }
+        if dispatched:
+            found["dispatch.ratePeak"] = most_in_a_second(dispatched)
+            if (lasted := dispatched[-1] - min(created)) > 0:
+                found["dispatch.rate"] = len(dispatched) / lasted
+        nodes, running = _whole(pods, self.jobs)
+        for name, times in (("Dispatch", self._since("")), ("Nodes", nodes), ("Run", running)):
+            found |= {f"jobTimeTo{name}.{part}": value for part, value in spread(times).items()}
+        return found
+
+    def to_dispatch(self, cluster: str) -> dict[str, float]:
+        """The spread of the time to dispatch, over the Jobs whose pods have run on a worker."""
+        return spread(self._since(cluster))
+
+    def _since(self, cluster: str) -> Iterator[float]:
+        for job in self.jobs.values():
+            there = not cluster or cluster in {each for each, _ in job.begun}
+            if there and job.created is not None and job.dispatched is not None:
+                yield max(0.0, job.dispatched - job.created)
+
+
+def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[list[float], list[float]]:
+    """Seconds from each Job's creation until all of its pods had a node on one worker, and until all of them ran."""
+    bound: _Changes = defaultdict(lambda: defaultdict(list))
+    running: _Changes = defaultdict(lambda: defaultdict(list))
+    for each in pods:
+        for times, since in ((bound, each.bound), (running, each.running)):
+            if since is not None:
+                there = times[each.owner][each.cluster]
+                there.append((since, 1))
+                # A pod that has completed is not replaced; any other end leaves the Job without it.
+                if each.ended is not None and each.phase != "Succeeded":
+                    there.append((each.ended, -1))
+
+    def until_whole(times: _Changes) -> list[float]:
+        found = []
+        for name, job in jobs.items():
+            whole = [at for each in times[name].values() if (at := _reached(each, job.workers)) is not None]
+            if job.created is not None and whole:
+                found.append(max(0.0, min(whole) - job.created))
+        return found
+
+    return until_whole(bound), until_whole(running)
+
+
+def _reached(changes: Iterable[tuple[float, int]], wanted: int) -> float | None:
+    """When there were first as many pods as wanted at one time; None if there never were."""
+    there = 0
+    # At the same moment, ends count before starts.
+    for at, change in sorted(changes):
+        there += change
+        if there >= wanted:
+            return at
+    return None
+
+
+def _job_of(workload: Any) -> str:
+    owners = ((workload or {}).get("metadata") or {}).get("ownerReferences") or ()
+    return next((str(each.get("name")) for each in owners if each.get("kind") == "Job"), "")

@@ -1,0 +1,195 @@
+"""Read an experiment file and every file it names."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.recording import MOST_BYTES, Recording, recording
+from kumulus.extras.lab.file.trace import TraceJob, trace_jobs
+from kumulus.model.errors import Problem, SpecError, Where, path_text
+from kumulus.nodes.catalog.prices import Prices, with_own
+from kumulus.stackfile.location import large_file, read_text
+from kumulus.stackfile.yamltext import read_yaml
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An experiment with what it takes from other files.
+
+    Args:
+        experiment: the file's content.
+        directory: the file's, which paths in it are relative to.
+        manifests: the text of each workload's manifest, by the workload's name.
+        traces: the jobs of each workload's trace, likewise.
+        recordings: what each workload replays, likewise.
+        setup: the objects to create before the workloads.
+        inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
+            the lines that are replayed.
+        kept: the names of these, by the place that names the file.
+    """
+
+    experiment: Experiment
+    directory: Path
+    manifests: dict[str, str] = field(default_factory=dict)
+    traces: dict[str, list[TraceJob]] = field(default_factory=dict)
+    recordings: dict[str, Recording] = field(default_factory=dict)
+    setup: list[Object] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+    kept: dict[Where, str] = field(default_factory=dict)
+
+
+def load(file: Path) -> Loaded:
+    """Read an experiment file.
+
+    Raises:
+        SpecError: with every problem of the file, or of the files that it names.
+    """
+    _, text = read_text(str(file), Path(), "")
+    return loaded_from(read_yaml(text, str(file)), file.resolve().parent, str(file), text)
+
+
+def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
+    """Load an experiment from its file's content, with every file it names.
+
+    Args:
+        raw: the mapping in its file.
+        directory: the one that paths in it are relative to.
+        source: the file's name in error messages.
+        text: of its file, which a report keeps.
+
+    Raises:
+        SpecError: as of :func:`load`.
+    """
+    experiment = Experiment.checked(raw, source)
+    loaded = Loaded(experiment, directory, inputs={"experiment.yaml": text})
+    problems: list[Problem] = []
+    for where, location in references(experiment):
+        try:
+            _read(loaded, where, location, source)
+        except SpecError as error:
+            if error.source == source:
+                problems += error.problems
+            else:
+                place = f"{path_text(where)}: {error.source}"
+                problems += [
+                    Problem(f"{place}: {each.path}" if each.path else place, each.message, each.remedy)
+                    for each in error.problems
+                ]
+    if problems:
+        raise SpecError(problems, source)
+    return loaded
+
+
+def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
+    """Every file that an experiment names, with the place where it is named."""
+    for index, location in enumerate(experiment.setup):
+        yield ("setup", index), location
+    for index, workload in enumerate(experiment.workloads):
+        if workload.manifest:
+            yield ("workloads", index, "manifest"), workload.manifest
+        if workload.arrival.trace is not None:
+            yield ("workloads", index, "arrival", "trace", "file"), workload.arrival.trace.file
+        if workload.replay is not None:
+            yield ("workloads", index, "replay", "file"), workload.replay.file
+    if experiment.scheduler.config:
+        yield ("scheduler", "config"), experiment.scheduler.config
+    for key, policy in (("policy", experiment.policy), ("whyPolicy", experiment.whyPolicy)):
+        if policy.endswith(".py"):
+            yield (key,), policy
+
+
+def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
+    """An experiment of the same workloads with other fields: the inputs are the files that it names then.
+
+    Args:
+        loaded: the experiment as its file has it.
+        experiment: as it is to be.
+        source: what overrides it, for errors.
+
+    Raises:
+        SpecError: a file that it names cannot be read.
+    """
+    before, now = dict(references(loaded.experiment)), dict(references(experiment))
+    gone = {loaded.kept[where] for where, location in before.items() if now.get(where) != location}
+    inputs = {name: text for name, text in loaded.inputs.items() if name not in gone}
+    found = replace(loaded, experiment=experiment, inputs=inputs, kept=dict(loaded.kept))
+    for where, location in now.items():
+        if before.get(where) != location:
+            _read(found, where, location, source)
+    return found
+
+
+def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
+    """An experiment whose inputs include the user's own file of machine prices, and these prices.
+
+    Raises:
+        SpecError: the file cannot be read, or has mistakes.
+    """
+    prices = with_own(file)
+    kept_as = _kept_as(loaded, "prices.yaml")
+    return replace(loaded, inputs={**loaded.inputs, kept_as: file.read_text(encoding="utf-8")}), prices
+
+
+def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
+    if "trace" in where:
+        _read_trace(loaded, where, location, source)
+        return
+    # A recording may be larger than other files.
+    most = {"most": MOST_BYTES} if "replay" in where else {}
+    name, text = read_text(location, loaded.directory, path_text(where), source, **most)
+    loaded.kept[where] = _kept_as(loaded, Path(location).name)
+    loaded.inputs[loaded.kept[where]] = text
+    if where[0] == "setup":
+        loaded.setup.extend(objects_of(text, name))
+        return
+    if where[0] != "workloads":
+        return
+    workload = loaded.experiment.workloads[int(where[1])]
+    if where[-1] == "manifest":
+        if wrong := replacement_problems(text, workload.replace, ("workloads", where[1], "replace")):
+            raise SpecError(wrong, source)
+        objects_of(filled(text, workload.replace, 1), name)
+        loaded.manifests[workload.name] = text
+    elif workload.replay is not None:
+        loaded.recordings[workload.name] = recording(text, name)
+
+
+def _read_trace(loaded: Loaded, where: Where, location: str, source: str) -> None:
+    workload = loaded.experiment.workloads[int(where[1])]
+    trace = workload.arrival.trace
+    if trace is None:
+        return
+    place, kept_as = path_text(where), _kept_as(loaded, Path(location).name)
+    loaded.kept[where] = kept_as
+    file = large_file(location, loaded.directory, place, source, MOST_BYTES)
+    if file is None:
+        name, text = read_text(location, loaded.directory, place, source)
+        loaded.inputs[kept_as] = text
+        loaded.traces[workload.name] = trace_jobs(partial(io.StringIO, text), trace, name)
+        return
+    kept = io.StringIO()
+    opened = partial(file.open, encoding="utf-8-sig", newline="")
+    try:
+        loaded.traces[workload.name] = trace_jobs(opened, trace, location, kept)
+    except OSError as reason:
+        raise SpecError([Problem(place, f"cannot be read: {reason.strerror}")], source) from None
+    except UnicodeDecodeError:
+        raise SpecError([Problem(place, "is not a text in UTF-8", "write the path of a CSV file")], source) from None
+    # Of a large trace, a report keeps only the jobs that were replayed.
+    loaded.inputs[kept_as] = kept.getvalue()
+
+
+def _kept_as(loaded: Loaded, name: str) -> str:
+    """A name for a copy of an input that no other input has."""
+    stem, dot, suffix = name.partition(".")
+    number = 1
+    while name in loaded.inputs:
+        number += 1
+        name = f"{stem}-{number}{dot}{suffix}"
+    return name

@@ -1,0 +1,129 @@
+"""Rules between the parts of an experiment file: names that are defined twice, or not at all.
+
+Like `kumulus.stackfile.rules`, they check the plain file, so that the user sees all problems at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kumulus.extras.schedulers import NAMES, registry
+from kumulus.model import durations
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, shown
+from kumulus.model.names import suggest
+from kumulus.stackfile.plain import duplicates, items
+
+_MOMENTS = ("start", "created", "scheduled")
+"""What times of a timeline count from, in the order in which they come."""
+
+
+def rule_problems(raw: object) -> list[Problem]:
+    """Every problem between the parts of an experiment's mapping; none for anything but a mapping."""
+    if not isinstance(raw, Mapping):
+        return []
+    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw), *_why(raw)]
+
+
+def _workloads(raw: Mapping[str, object]) -> Iterator[Problem]:
+    if raw.get("workloads") == []:
+        yield problem(("workloads",), "is empty", "write what is created: [{name: training, jobs: 10, workers: 8}]")
+
+
+def _duplicates(raw: Mapping[str, object]) -> Iterator[Problem]:
+    return duplicates(items(raw, "workloads"), ("workloads",), "name", "name")
+
+
+def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
+    if not raw.get("whyPolicy"):
+        return
+    if raw.get("why") is not True:
+        yield problem(("whyPolicy",), "is shown by `kumulus experiment why` alone", "write why: true as well")
+    if raw.get("policy"):
+        yield problem(("whyPolicy",), "is beside a policy that decides", "leave one out; policy: is shown by why: true")
+
+
+def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
+    workloads = [str(each.get("name")) for _, each in items(raw, "workloads")]
+    faults = [
+        str(fault.get("name")) for _, each in items(raw, "timeline") if isinstance(fault := each.get("fault"), Mapping)
+    ]
+    for part, key, known, what in (
+        ("expect", "workload", workloads, "workload"),
+        ("timeline", "delete", workloads, "workload"),
+        ("timeline", "clear", faults, "fault of this timeline"),
+    ):
+        for index, item in items(raw, part):
+            name = item.get(key)
+            if not isinstance(name, str) or name in known:
+                continue
+            yield problem((part, index, key), f"{shown(name)} is no {what}", _instead(name, known))
+    yield from _deleted(raw)
+    yield from _scaled(raw, workloads)
+    yield from _restored(raw)
+
+
+def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """Only a worker that the timeline kills or partitions can be restored."""
+    struck = [str(each[key]) for _, each in items(raw, "timeline") for key in ("kill", "partition") if each.get(key)]
+    for index, item in items(raw, "timeline"):
+        name = item.get("restore")
+        if isinstance(name, str) and name not in struck:
+            message = f"{shown(name)} is no worker that this timeline kills or partitions"
+            yield problem(("timeline", index, "restore"), message, _instead(name, list(dict.fromkeys(struck))))
+
+
+def _instead(name: str, known: list[str]) -> str:
+    near = suggest(name, known)
+    return f"write {near}" if near else f"write one of {', '.join(known)}" if known else "leave it out"
+
+
+def _deleted(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """A recording has its own deletions, and its objects are in other namespaces."""
+    recordings = {each.get("name") for _, each in items(raw, "workloads") if "replay" in each}
+    for index, item in items(raw, "timeline"):
+        if isinstance(name := item.get("delete"), str) and name in recordings:
+            message = f"{shown(name)} is a recording, which says what is deleted, and when"
+            yield problem(("timeline", index, "delete"), message, "leave it out, or write replay.until")
+
+
+def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem]:
+    """Only a workload of Deployments can be scaled."""
+    kinds = {str(each.get("name")): each for _, each in items(raw, "workloads")}
+    for index, item in items(raw, "timeline"):
+        scale = item.get("scale")
+        name = scale.get("workload") if isinstance(scale, Mapping) else None
+        if not isinstance(name, str):
+            continue
+        where = ("timeline", index, "scale", "workload")
+        if name not in kinds:
+            yield problem(where, f"{shown(name)} is no workload", _instead(name, workloads))
+        elif "replay" in kinds[name] or ("manifest" not in kinds[name] and kinds[name].get("kind") != "Deployment"):
+            remedy = "write kind: Deployment for it, or delete: for the whole workload"
+            yield problem(where, f"{shown(name)} is not made of Deployments, whose pods can be more or fewer", remedy)
+
+
+def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
+    chosen = raw.get("scheduler")
+    name = chosen.get("name", "default") if isinstance(chosen, Mapping) else None
+    if isinstance(chosen, Mapping) and (name == "default" or (name in NAMES and registry.get(str(name)).is_own)):
+        for key in ("config", "binary"):
+            if chosen.get(key):
+                message = "has no effect on the cluster's own scheduler"
+                yield problem(("scheduler", key), message, "write name: kube-scheduler, which is started beside it")
+
+
+def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """A scheduler that is stopped and never started would leave an experiment without an outcome."""
+    actions = [(index, event) for index, event in items(raw, "timeline") if event.get("scheduler")]
+    last, event = max(actions, key=lambda each: (_when(each[1]), each[0]), default=(0, {}))
+    if event.get("scheduler") == "stop":
+        remedy = "add an item {after: created, scheduler: start}"
+        yield problem(("timeline", last, "scheduler"), "stops the scheduler for good", remedy)
+
+
+def _when(event: Mapping[str, object]) -> tuple[int, float]:
+    """What orders events by their time, as far as that is known before the run."""
+    after, at = event.get("after", "start"), event.get("at", 0)
+    length = durations.of(at) if isinstance(at, str | int) and not durations.duration_problems((), at) else 0.0
+    return _MOMENTS.index(after) if after in _MOMENTS else 0, length

@@ -1,0 +1,94 @@
+"""The JSON schema of an experiment file, made from its models; `kumulus.stackfile.schema` says how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kumulus.extras.lab.file.expect import BOUNDS
+from kumulus.extras.lab.file.measures import UNITS, Unit
+from kumulus.extras.lab.file.model import OWN, Experiment
+from kumulus.extras.lab.file.timeline import ACTIONS
+from kumulus.extras.lab.file.workload import DESCRIBING, GENERATED, MOST_PRIORITY, PLACES
+from kumulus.extras.schedulers.registry import every
+from kumulus.stackfile.schema import patterns
+from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, schema_of
+from kumulus.stackfile.schema.forms import NULL, at_most_one, forms, required
+
+Schema = dict[str, Any]
+
+
+def experiment_schema() -> Schema:
+    """The schema of an experiment file."""
+    whole, definitions = schema_of(Experiment, {**forms(), **_forms()})
+    return {"$schema": DRAFT, "title": "Experiment file of Kumulus", **whole, DEFINITIONS: definitions}
+
+
+def _forms() -> dict[str, Schema]:
+    priority = {"type": "integer", "minimum": -MOST_PRIORITY, "maximum": MOST_PRIORITY}
+    return {
+        "place": {"anyOf": [{"enum": list(PLACES)}, {"type": "string", "pattern": patterns.PREFIXED_KEY}]},
+        "priority": {"anyOf": [{"type": "string"}, priority]},
+        "arrivalRules": at_most_one("rate", "poisson", "trace"),
+        "eventRules": {"oneOf": [required(action) for action in ACTIONS]},
+        "schedulerRules": {
+            "if": {"properties": {"name": {"enum": [OWN, *(each.name for each in every() if each.is_own)]}}},
+            "then": {"properties": {key: {"enum": ["", None]} for key in ("config", "binary")}},
+        },
+        "expectationRules": _expectation(),
+        "workloadRules": _workload(),
+    }
+
+
+def _expectation() -> Schema:
+    """Either a measure with a threshold, written in the measure's unit, or a workload with nodes."""
+    texts: dict[Unit, Schema] = {
+        "s": {"anyOf": [{"type": "string", "pattern": patterns.BLANKS_AROUND_DURATION}, {"enum": [0, 1]}]},
+        "share": {"anyOf": [{"type": "string", "pattern": patterns.ANY_PER_CENT}, {"enum": [0, 1]}]},
+        "count": {"type": "number"},
+        "perSecond": {"type": "number"},
+        "usd": {"type": "number"},
+        "ratio": {"type": "number"},
+        "gpuHours": {"type": "number"},
+        "bytes": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+    }
+    written = [
+        {
+            "if": {
+                "required": ["measure"],
+                "properties": {"measure": {"enum": [name for name in UNITS if UNITS[name] == unit]}},
+            },
+            "then": {"properties": {bound: {"anyOf": [form, NULL]} for bound in BOUNDS}},
+        }
+        for unit, form in texts.items()
+    ]
+    measured = {
+        "allOf": [required("measure"), {"anyOf": [required(bound) for bound in BOUNDS]}, {"not": required("nodes")}]
+    }
+    placed = {
+        "allOf": [
+            required("workload"),
+            required("nodes"),
+            {"not": {"anyOf": [required(key) for key in ("measure", *BOUNDS)]}},
+        ]
+    }
+    return {"allOf": [{"anyOf": [measured, placed]}, *written]}
+
+
+def _workload() -> Schema:
+    """A manifest describes its objects itself, a recording everything; pods without an end have no duration."""
+    named = {"required": ["manifest"], "properties": {"manifest": {"type": "string", "minLength": 1}}}
+    endless = {"required": ["kind"], "properties": {"kind": {"enum": ["Pod", "Deployment"]}}}
+    single = {"required": ["kind"], "properties": {"kind": {"const": "Pod"}}}
+    somewhere = {"properties": {"topology": required("required")}, "required": ["topology"]}
+    somehow = {"properties": {"disruption": {"enum": ["all", "single"]}}, "required": ["disruption"]}
+    bound = {"anyOf": [somewhere, somehow]}
+    recorded = {"required": ["replay"], "properties": {"replay": {"type": "object"}}}
+    return {
+        "allOf": [
+            {"if": recorded, "then": {"not": {"anyOf": [required(key) for key in DESCRIBING]}}},
+            {"if": named, "then": {"not": {"anyOf": [required(key) for key in GENERATED]}}},
+            {"if": endless, "then": {"not": required("duration")}},
+            {"if": bound, "then": {"required": ["gang"], "properties": {"gang": {"const": True}}}},
+            {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},
+        ]
+    }

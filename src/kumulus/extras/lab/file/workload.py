@@ -1,0 +1,213 @@
+"""A workload of an experiment: jobs that are alike, described or taken from a manifest."""
+
+# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from kumulus.extras.lab.file.arrival import Arrival
+from kumulus.extras.lab.file.fields import MOST_JOBS, Name, Requests
+from kumulus.extras.lab.file.replay import Replay
+from kumulus.model.checks import problem, whole_problems
+from kumulus.model.errors import Problem, Where, shown
+from kumulus.model.fields import (
+    FORM,
+    Annotations,
+    DurationField,
+    Labels,
+    LabelValue,
+    Section,
+    checked,
+    found,
+    whole,
+)
+from kumulus.model.names import label_key_mistake, suggest
+from kumulus.model.topology import LEVELS
+
+Kind = Literal["Job", "JobSet", "Pod", "Deployment"]
+MOST_WORKERS = 20_000
+MOST_PRIORITY = 1_000_000_000
+PLACES = ("host", "zone", "region", *LEVELS)
+"""The places in which pods can be kept together, besides a label's key."""
+GENERATED = (
+    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "topology",
+    "disruption", "duration", "labels", "annotations", "resourceClaims",
+)  # fmt: skip
+DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
+"""The fields that have no effect beside a recording."""
+
+
+def _place_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, str) and (raw in PLACES or ("/" in raw and label_key_mistake(raw) is None)):
+        return []
+    near = suggest(raw, PLACES) if isinstance(raw, str) else None
+    remedy = f"write {near}" if near else f"write one of {', '.join(PLACES)}, or the key of a label"
+    return [problem(where, f"is {shown(raw)}, not a place", remedy)]
+
+
+def _priority_problems(where: Where, raw: object) -> list[Problem]:
+    return [] if isinstance(raw, str) else whole_problems(where, raw, -MOST_PRIORITY, MOST_PRIORITY)
+
+
+Place = Annotated[str, checked(_place_problems, form="place")]
+
+
+class Affinity(Section):
+    """Keeps the workers of a job together, for each job on its own."""
+
+    required: Place | None = Field(
+        default=None, description="The workers of a job are all in one such place, or wait.", examples=["zone"]
+    )
+    preferred: Place | None = Field(
+        default=None,
+        description="The workers of a job are all in one such place if that is possible.",
+        examples=["rack"],
+    )
+
+
+class Together(Section):
+    """Where the pods of a gang have to be together."""
+
+    required: Place | None = Field(
+        default=None, description="The gang is placed in one such place, or waits.", examples=["rack"]
+    )
+
+
+class Workload(Section):
+    """Jobs that are alike, described by the fields from `kind` on or taken from `manifest`; or a recorded day."""
+
+    model_config = ConfigDict(json_schema_extra={FORM: "workloadRules"})
+
+    name: Name = Field(description="The workload's name, part of the names of its objects.", examples=["training"])
+    jobs: Annotated[int, whole(1, MOST_JOBS)] = Field(
+        default=1, description="How many jobs; with a trace, the trace decides.", examples=["15"]
+    )
+    arrival: Arrival = Field(
+        default_factory=Arrival, description="When the jobs arrive; by default all at once.", examples=["{poisson: 2}"]
+    )
+    manifest: str = Field(
+        default="",
+        description=(
+            "A file with Kubernetes objects, relative to the experiment file; they are created once for each job."
+        ),
+        examples=["workloads/job.yaml"],
+    )
+    replay: Replay | None = Field(
+        default=None,
+        description="A recorded day to replay, as made by `kumulus replay import`; it decides everything.",
+        examples=["{file: day.recording.jsonl, speed: 10}"],
+    )
+    replace: dict[str, str] = Field(
+        default_factory=dict,
+        description="Texts in the manifest and their replacements, in which `{index}` is the job's number from 1.",
+        examples=['{JOB_ID: "job-{index}"}'],
+    )
+    kind: Kind = Field(
+        default="Job",
+        description="What each job is. The pods of a Pod or a Deployment run without end.",
+        examples=["Job"],
+    )
+    workers: Annotated[int, whole(1, MOST_WORKERS)] = Field(
+        default=1, description="Pods of each job.", examples=["100"]
+    )
+    requests: Requests = Field(
+        default_factory=dict,
+        description="What each pod requests; its limits are the same.",
+        examples=['{cpu: "24", nvidia.com/gpu: "8"}'],
+    )
+    resourceClaims: Literal["milli", "mig"] | None = Field(
+        default=None,
+        description=(
+            "Pods request by ResourceClaim the GPUs that their `requests`, or the trace, have as `nvidia.com/gpu`, and "
+            "parts of one (`kumulus.io/gpu-milli`): with `milli`, that many thousandths of a GPU that claims share; "
+            "with `mig`, the smallest MIG device with as much."
+        ),
+        examples=["milli"],
+    )
+    gpuProduct: LabelValue = Field(
+        default="",
+        description="The GPUs that the pods want, a value of the experiment's `productLabel`.",
+        examples=["NVIDIA-H100-80GB-HBM3"],
+    )
+    nodeSelector: Labels = Field(
+        default_factory=dict, description="Labels that the pods' nodes must have.", examples=["{example.com/gpu: a100}"]
+    )
+    affinity: Affinity = Field(
+        default_factory=Affinity,
+        description="Whether the workers of a job stay together.",
+        examples=["{required: zone}"],
+    )
+    priority: Annotated[str | int, checked(_priority_problems, form="priority")] = Field(
+        default="",
+        description="A number, for which a PriorityClass is created, or the name of an existing one.",
+        examples=["100"],
+    )
+    queue: str = Field(
+        default="", description="The queue in which the jobs wait, if the scheduler has queues.", examples=["team-a"]
+    )
+    gang: bool = Field(
+        default=False,
+        description=(
+            "All workers of a job get a node, or none does, if the scheduler supports gangs; the default one still "
+            "places them one by one."
+        ),
+        examples=["true"],
+    )
+    topology: Together = Field(
+        default_factory=Together,
+        description="Where each gang has to be together, by the scheduler itself, if it can: `native`.",
+        examples=["{required: rack}"],
+    )
+    disruption: Literal["", "all", "single"] = Field(
+        default="",
+        description="Whether a gang's pods are preempted `all` together or each by itself, if it can: `native`.",
+        examples=["all"],
+    )
+    duration: DurationField | None = Field(
+        default=None, description="How long each pod runs; by default without end.", examples=["10m"]
+    )
+    labels: Labels = Field(
+        default_factory=dict, description="Further labels of the pods.", examples=["{app: training}"]
+    )
+    annotations: Annotations = Field(
+        default_factory=dict, description="Further annotations of the pods.", examples=["{example.com/note: text}"]
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        wrong: list[Problem] = []
+        if self.replay is not None:
+            described = [name for name in DESCRIBING if name in self.model_fields_set]
+            message = "has no effect beside replay, which decides what comes when"
+            wrong = [problem((name,), message, "leave it out") for name in described]
+            if wrong:
+                raise found(wrong)
+            return self
+        if self.manifest:
+            wrong += [
+                problem((name,), "has no effect beside manifest, which describes the objects", "leave it out")
+                for name in GENERATED
+                if name in self.model_fields_set
+            ]
+        elif self.replace:
+            wrong.append(problem(("replace",), "has no effect without manifest", "leave it out"))
+        if self.kind in ("Pod", "Deployment") and self.duration is not None:
+            remedy = "write kind: Job, or leave the duration out"
+            wrong.append(problem(("duration",), f"is not for a {self.kind}, whose pods have no end", remedy))
+        if self.duration is not None and self.arrival.trace is not None and self.arrival.trace.stay:
+            message = "has no effect beside arrival.trace.stay, by which no job ends"
+            wrong.append(problem(("duration",), message, "leave one of them out"))
+        if self.kind == "Pod" and self.workers != 1:
+            remedy = "write jobs: for how many pods there are, or another kind"
+            wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
+        for name, given in (("topology", self.topology.required), ("disruption", self.disruption)):
+            if given and not self.gang:
+                wrong.append(problem((name,), "is of a gang, and this workload is none", "write gang: true"))
+        if self.arrival.trace is not None and "jobs" in self.model_fields_set:
+            wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
+        if wrong:
+            raise found(wrong)
+        return self

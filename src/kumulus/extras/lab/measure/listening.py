@@ -1,0 +1,226 @@
+"""Watch pods and nodes, and keep the records up to date with what they report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.measure.priced import PricedNodes
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
+from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
+from kumulus.extras.watch.live.amounts import NOTHING
+from kumulus.extras.watch.live.collections import follow_when_there
+from kumulus.extras.watch.live.devices import published_from
+from kumulus.extras.watch.live.fleet import SLICES
+from kumulus.kube.errors import tolerating
+from kumulus.kube.messages import MessageCodec
+from kumulus.kube.objects import identity
+from kumulus.kube.pods import PODS, UNFINISHED
+from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
+from kumulus.model.claims import Demand
+from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.slices import RESOURCE_API
+from kumulus.nodes.catalog.prices import Prices
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+OnPod = Callable[[PodView, bool], None]
+OnClaim = Callable[[str, ClaimView | None], None]
+_NODES = "/api/v1/nodes"
+_ABSENT = (403, 404)
+
+
+class Listener:
+    """Watches the pods of a namespace, and the nodes.
+
+    Args:
+        client: of the cluster.
+        records: updated with the pods, and their allocation with the nodes.
+        clock: seconds since the experiment's start.
+        placement: records what is seen.
+        on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
+        known: what each claim template asks for, by name.
+        cluster: the cluster's name among several that are measured together; empty if there is only one.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        records: Records,
+        clock: Callable[[], float],
+        placement: Placement | None = None,
+        on_pod: OnPod | None = None,
+        known: Mapping[str, Demand] = MappingProxyType({}),
+        cluster: str = "",
+    ) -> None:
+        self._known = known
+        self._cluster = cluster
+        self._placement = placement
+        self._client = client
+        self._records = records
+        self._clock = clock
+        self._on_pod = on_pod
+        self._uids: dict[str, str] = {}
+        self.interruptions = 0
+        self._silent: dict[str, tuple[float, str]] = {}
+        self._priced = PricedNodes(records.allocation, cluster)
+
+    def silence(self) -> tuple[float, str]:
+        """For how many seconds a watch has been interrupted, and why; 0 while none is."""
+        if not self._silent:
+            return 0.0, ""
+        since, why = min(self._silent.values())
+        return self._clock() - since, why
+
+    async def ask(self) -> None:
+        """Ask the server something that it has to read from its storage.
+
+        Raises:
+            ApiError, Unreachable: it refused, or gave no answer.
+        """
+        await identity(self._client)
+
+    def reprice(self, offers: Sequence[OfferEffects]) -> None:
+        """Apply these faults to the prices of nodes from now on."""
+        self._priced.reprice(offers)
+
+    async def pods(self, namespace: str, synced: asyncio.Event) -> None:
+        """Watch a namespace's pods until cancelled; without one, the pods of workloads in all namespaces.
+
+        Raises:
+            ApiError, Unreachable: the server refused the first list, or gave no answer.
+        """
+        path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
+        where = None if namespace else {"labelSelector": WORKLOAD_LABEL}
+        await self._listen(follow(self._client, path, where, codec=MessageCodec("Pod")), self._pod, synced)
+
+    async def nodes(self, product_label: str, prices: Prices, synced: asyncio.Event) -> None:
+        """Watch the nodes until cancelled; raises the same errors as :meth:`pods`."""
+        taints: dict[str, tuple[tuple[str, str], ...]] = {}
+
+        def take(event: Event[Any], now: float) -> None:
+            found = None if event.kind == "DELETED" else _taints(event.item)
+            if found != taints.get(event.key):
+                # The node came, went, or has other taints than before; its heartbeats are no change.
+                self._records.nodes_changed = now
+            if found is None:
+                taints.pop(event.key, None)
+            else:
+                taints[event.key] = found
+            name = in_cluster(self._cluster, event.key)
+            if event.kind == "DELETED":
+                self._priced.remove(name)
+            elif event.item is not None:
+                self._priced.put(name, event.item, product_label, prices)
+            if self._placement is not None:
+                self._placement.node(name, None if event.kind == "DELETED" else event.item)
+
+        await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
+
+    async def slices(self, synced: asyncio.Event) -> None:
+        """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects.
+
+        Raises:
+            ApiError, Unreachable: the server refused the first list for another reason, or gave no answer.
+        """
+
+        def publish(event: Event[Any], _: float) -> None:
+            gone = event.kind == "DELETED" or event.item is None
+            self._priced.publish(event.key, None if gone else published_from(event.item))
+
+        news = follow(self._client, SLICES, codec=MessageCodec("ResourceSlice"))
+        with tolerating(*_ABSENT):
+            await self._listen(news, publish, synced)
+        synced.set()
+        await asyncio.Event().wait()
+
+    async def claims(self, namespace: str, take: OnClaim, synced: asyncio.Event) -> None:
+        """Watch the claims of a namespace until cancelled; raises the same errors as :meth:`pods`.
+
+        Args:
+            namespace: which one.
+            take: called with each claim's name and what it has got, None once it is gone.
+            synced: set when the existing claims are known.
+        """
+
+        def claim(event: Event[Any], _: float) -> None:
+            gone = event.kind == "DELETED" or event.item is None
+            take(event.key, None if gone else claim_view(event.item))
+
+        path = f"/apis/{RESOURCE_API}/namespaces/{namespace}/resourceclaims"
+        await self._listen(follow(self._client, path, codec=MessageCodec("ResourceClaim")), claim, synced)
+
+    async def queues(self) -> None:
+        """Watch the queues and quotas that there are until cancelled."""
+        collections = self._placement.collections if self._placement is not None else {}
+        await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in collections.items()))
+
+    async def _listen(
+        self, news: AsyncGenerator[News[Any], None], take: Callable[[Event[Any], float], None], synced: asyncio.Event
+    ) -> None:
+        async with aclosing(news):
+            async for each in news:
+                if isinstance(each, Events):
+                    # Events that arrived together get one time: when the client received them.
+                    now = self._clock()
+                    for event in each.events:
+                        take(event, now)
+                elif isinstance(each, Synced):
+                    synced.set()
+                elif isinstance(each, Interrupted):
+                    self.interruptions += 1
+                    self._silent[take.__name__] = (self._clock(), str(each.error))
+                elif isinstance(each, Resumed):
+                    self._silent.pop(take.__name__, None)
+
+    def _pod(self, event: Event[Any], now: float) -> None:
+        if event.item is not None:
+            pod = pod_view(event.item, self._known)
+            pod = pod._replace(node=in_cluster(self._cluster, pod.node), cluster=self._cluster)
+            if (before := self._uids.get(event.key, pod.uid)) != pod.uid:
+                # While nothing was heard, it was deleted, and another one was created under its name.
+                self._gone(before, now)
+            self._uids[event.key] = pod.uid
+            self._records.put(pod, now)
+            if self._on_pod is not None:
+                self._on_pod(pod, pod.phase in FINAL)
+        if event.kind == "DELETED":
+            self._gone(self._uids.pop(event.key, ""), now)
+        if self._placement is not None:
+            self._placement.pod(event.key, event.item, event.kind == "DELETED", self._cluster)
+
+    def _gone(self, uid: str, now: float) -> None:
+        self._records.gone(uid, now)
+        if self._on_pod is not None:
+            self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
+
+
+def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
+    return None if message is None else tuple(sorted((each.key, each.effect) for each in message.spec.taints))
+
+
+async def occupy(client: Client, records: Records, placement: Placement | None = None, cluster: str = "") -> None:
+    """Account for the pods that exist before the experiment; those outside its namespaces are assumed to stay.
+
+    Args:
+        client: of the cluster.
+        records: updated with the pods.
+        placement: records where they are.
+        cluster: the cluster's name among several that are measured together; empty if there is only one.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
+    async for page in client.listed(PODS, MessageCodec("Pod"), bound):
+        for each in page:
+            pod = pod_view(each)
+            records.stranger(pod._replace(node=in_cluster(cluster, pod.node)))
+            if placement is not None:
+                placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False, cluster=cluster)

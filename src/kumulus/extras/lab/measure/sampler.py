@@ -1,0 +1,143 @@
+"""Take a sample of everything each second."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kumulus.extras.lab.cluster import counter
+from kumulus.extras.lab.cluster.components import SCHEDULER, Components, Usage
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.series import Series
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# The API server's metrics are long: asking each second would cost it more than some of what is measured.
+_COUNT_EVERY = 5.0
+# During a measurement, a sample must not wait long for the metrics.
+_PATIENCE = 2.0
+
+
+@dataclass
+class Counted:
+    """The API server's count and ours at one time: seconds, its count, ours."""
+
+    at: float
+    counted: int
+    seen: int
+
+
+@dataclass
+class Sampler:
+    """Samples records and processes until cancelled.
+
+    Args:
+        records: what the watch has seen.
+        components: the cluster's processes.
+        client: asks for the API server's counter; None if that counts something else.
+        now: seconds from the start.
+        scheduler: the name of the component that schedules.
+        on_sample: called after each sample.
+        more: further values to sample, by column.
+
+    Attributes:
+        used: CPU seconds of each component from the start to the last sample.
+    """
+
+    records: Records
+    components: Components
+    client: Client | None
+    now: Callable[[], float]
+    scheduler: str = SCHEDULER
+    on_sample: Callable[[], None] = lambda: None
+    more: Callable[[], Mapping[str, float]] = dict
+    series: Series = field(default_factory=Series)
+    counted: list[Counted] = field(default_factory=list)
+    began: dict[str, Usage] = field(default_factory=dict)
+    used: dict[str, float] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
+    _own: float = 0.0
+    _bound: int = 0
+
+    async def start(self) -> None:
+        """Note the usage and the API server's count just before the clock starts."""
+        self.began = self.components.usage()
+        self._own = time.process_time()
+        await self.count()
+        self.counted = [replace(each, at=0.0) for each in self.counted]
+
+    async def run(self) -> None:
+        """Sample until cancelled."""
+        counted = self.now()
+        while True:
+            self.sample()
+            if self.now() - counted >= _COUNT_EVERY and self.records.counts["bound"] > self._bound:
+                counted = self.now()
+                await self.count(_PATIENCE)
+            await asyncio.sleep(max(0.05, self.series.every - self.now() % self.series.every))
+
+    async def count(self, patience: float | None = None) -> None:
+        """Ask the API server how many bindings it has counted."""
+        found = await counter.count(self.client, patience) if self.client is not None else None
+        if found is not None:
+            self._bound = self.records.counts["bound"]
+            self.counted.append(Counted(self.now(), found, self._bound))
+
+    def sample(self) -> None:
+        """Take one sample."""
+        records, allocation = self.records, self.records.allocation
+        counts = records.counts
+        found: dict[str, float] = {
+            "t": self.now(),
+            "created": counts["created"],
+            "bound": counts["bound"],
+            "running": records.running,
+            "succeeded": counts["succeeded"],
+            "failed": counts["failed"],
+            "pending": records.pending,
+            "jobs partly admitted": records.partly,
+            "fragmentation": allocation.fragmentation,
+            "gpus": allocation.gpus,
+            "gpu capacity": allocation.capacity.gpus,
+        }
+        # What there has been once has a value in every sample, also when it is 0: one without keeps its last.
+        known = self.series.columns
+        if (hourly := allocation.meter.hourly) or "cost per hour" in known:
+            found["cost per hour"] = hourly
+        found |= {f"nodes {kind or 'of no type'}": count for kind, count in allocation.kinds.items()}
+        for (product, zone), share in sorted(allocation.cells.items()):
+            if share.capacity or f"gpus {product} {zone}" in known:
+                found[f"gpus {product} {zone}"] = share.allocated
+        found |= self.more()
+        found |= self._usage()
+        self.series.add(found)
+        self.on_sample()
+
+    def own_cpu(self) -> float:
+        """CPU seconds of this process since the start."""
+        return time.process_time() - self._own
+
+    def own_memory(self) -> int:
+        """The greatest resident memory of this process, in bytes."""
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def _usage(self) -> dict[str, float]:
+        usage = self.components.usage()
+        if not usage:
+            return {}
+        total = sum(each.memory for each in usage.values())
+        mine = usage.get(self.scheduler, Usage(0.0, 0))
+        self.peaks["controlPlane"] = max(self.peaks.get("controlPlane", 0), total)
+        self.peaks["scheduler"] = max(self.peaks.get("scheduler", 0), mine.memory)
+        self.used = {name: each.cpu - self.began.get(name, Usage(0.0, 0)).cpu for name, each in usage.items()}
+        return {
+            **{f"cpu {name}": seconds for name, seconds in self.used.items()},
+            "cpu client": self.own_cpu(),
+            "memory MB": total / 1e6,
+            "memory scheduler MB": mine.memory / 1e6,
+        }

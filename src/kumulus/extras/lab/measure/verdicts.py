@@ -1,0 +1,59 @@
+"""Whether the expectations of an experiment hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kumulus.extras.lab.file.expect import Expectation
+from kumulus.extras.lab.file.measures import UNITS
+from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.measure.records import Records
+
+_WORDS = {"atMost": "at most", "atLeast": "at least", "equals": "exactly"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One expectation, and whether it holds.
+
+    Args:
+        what: the expectation in words.
+        holds: whether it does.
+        found: what was found.
+    """
+
+    what: str
+    holds: bool
+    found: str
+
+
+def verdicts(expected: Sequence[Expectation], measured: Mapping[str, float], records: Records) -> list[Verdict]:
+    """Judge each expectation."""
+    found: list[Verdict] = []
+    for each in expected:
+        if each.measure:
+            found += [_threshold(each.measure, kind, bound, measured) for kind, bound in each.bounds().items()]
+        else:
+            found.append(_nodes(str(each.workload), each.nodes or [], records))
+    return found
+
+
+def _threshold(measure: str, kind: str, bound: float, measured: Mapping[str, float]) -> Verdict:
+    unit = UNITS[measure]
+    what = f"{measure} {_WORDS[kind]} {shown(unit, bound)}"
+    value = measured.get(measure)
+    if value is None:
+        return Verdict(what, False, "not measured")
+    holds = {
+        "atMost": value <= bound,
+        "atLeast": value >= bound,
+        "equals": math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-9),
+    }[kind]
+    return Verdict(what, holds, shown(unit, value))
+
+
+def _nodes(workload: str, wanted: Sequence[str], records: Records) -> Verdict:
+    there = sorted({record.node for record in records.pods.values() if record.workload == workload and record.node})
+    return Verdict(f"{workload} on {', '.join(sorted(wanted))}", there == sorted(wanted), ", ".join(there) or "no node")

@@ -1,0 +1,170 @@
+"""The few facts about a pod and a node that an experiment needs, extracted from what a watch receives.
+
+So the memory of a run grows by some hundred bytes for each pod. What a pod requests and what a node has is determined
+by :mod:`kumulus.extras.watch.live`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.extras.watch.live.amounts import Amounts
+from kumulus.extras.watch.live.node import NOWHERE, node_from
+from kumulus.extras.watch.live.pod import asked_of, requests_of
+from kumulus.model.claims import Demand, taken
+from kumulus.model.devices import MILLI
+from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
+from kumulus.model.mig import gpu_of
+from kumulus.model.pools import INSTANCE_TYPE_LABEL
+from kumulus.nodes.catalog.prices import Prices, is_spot
+
+FINAL = ("Succeeded", "Failed", "Deleted")
+_JOB_NAME, _JOB_UID = "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"
+
+
+class PodView(NamedTuple):
+    """A pod.
+
+    Attributes:
+        uid: distinguishes it from another pod of the same name.
+        workload, job: what it belongs to; empty for other pods than an experiment's.
+        node: where it is bound; empty when it is not.
+        phase: Pending, Running, Succeeded, Failed, or Deleted: it failed because it is being deleted.
+        waits: why it has no node: the reason and message of its condition PodScheduled; empty before it was tried.
+        disrupted: the reason of its condition DisruptionTarget; empty without one.
+        wants: what it requests.
+        share: milli-GPU that it also requests of one GPU.
+        owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
+        cluster: its cluster's name among several that are measured together; empty if there is only one.
+    """
+
+    uid: str
+    workload: str
+    job: str
+    node: str
+    phase: str
+    waits: str
+    disrupted: str
+    wants: Amounts
+    share: int = 0
+    owner: tuple[str, str] = ("", "")
+    cluster: str = ""
+
+
+class NodeView(NamedTuple):
+    """A node.
+
+    Attributes:
+        name: its name.
+        product: of its GPUs.
+        zone: where it is.
+        has: what pods can have of it.
+        hourly: what it costs, in US dollars per hour; None where no price is known.
+        kind: its instance type, followed by ` spot` if the machine is a spot instance; empty if it has none.
+        cluster: its cluster's name among several that are measured together; empty if there is only one.
+    """
+
+    name: str
+    product: str
+    zone: str
+    has: Amounts
+    hourly: float | None = None
+    kind: str = ""
+    cluster: str = ""
+
+
+def in_cluster(cluster: str, name: str) -> str:
+    """The name of a node, or a pod, among several clusters, whose nodes may have the same names.
+
+    Args:
+        cluster: empty if there is only one.
+        name: the node's, or the pod's; empty for none.
+    """
+    return f"{cluster}/{name}" if cluster and name else name
+
+
+def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -> PodView:
+    """Look at a pod.
+
+    Args:
+        message: ``Pod`` of :mod:`kumulus.kube.messages`.
+        known: what each claim template asks for, by name.
+    """
+    metadata, spec, status = message.metadata, message.spec, message.status
+    wants, share = requests_of(spec), _share(spec)
+    if spec.resourceClaims and known:
+        found = [known.get(each.resourceClaimTemplateName, Demand()) for each in spec.resourceClaims]
+        wants = wants._replace(gpus=wants.gpus + sum(each.gpus for each in found))
+        # A pod may request the same thousandths as a resource, too.
+        share = sum(each.milli for each in found)
+    waits = disrupted = ""
+    for condition in status.conditions:
+        if condition.type == "PodScheduled" and condition.status != "True":
+            waits = f"{condition.reason}: {condition.message}"
+        elif condition.type == "DisruptionTarget" and condition.status == "True":
+            disrupted = condition.reason
+    return PodView(
+        metadata.uid,
+        metadata.labels.get(WORKLOAD_LABEL, ""),
+        metadata.labels.get(JOB_LABEL, ""),
+        spec.nodeName,
+        "Deleted" if status.phase == "Failed" and metadata.HasField("deletionTimestamp") else status.phase or "Pending",
+        waits,
+        disrupted,
+        wants,
+        share,
+        (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
+    )
+
+
+class ClaimView(NamedTuple):
+    """What a ResourceClaim has got.
+
+    Attributes:
+        pods: UIDs of the pods that it is reserved for.
+        gpus: for each GPU that it has or has a part of: the pool of devices, which is named after its node, the GPU's
+            number there, and thousandths.
+    """
+
+    pods: tuple[str, ...]
+    gpus: tuple[tuple[str, int, int], ...]
+
+
+def claim_view(message: Any) -> ClaimView:
+    """Look at a claim; it has no GPUs before it is allocated.
+
+    Args:
+        message: ``ResourceClaim`` of :mod:`kumulus.kube.messages`.
+    """
+    found = []
+    for result in message.status.allocation.devices.results:
+        number = gpu_of(result.device).removeprefix("gpu-")
+        if number.isdecimal() and not result.adminAccess:
+            consumed = result.consumedCapacity[MILLI].string if MILLI in result.consumedCapacity else ""
+            found.append((result.pool, int(number), taken(result.device, consumed)))
+    return ClaimView(tuple(each.uid for each in message.status.reservedFor), tuple(found))
+
+
+def _share(spec: Any) -> int:
+    """Milli-GPU of one GPU that a pod asks for; 0 where it asks for whole GPUs."""
+    asked = dict(asked_of(spec))
+    return 0 if asked.get(GPU_RESOURCE) else -(-asked.get(SHARE_RESOURCE, 0) // 1000)
+
+
+def node_view(message: Any, product_label: str, prices: Prices | None = None) -> NodeView:
+    """Look at a node.
+
+    Args:
+        message: ``Node`` of :mod:`kumulus.kube.messages`.
+        product_label: the label that says which GPUs it has; without it, they are named as in the cluster views.
+        prices: what machines cost.
+    """
+    node = node_from(message, NOWHERE)  # the sums do not need racks and blocks
+    product = message.metadata.labels.get(product_label) or node.product or node.group or "other"
+    price = prices.of_node(message.metadata.labels) if prices else None
+    kind = message.metadata.labels.get(INSTANCE_TYPE_LABEL, "")
+    kind += " spot" if kind and is_spot(message.metadata.labels) else ""
+    return NodeView(node.name, product, node.zone or "-", node.allocatable, price.hourly if price else None, kind)

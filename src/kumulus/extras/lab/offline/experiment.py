@@ -1,0 +1,154 @@
+"""Run an experiment file without a cluster: its stack's machines, its trace, its policy, a run for each seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.trace import TraceJob
+from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Ties
+from kumulus.extras.lab.offline.run import Outcome
+from kumulus.extras.lab.offline.run import run as run_once
+from kumulus.extras.lab.plan.stream import pod_recorded
+from kumulus.extras.lab.policies import Pod
+from kumulus.extras.lab.policies.load import policy
+from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.pools import Pool
+from kumulus.model.quantity import NANO, parse
+
+
+@dataclass(frozen=True)
+class Study:
+    """What an offline run needs, read once for all seeds.
+
+    Args:
+        loaded: the experiment.
+        machines: of its stack.
+        pods: of its trace, in the order of their arrival.
+        ties: which of equally good nodes is taken.
+    """
+
+    loaded: Loaded
+    machines: Sequence[Machine]
+    pods: Sequence[Pod]
+    ties: Ties
+
+
+def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
+    """Prepare an experiment to be run without a cluster.
+
+    Args:
+        loaded: the experiment; its policy is loaded once to check it.
+        pools: of its stack.
+        ties: which of equally good nodes is taken.
+
+    Raises:
+        LabError: it has no policy, or no trace that can be run without a cluster.
+    """
+    experiment = loaded.experiment
+    if not experiment.policy:
+        raise LabError(
+            "the file names no policy, which places the pods of a run without a cluster\n  Write policy: FGD"
+        )
+    if policy(experiment.policy, loaded.directory, experiment.policyTimeout).leaves:
+        raise LabError(
+            f"policy {experiment.policy} leaves the choice to kube-scheduler, and without a cluster there is none\n"
+            "  Leave out --offline, or write another policy, such as BestFit"
+        )
+    machines = [machine for pool in pools for machine in machines_of(pool, experiment.productLabel)]
+    pods = pods_of(_traced(loaded), loaded)
+    return Study(loaded, machines, pods, ties)
+
+
+def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
+    """Run each seed, several in parallel.
+
+    Args:
+        prepared: what is run.
+        seeds: of the runs.
+        jobs: how many at once; 0 for one on each CPU.
+
+    Raises:
+        LabError: the policy failed, or the trace cannot be inflated.
+    """
+    # Each run uses one thread: a BLAS that takes every CPU for its small products only slows down the others.
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    once = partial(one_run, prepared)
+    many = min(jobs or len(os.sched_getaffinity(0)), len(seeds))
+    if many <= 1:
+        return [once(seed) for seed in seeds]
+    with ProcessPoolExecutor(many) as workers:
+        return list(workers.map(once, seeds))
+
+
+def one_run(prepared: Study, seed: int) -> Outcome:
+    """The run of one seed; see :func:`run`."""
+    experiment = prepared.loaded.experiment
+    trace = _traced(prepared.loaded).arrival.trace
+    assert trace is not None
+    return run_once(
+        prepared.machines,
+        prepared.pods,
+        policy(experiment.policy, prepared.loaded.directory, experiment.policyTimeout),
+        seed=seed,
+        ties=prepared.ties,
+        inflate=trace.inflate,
+        shuffle=trace.shuffle is not None,
+        skip_failures=experiment.onPolicyError == "skip",
+    )
+
+
+def machines_of(pool: Pool, product_label: str) -> list[Machine]:
+    """The machines of a node pool.
+
+    Args:
+        pool: which one.
+        product_label: the node label that says which GPUs a node has.
+    """
+    has = {name: parse(quantity).nanos for name, quantity in pool.allocatable.items()}
+    cpu, memory = has.get("cpu", 0) * 1000 // NANO, has.get("memory", 0) // (NANO << 20)
+    # GPUs that a node offers both ways are the same ones.
+    gpus = max(has.get(GPU_RESOURCE, 0) // NANO, pool.devices.count if pool.devices else 0)
+    model = pool.labels.get(product_label, pool.group)
+    named = [pool.named(number) for number in range(pool.replicas)]
+    models = [node.labels.get(product_label, model) if node else model for node in named]
+    return [Machine(name, cpu, memory, gpus, each) for name, each in zip(pool.node_names(), models, strict=True)]
+
+
+def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
+    """The pods of a workload's trace, in the order of their arrival.
+
+    Raises:
+        LabError: the trace does not say what its jobs ask for.
+    """
+    return [pod for job in loaded.traces[workload.name] for pod in _pods(job, workload)]
+
+
+def _pods(job: TraceJob, workload: Workload) -> Iterable[Pod]:
+    pod = pod_recorded(job)
+    if pod is None:
+        raise LabError(
+            f"workload {workload.name}: the trace does not say what its jobs ask for\n"
+            "  Write columns: {cpu: …, memory: …, gpus: …} in arrival.trace, or import it: kumulus trace import"
+        )
+    return [pod] * (job.size or workload.workers)
+
+
+def _traced(loaded: Loaded) -> Workload:
+    traced = [workload for workload in loaded.experiment.workloads if workload.arrival.trace is not None]
+    if len(traced) != 1 or len(loaded.experiment.workloads) != 1:
+        raise LabError("a run without a cluster plays one workload, with arrival.trace, and no other")
+    trace = traced[0].arrival.trace
+    if trace is not None and not trace.stay:
+        raise LabError(
+            "a run without a cluster is of pods that stay\n  Write stay: true in arrival.trace, or run it live"
+        )
+    return traced[0]

@@ -1,0 +1,85 @@
+"""A cluster that pods arrive in, one after the other, and its measures by how much demand has arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kumulus.extras.lab.offline.arrived import ByArrival, Curves
+from kumulus.extras.lab.offline.fleet import Placement, gpus_for, place
+from kumulus.extras.lab.policies import Nodes, Pod
+from kumulus.extras.lab.policies.fragmentation import Fragmentation
+from kumulus.extras.lab.policies.pod import WHOLE_GPU
+
+
+class Measuring:
+    """Takes pods as they arrive, placed or not, and notes the measures after each.
+
+    Args:
+        nodes: of the cluster, empty at first; what pods get is subtracted from them.
+        fragmentation: measures that of the nodes.
+    """
+
+    def __init__(self, nodes: Nodes, fragmentation: Fragmentation) -> None:
+        self._nodes, self._fragmentation = nodes, fragmentation
+        self._noted = ByArrival(WHOLE_GPU * int(nodes.gpus.sum()))
+        self._by_node = fragmentation(nodes)
+        self._fragmented = float(self._by_node.sum())
+        self._arrived = self._allocated = 0
+        self.pods = self.placed = self.split = 0
+
+    def arrive(self, pod: Pod, where: Placement | None) -> None:
+        """Add a pod that has arrived, placed or not."""
+        if where is not None:
+            place(self._nodes, pod, where)
+        self._arrived_on(pod, None if where is None else where.node)
+
+    def arrive_on(self, pod: Pod, node: int | None) -> None:
+        """Add a pod that has arrived, with or without a node from a scheduler that does not count each GPU.
+
+        It gets the tightest GPU of the node, or the first that are free. If there are none, it gets parts of several,
+        the fullest first, and counts as split.
+        """
+        if node is not None:
+            alone = self._nodes.some(slice(node, node + 1))
+            gpus = gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0]))
+            if all(alone.gpu_free[0, gpu] >= pod.gpu_milli for gpu in gpus) and len(gpus) == pod.gpus:
+                place(self._nodes, pod, Placement(node, gpus))
+            else:
+                self.split += 1
+                self._nodes.cpu_free[node] -= pod.cpu
+                self._nodes.memory_free[node] -= pod.memory
+                self._take_of_several(node, pod.total_gpu_milli)
+        self._arrived_on(pod, node)
+
+    def arrive_with(self, pod: Pod, node: int, gpus: Mapping[int, int]) -> None:
+        """Add a pod that has arrived and got a node and, by its claim, thousandths of its GPUs by their numbers."""
+        self._nodes.cpu_free[node] -= pod.cpu
+        self._nodes.memory_free[node] -= pod.memory
+        for gpu, milli in gpus.items():
+            self._nodes.gpu_free[node, gpu] -= milli
+        if pod.gpus:
+            self._nodes.running[node, 0 if pod.shares_gpu else pod.gpus] += 1
+        self._arrived_on(pod, node)
+
+    def _take_of_several(self, node: int, milli: int) -> None:
+        free = self._nodes.gpu_free[node]
+        for gpu in free.argsort(kind="stable"):
+            taken = min(int(free[gpu]), milli)
+            free[gpu] -= taken
+            milli -= taken
+
+    def _arrived_on(self, pod: Pod, node: int | None) -> None:
+        self.pods += 1
+        self._arrived += pod.total_gpu_milli
+        if node is not None:
+            self.placed += 1
+            self._allocated += pod.total_gpu_milli
+            # Only this node has changed.
+            now = float(self._fragmentation(self._nodes.some(slice(node, node + 1)))[0])
+            self._fragmented += now - self._by_node[node]
+            self._by_node[node] = now
+        self._noted.note(self._arrived, self._allocated, self._fragmented)
+
+    def curves(self) -> Curves:
+        """The measures by whole per cents of demand arrived."""
+        return self._noted.curves()

@@ -1,0 +1,104 @@
+"""Which node a policy gives a pod: what fits, the policy's scores, and a rule for equal ones."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kumulus.extras.lab.offline.fleet import Placement, gpus_for
+from kumulus.extras.lab.policies import Nodes, Pod, Study
+from kumulus.extras.lab.policies.load import Policy, Scores
+from kumulus.extras.lab.policies.nodes import Flags
+from kumulus.extras.lab.policies.pod import Kind
+from kumulus.extras.lab.policies.scored import Scored
+
+Ties = Literal["name", "random"]
+
+
+class Placer:
+    """Asks a policy where pods go, one after the other.
+
+    Args:
+        policy: whose scores count.
+        nodes: of the cluster, in the order of their names; changed by the caller, who then calls `changed`.
+        study: what the policy may know.
+        ties: whether the first of equally good nodes is taken, or one at random.
+    """
+
+    def __init__(self, policy: Policy, nodes: Nodes, study: Study, ties: Ties) -> None:
+        self._policy, self._nodes, self._study, self._ties = policy, nodes, study, ties
+        self._version = np.zeros(len(nodes), dtype=np.int64)
+        self._known: dict[Kind, tuple[Scores, npt.NDArray[np.int64]]] = {}
+
+    def changed(self, node: int) -> None:
+        """Note that what is free on a node has changed."""
+        self._version[node] += 1
+
+    def place(self, pod: Pod) -> Placement | None:
+        """Where the pod goes; None where it fits nowhere.
+
+        Raises:
+            PolicyFailed: the policy failed.
+        """
+        best = self.best(pod)
+        if not len(best):
+            return None
+        many = len(best) > 1 and self._ties == "random"
+        return self.on(pod, int(self._study.random.choice(best) if many else best[0]))
+
+    def best(self, pod: Pod, among: Flags | None = None) -> npt.NDArray[np.int64]:
+        """The nodes that are equally good for the pod, by their place among all; none where it fits nowhere.
+
+        Args:
+            pod: which one.
+            among: for each node, whether it is allowed; None for all of them.
+
+        Raises:
+            PolicyFailed: the policy failed.
+        """
+        return self.scored(pod, among).best()
+
+    def scored(self, pod: Pod, among: Flags | None = None) -> Scored:
+        """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`.
+
+        Args:
+            pod: which one.
+            among: for each node, whether it is allowed; None for all of them.
+
+        Raises:
+            PolicyFailed: the policy failed.
+        """
+        fits = self._nodes.fit(pod)
+        fitting = np.flatnonzero(fits if among is None else fits & among)
+        if len(fitting):
+            fitting = fitting[self._policy.allowed(pod, self._nodes.some(fitting), self._study)]
+        if not len(fitting) or self._policy.leaves:
+            return Scored(fitting, None)
+        if self._policy.chooses:
+            return Scored(np.array([fitting[self._policy.choose(pod, self._nodes.some(fitting), self._study)]]), None)
+        return Scored(fitting, self._scores(pod, fitting))
+
+    def on(self, pod: Pod, node: int) -> Placement:
+        """What a pod gets of a node on which it fits: its GPUs; for a share, the one that the policy chooses.
+
+        Raises:
+            PolicyFailed: the policy failed.
+        """
+        alone = self._nodes.some(np.array([node]))
+        share_of = self._policy.gpu(pod, alone, self._study) if pod.shares_gpu else 0
+        return Placement(node, gpus_for(pod, alone, share_of))
+
+    def _scores(self, pod: Pod, fitting: npt.NDArray[np.int64]) -> Scores:
+        if not self._policy.remember:
+            return self._policy.score(pod, self._nodes.some(fitting), self._study)
+        if pod.kind not in self._known:
+            self._known[pod.kind] = (np.zeros(len(self._nodes)), np.full(len(self._nodes), -1))
+        scores, version = self._known[pod.kind]
+        # Only nodes that have changed since the last pod of this kind are scored again.
+        stale = fitting[version[fitting] != self._version[fitting]]
+        if len(stale):
+            scores[stale] = self._policy.score(pod, self._nodes.some(stale), self._study)
+            version[stale] = self._version[stale]
+        return scores[fitting]

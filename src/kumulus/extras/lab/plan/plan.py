@@ -1,0 +1,174 @@
+"""Everything that a repetition creates, and when."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.manifest import filled, objects_of
+from kumulus.extras.lab.file.trace import TraceJob
+from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.plan.arrivals import arrivals
+from kumulus.extras.lab.plan.claims import allocated_by, by_claim
+from kumulus.extras.lab.plan.draws import stream
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.kinds import job_objects
+from kumulus.extras.lab.plan.manifests import adopt
+from kumulus.extras.lab.plan.pods import Object, pod_template, priority_class
+from kumulus.extras.lab.plan.recorded import asking, in_users_queue, on_models, playable
+from kumulus.extras.lab.plan.replayed import Replayed, classes, replayed
+from kumulus.extras.lab.plan.scheduling import for_federation, for_scheduler
+from kumulus.extras.lab.plan.stream import State, jobs_drawn
+from kumulus.model.distributions import drawn
+from kumulus.model.manifests import later_pods, pod_templates
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a repetition creates.
+
+    Args:
+        setup: objects to create before the first job.
+        jobs: in the order of their arrival.
+        digest: SHA-256 of the plan: two plans with the same digest create the same objects.
+        replays: the recordings that are replayed, by workload; their jobs are in `jobs`, too.
+        drawn: the state of the seed's source of random numbers, after the order of the jobs was drawn.
+    """
+
+    setup: tuple[Object, ...]
+    jobs: tuple[PlannedJob, ...]
+    digest: str
+    replays: Mapping[str, Replayed] = field(default_factory=dict)
+    drawn: State = ()
+
+    @property
+    def pods(self) -> int:
+        """How many pods are expected."""
+        return sum(job.workers for job in self.jobs)
+
+    @property
+    def later(self) -> int:
+        """How many more are expected as these complete."""
+        return sum(job.later for job in self.jobs)
+
+
+def make(
+    loaded: Loaded, places: Mapping[str, str], setup: tuple[Object, ...] = (), gpus: int = 0, queue: str = ""
+) -> Plan:
+    """Plan a repetition.
+
+    Args:
+        loaded: the experiment and its files.
+        places: the label key of each level of the cluster's topology.
+        setup: objects to create besides those of the experiment.
+        gpus: of the cluster; a trace may be inflated to a share of them.
+        queue: of the federation on whose hub it is created; empty for a single cluster.
+
+    Raises:
+        UnknownPlace: a workload asks for a level that the cluster does not have.
+        LabError: a trace cannot be inflated or played on a cluster, the scheduler does not take a workload, or two
+            objects with pods have one name.
+    """
+    playable(loaded)
+    allocated_by(loaded)
+    experiment = loaded.experiment
+    replays = {
+        each.name: replayed(each, loaded.recordings[each.name], experiment.scheduler.name)
+        for each in experiment.workloads
+        if each.replay is not None
+    }
+    own = [each for each in experiment.workloads if each.replay is None]
+    source = random.Random(experiment.seed)
+    ordered = {each.name: jobs_drawn(loaded, each, gpus, source) for each in own}
+    claims: dict[str, Object] = {}
+    jobs = [job for each in own for job in _jobs(loaded, each, places, ordered[each.name], claims, queue)]
+    _require_names(jobs)
+    jobs += [job for each in replays.values() for job in each.jobs]
+    jobs.sort(key=lambda job: job.at)
+    before = (*_priority_classes(loaded), *classes(loaded.recordings), *setup, *loaded.setup, *claims.values())
+    steps = [(step.at, step.do, step.job, step.spec) for each in replays.values() for step in each.steps]
+    # A plan without replays keeps the digest that it had before Kumulus had replays.
+    whole = [before, [(job.at, job.objects) for job in jobs], *([steps] if replays else [])]
+    text = json.dumps(whole, sort_keys=True)
+    return Plan(before, tuple(jobs), hashlib.sha256(text.encode()).hexdigest(), replays, source.getstate())
+
+
+def _jobs(
+    loaded: Loaded,
+    workload: Workload,
+    places: Mapping[str, str],
+    trace: Sequence[TraceJob],
+    claims: dict[str, Object],
+    queue: str,
+) -> Iterator[PlannedJob]:
+    experiment = loaded.experiment
+    times = arrivals(workload, experiment.seed, trace)
+
+    def for_its_scheduler(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
+        if queue:
+            return tuple(for_federation(queue, waiting, objects))
+        return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects, places))
+
+    lengths = stream(experiment.seed, workload.name, "duration")
+    for number, at in enumerate(times, start=1):
+        name = f"{workload.name}-{number}"
+        if workload.manifest:
+            text = filled(loaded.manifests[workload.name], workload.replace, number)
+            objects = objects_of(text, workload.manifest)
+            workers = adopt(objects, workload.name, name, number if len(times) > 1 else 0)
+            later = sum(map(later_pods, objects))
+            yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(workload, name, objects), later)
+            continue
+        recorded = trace[number - 1] if trace else None
+        workers = (recorded.size if recorded else None) or workload.workers
+        length = recorded.duration if recorded else None
+        if length is None and workload.duration is not None:
+            length = drawn(workload.duration, lengths)
+        asked = recorded.asked if recorded else None
+        template = pod_template(
+            asking(workload, asked) if asked else workload,
+            name,
+            duration=length,
+            product_label=experiment.productLabel,
+            places=places,
+        )
+        if asked:
+            on_models(template, asked, experiment.productLabel)
+        by_claim(template, workload, claims)
+        objects = job_objects(workload.kind, name, workers, template)
+        waiting = in_users_queue(workload, asked)
+        yield PlannedJob(name, workload.name, at, workers, for_its_scheduler(waiting, name, objects))
+
+
+def _require_names(jobs: Sequence[PlannedJob]) -> None:
+    """Refuse a second object of one kind and name: the server would refuse it as one that exists already."""
+    first: dict[tuple[str, str], str] = {}
+    for job in jobs:
+        for each in job.objects:
+            if not any(pod_templates(each)):
+                continue
+            named = each["kind"], each["metadata"]["name"]
+            if named in first:
+                raise LabError(
+                    f"workload {job.workload}: its {' '.join(named)} has the name of one of job {first[named]}\n"
+                    "  Give each a name of its own; replace: puts one into a manifest"
+                )
+            first[named] = job.name
+
+
+def _priority_classes(loaded: Loaded) -> Iterator[Object]:
+    values = {each.priority for each in loaded.experiment.workloads if isinstance(each.priority, int)}
+    recorded = (job.asked for jobs in loaded.traces.values() for job in jobs)
+    values |= {asked.priority for asked in recorded if asked and asked.priority is not None}
+    for value in sorted(values):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": priority_class(value)},
+            "value": value,
+        }

@@ -1,0 +1,147 @@
+"""A job in the form that its scheduler expects: as a gang, in a queue, with the scheduler's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.model import OWN, SchedulerName
+from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.plan.pods import Object, place_label
+from kumulus.extras.lab.plan.recorded import in_users_queue
+from kumulus.extras.schedulers import SchedulerError, registry, workloads
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_KUEUE = "kueue"
+
+
+def for_scheduler(
+    scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object], places: Mapping[str, str]
+) -> list[Object]:
+    """The objects of a job as a scheduler expects them, including those that have to precede it.
+
+    Args:
+        scheduler: the scheduler; the default one takes a job as it is, and knows neither gangs nor queues.
+        workload: the job's.
+        job: its name.
+        objects: its objects.
+        places: the label of each level of the cluster's topology.
+
+    Raises:
+        LabError: this scheduler does not accept such a job.
+        UnknownPlace: the cluster has no such level.
+    """
+    required, disruption = workload.topology.required, workload.disruption
+    if (required or disruption) and (scheduler == OWN or registry.get(scheduler).bind is None):
+        what = "topology" if required else "disruption"
+        those = " or ".join(each.name for each in registry.every() if each.bind)
+        remedy = f"leave it out, or write scheduler: {{name: {those}}}"
+        raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
+    if scheduler == OWN:
+        return objects
+    able = registry.get(scheduler)
+    queue = workload.queue if able.queues else ""
+    try:
+        if workload.gang and able.gangs:
+            topology = place_label(required, places) if required else ""
+            found = workloads.gang(scheduler, objects, job, queue=queue, topology=topology, disruption=disruption)
+        else:
+            found = [made for each in objects for made in workloads.single(scheduler, each, queue=queue)]
+    except SchedulerError as error:
+        raise LabError(f"workload {workload.name}: {' '.join(str(error).split())}") from None
+    for each in found:
+        # Everything goes into the namespace of the run.
+        each["metadata"].pop("namespace", None)
+    return found
+
+
+def is_own(scheduler: SchedulerName) -> bool:
+    """Whether the cluster's own scheduler places the pods, so that none is started."""
+    return scheduler == OWN or registry.get(scheduler).is_own
+
+
+async def require_own(scheduler: SchedulerName, client: Client) -> None:
+    """Check that the cluster's own scheduler can do what is expected of it.
+
+    Raises:
+        LabError: it cannot; with the remedy.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if scheduler == OWN or (require := registry.get(scheduler).require) is None:
+        return
+    try:
+        await require(client)
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
+
+
+def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:
+    """The objects of a job as the hub of a federation expects them: suspended Jobs that name its queue.
+
+    Args:
+        queue: the federation's.
+        workload: the job's.
+        objects: its objects.
+
+    Raises:
+        LabError: it is not made of Jobs alone.
+    """
+    found = []
+    for each in objects:
+        if each["kind"] != "Job":
+            raise LabError(
+                f"workload {workload.name}: a federation dispatches Jobs, and no {each['kind']}; write a manifest of "
+                "Jobs, or name one cluster by --cluster"
+            )
+        found += workloads.single(_KUEUE, each, queue=queue)
+    for each in found:
+        each["metadata"].pop("namespace", None)
+    return found
+
+
+def has_queue_objects(scheduler: SchedulerName) -> bool:
+    """Whether the queues that workloads wait in are objects of the cluster, which have to be created."""
+    return scheduler != OWN and registry.get(scheduler).queue is not None
+
+
+def queue_of(scheduler: SchedulerName, workload: Workload) -> str:
+    """The queue in which a workload's jobs wait; empty if none is named and the scheduler needs none."""
+    return workload.queue or ("" if scheduler == OWN else registry.get(scheduler).needed_queue)
+
+
+def waiting(loaded: Loaded) -> list[Workload]:
+    """The workloads of an experiment as they wait in queues: those of traces also once for each user's queue."""
+    wanted = loaded.experiment.workloads
+    of_users = {
+        each.queue: each
+        for workload in wanted
+        for job in loaded.traces.get(workload.name, ())
+        for each in (in_users_queue(workload, job.asked),)
+    }
+    return [*wanted, *of_users.values()]
+
+
+def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
+    """The queues that workloads need and the experiment does not have: each with the nodes' whole capacity.
+
+    Args:
+        scheduler: the scheduler.
+        wanted: the workloads.
+        there: names of the queues that the experiment has.
+        quota: what all nodes have together.
+    """
+    if not has_queue_objects(scheduler):
+        return []
+    names = {queue_of(scheduler, each) for each in wanted} - there - {""}
+    return [made for name in sorted(names) for made in _queue(scheduler, name, quota)]
+
+
+def _queue(scheduler: SchedulerName, name: str, quota: dict[str, str]) -> list[Object]:
+    found = workloads.queue(scheduler, name, "", quota)
+    for each in found:
+        each["metadata"].pop("namespace", None)
+    return found

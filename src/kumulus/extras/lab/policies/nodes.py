@@ -1,0 +1,100 @@
+"""Nodes as a policy sees them: one array for each thing known, an element for each node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kumulus.extras.lab.policies.pod import WHOLE_GPU, Pod
+
+Whole = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Some nodes and what is free on them. A policy reads it and never writes into it.
+
+    Args:
+        position: the place of each among all nodes of the cluster.
+        cpu: milli-CPU that each has.
+        cpu_free: milli-CPU that is free.
+        memory: MiB that each has.
+        memory_free: MiB that is free.
+        gpus: how many GPUs each has.
+        gpu_free: milli-GPU that is free, a row for each node, a column for each GPU; 0 where a node has no such GPU.
+        model: the GPU model of each, a number into `models`.
+        running: GPU pods on each, a column for each size: 0 those that share a GPU, n those of n GPUs.
+        models: the names of all GPU models.
+    """
+
+    position: Whole
+    cpu: Whole
+    cpu_free: Whole
+    memory: Whole
+    memory_free: Whole
+    gpus: Whole
+    gpu_free: Whole
+    model: Whole
+    running: Whole
+    models: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def some(self, which: npt.NDArray[Any] | slice) -> Nodes:
+        """The nodes at the given places, or those whose flag is set."""
+        return Nodes(
+            self.position[which], self.cpu[which], self.cpu_free[which], self.memory[which], self.memory_free[which],
+            self.gpus[which], self.gpu_free[which], self.model[which], self.running[which], self.models,
+        )  # fmt: skip
+
+    def model_allowed(self, pod: Pod) -> Flags:
+        """Which nodes have a GPU model that the pod may run on."""
+        if not pod.models or not pod.gpus:
+            return np.ones(len(self), dtype=np.bool_)
+        return np.array([model in pod.models for model in self.models], dtype=np.bool_)[self.model]
+
+    def fit(self, pod: Pod) -> Flags:
+        """On which nodes the pod fits: CPU, memory, GPUs with enough free, and the GPU model."""
+        room = (self.cpu_free >= pod.cpu) & (self.memory_free >= pod.memory)
+        if pod.gpus:
+            room &= (self.gpu_free >= pod.gpu_milli).sum(axis=1) >= pod.gpus
+            if pod.models:
+                room &= self.model_allowed(pod)
+        return room
+
+    def tightest_gpu(self, pod: Pod) -> Whole:
+        """For a pod that shares a GPU: the GPU of each node with the least, but enough, free; the first of equals."""
+        enough = np.where(self.gpu_free >= pod.gpu_milli, self.gpu_free, 2 * WHOLE_GPU)
+        tightest: Whole = enough.argmin(axis=1)
+        return tightest
+
+    def with_pod(self, pod: Pod, gpu: Whole | None = None) -> Nodes:
+        """The nodes as they would be with one such pod on each of them; it has to fit.
+
+        Args:
+            pod: which one.
+            gpu: for each node the GPU that a share is taken from; the tightest unless given. A pod of whole GPUs takes
+                the first that are free.
+        """
+        free = self.gpu_free
+        if pod.shares_gpu:
+            free = free.copy()
+            free[np.arange(len(self)), self.tightest_gpu(pod) if gpu is None else gpu] -= pod.gpu_milli
+        elif pod.gpus:
+            whole = free >= pod.gpu_milli
+            free = free - pod.gpu_milli * (whole & (whole.cumsum(axis=1) <= pod.gpus))
+        return replace(self, cpu_free=self.cpu_free - pod.cpu, memory_free=self.memory_free - pod.memory, gpu_free=free)
+
+    def for_each_gpu(self, pod: Pod) -> tuple[Nodes, Whole, Whole]:
+        """For a pod that shares a GPU: the nodes once for each of their GPUs that has enough free.
+
+        Returns:
+            the nodes, for each of them which of these nodes it is, and the GPU.
+        """
+        node, gpu = np.nonzero(self.gpu_free >= pod.gpu_milli)
+        return self.some(node), node, gpu

@@ -1,0 +1,152 @@
+"""Runs side by side: every measure, its spread over repetitions, and what makes the comparison unfair."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from kumulus.extras.lab.file.measures import PERCENTILES, UNITS, Unit
+from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.report import clusters
+from kumulus.extras.lab.report.lines import DIGITS, line_of
+from kumulus.extras.lab.report.model import Metadata, OfUser, Report
+
+_MOST_USERS = 8
+_FEW = (
+    "pods.created", "pods.scheduled", "pods.pending", "pods.preempted", "jobs.admitted", "jobs.partlyAdmitted",
+    "jobs.pending", "gpus.freeWhilePending", "allocation.gpu", "allocation.gpuEnd", "fragmentation.end",
+    "timeToSchedule.p50", "timeToSchedule.p99", "jobTimeToSchedule.p50", "scheduling.duration", "scheduling.rate",
+    "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
+    "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
+    "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
+    "pods.disrupted", "nodes.came", "nodes.gone", "policy.allocated", "policy.fragmented", "policy.split",
+    "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice", "dispatch.rate",
+    "dispatch.ratePeak", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToNodes.p50", "jobTimeToRun.p50",
+    "jobTimeToRun.p99", "allocation.cpu",
+)  # fmt: skip
+
+
+def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]]:
+    """The comparison as rows of cells, the heading first.
+
+    Args:
+        reports: the runs.
+        everything: whether every measure is shown, or only the main ones.
+    """
+    rows = [["", *(f"{each.metadata.run_id}" for each in reports)]]
+    rows.append(["experiment", *(each.metadata.experiment for each in reports)])
+    rows.append(["scheduler", *(each.metadata.scheduler.name for each in reports)])
+    policies = [_policy(each) for each in reports]
+    if any(policies):
+        rows.append(["policy", *(each or "-" for each in policies)])
+    rows.append(["status", *(each.results.status for each in reports)])
+    rows.append(["repetitions", *(str(len(each.results.tests)) for each in reports)])
+    for name in UNITS if everything else _FEW:
+        cells = [spread(report, name) for report in reports]
+        if any(cell != "-" for cell in cells):
+            rows.append([name, *cells])
+    return [*rows, *clusters.rows(reports, _range), *_by_user(reports)]
+
+
+def _policy(report: Report) -> str:
+    """The name of a run's policy; empty without one."""
+    return next((test.details.policy.policy for test in report.results.tests if test.details.policy), "")
+
+
+def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:
+    """The waits, slowdowns and shares of users, those who had most in any run first."""
+    hours: dict[str, float] = {}
+    for report in reports:
+        for test in report.results.tests:
+            for name, user in test.details.users.users.items() if test.details.users else ():
+                hours[name] = max(hours.get(name, 0.0), user.hours)
+    parts: tuple[tuple[str, Unit, Callable[[OfUser], float | None]], ...] = (
+        *((f"wait p{part}", "s", lambda user, part=part: user.waited.get(f"p{part}")) for part in PERCENTILES),
+        ("slowdown p50", "ratio", lambda user: user.slowdown.get("p50")),
+        ("share", "share", lambda user: user.share),
+    )
+    for name in sorted(hours, key=lambda name: (-hours[name], name))[:_MOST_USERS]:
+        for what, unit, of in parts:
+            cells = [
+                _range(unit, [value for user in _everywhere(report, name) if (value := of(user)) is not None])
+                for report in reports
+            ]
+            if any(cell != "-" for cell in cells):
+                yield [f"{name}: {what}", *cells]
+
+
+def _everywhere(report: Report, name: str) -> list[OfUser]:
+    found = [test.details.users for test in report.results.tests]
+    return [each.users[name] for each in found if each is not None and name in each.users]
+
+
+def spread(report: Report, measure: str) -> str:
+    """A measure of a run: its median, and smallest and largest where repetitions differ."""
+    values = [test.details.measures[measure] for test in report.results.tests if measure in test.details.measures]
+    return _range(UNITS[measure], values)
+
+
+def _range(unit: Unit, values: Sequence[float]) -> str:
+    if not values:
+        return "-"
+    middle, least, most = (shown(unit, of(values)) for of in (statistics.median, min, max))
+    return middle if least == most else f"{middle} ({least} … {most})"
+
+
+def unfair(reports: Sequence[Report]) -> Iterator[str]:
+    """What differs between runs besides the scheduler, and so may affect their figures as well."""
+    first = reports[0].metadata
+    for other in (each.metadata for each in reports[1:]):
+        for what, one, two in _circumstances(first, other):
+            if one != two:
+                yield f"{what} differ: {one or 'none'} in {first.run_id}, {two or 'none'} in {other.run_id}"
+    for each in reports:
+        if each.results.status == "partial":
+            yield f"{each.metadata.run_id} did not come to its end: {each.results.error}"
+
+
+def same_settings(one: Report, other: Report) -> bool:
+    """Whether two runs agree in everything that their figures depend on, including scheduler and policy."""
+    first, second = (line_of(each, next(iter(each.results.tests), None), _policy(each)) for each in (one, other))
+    return first == second and all(mine == theirs for _, mine, theirs in _circumstances(one.metadata, other.metadata))
+
+
+def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, str]]:
+    def described(metadata: Metadata) -> dict[str, str]:
+        cluster, limits = metadata.cluster, metadata.client_settings
+        return {
+            "nodes": f"{cluster.nodes:,}",
+            "GPUs": ", ".join(f"{name} {count:,.0f}" for name, count in sorted(cluster.gpus.items())),
+            "Kubernetes versions": cluster.version,
+            "experiments": metadata.experiment,
+            "seeds": str(metadata.seed),
+            "cores": str(metadata.machine.cores),
+            "limits of the control plane's requests": "; ".join(
+                f"{name} {' '.join(_without_file(settings))}"
+                for name, settings in sorted(limits.items())
+                if name != "kube-scheduler"
+            ),
+            "limits of the scheduler's requests": _limits(metadata),
+        }
+
+    mine, theirs = described(one), described(other)
+    for what in mine:
+        yield what, mine[what], theirs[what]
+    # Another experiment or seed has other workloads; each scheduler takes gangs and queues in a form of its own.
+    if (one.experiment, one.seed, one.scheduler.name) == (other.experiment, other.seed, other.scheduler.name):
+        yield "workloads", one.inputs.workloads[:DIGITS], other.inputs.workloads[:DIGITS]
+
+
+def _without_file(settings: Mapping[str, str]) -> list[str]:
+    """A component's settings without the configuration file, which is a different one in each cluster."""
+    return [f"{name} {value}" for name, value in sorted(settings.items()) if name != "config"]
+
+
+def _limits(metadata: Metadata) -> str:
+    """A scheduler's greatest rate and burst of requests, whatever its flags and settings are called."""
+    found = {}
+    for key, value in metadata.scheduler.settings.items():
+        for limit in ("qps", "burst"):
+            if key.lower().endswith(limit):
+                found[limit] = f"{float(value):g}" if value.replace(".", "", 1).isdigit() else value
+    return ", ".join(f"{limit} {value}" for limit, value in sorted(found.items(), reverse=True))

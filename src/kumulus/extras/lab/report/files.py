@@ -1,0 +1,126 @@
+"""The directory of a run, and the index of all runs beside it.
+
+    <results>/manifest.json             every run: when, what, its status, where its report is
+    <results>/<experiment>/<run>/       report.json, history-1.json.gz …, junit.xml, plots, inputs/
+
+A report is written when a run begins, marked partial, and again whenever there is more. Whatever ends the run, even a
+full disk, the last report written is complete.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report.model import FILE, Report
+from kumulus.extras.watch.history import document
+from kumulus.extras.watch.history.document import History
+from kumulus.host import files
+
+MANIFEST = "manifest.json"
+HISTORY = "history-{}.json.gz"
+"""The history of a repetition; numbers start at 1."""
+
+_LOCK = ".manifest.lock"
+
+
+class RunDirectory:
+    """Where a run's files go.
+
+    Args:
+        results: the directory of all runs.
+        experiment: the experiment's name.
+        run: the run's id.
+    """
+
+    def __init__(self, results: Path, experiment: str, run: str) -> None:
+        self.results = results
+        self.path = results / experiment / run
+
+    def prepare(self, inputs: Mapping[str, str]) -> None:
+        """Create the directory, with the exact inputs.
+
+        Raises:
+            LabError: it cannot be written.
+        """
+        with os_errors_explained(self.path):
+            (self.path / "inputs").mkdir(parents=True)
+            for name, text in inputs.items():
+                files.write(self.path / "inputs" / name, text)
+
+    def keep(self, history: History, number: int) -> None:
+        """Write the history of a repetition, numbered from 1, for `kumulus experiment show`.
+
+        Raises:
+            LabError: it cannot be written.
+        """
+        history.about["run"] = self.path.name
+        file = self.path / HISTORY.format(number)
+        with os_errors_explained(file):
+            document.save(history, file)
+
+    def write(self, report: Report) -> None:
+        """Write the report, whole or not at all, and its line in the index.
+
+        Raises:
+            LabError: it cannot be written; what was written earlier is still there.
+        """
+        with os_errors_explained(self.path / FILE):
+            files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
+        with os_errors_explained(self.results / MANIFEST):
+            _index(self.results, self.path.relative_to(self.results) / FILE, report)
+
+
+@contextmanager
+def os_errors_explained(path: Path) -> Iterator[None]:
+    """Say which file cannot be written, and why.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room, or write --results DIRECTORY on another disk" if full else "write --results DIRECTORY"
+        raise LabError(f"{path} cannot be written: {error.strerror}; {remedy}") from None
+
+
+def manifest(results: Path) -> list[dict[str, Any]]:
+    """The runs of a results directory, the oldest first; none where there is no index.
+
+    Raises:
+        LabError: the index cannot be read.
+    """
+    path = results / MANIFEST
+    try:
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return sorted((dict(run) for run in runs), key=lambda run: str(run["timestamp"]))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LabError(f"{path} cannot be read: {error}; remove it, and later runs are indexed again") from None
+
+
+def _index(results: Path, path: Path, report: Report) -> None:
+    """Add a run's line to the index, or update it; several runs may do so at once."""
+    metadata = report.metadata
+    line = {
+        "timestamp": metadata.timestamp,
+        "path": str(path),
+        "commit": metadata.kumulus_commit,
+        "run_id": metadata.run_id,
+        "experiment": metadata.experiment,
+        "scheduler": metadata.scheduler.name,
+        "status": report.results.status,
+    }
+    with (results / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        runs = [run for run in manifest(results) if run.get("path") != line["path"]]
+        files.write(results / MANIFEST, json.dumps({"runs": [*runs, line]}, indent=1) + "\n")

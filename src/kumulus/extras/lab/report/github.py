@@ -1,0 +1,137 @@
+"""A report as GitHub Actions shows it: missed thresholds at the lines they are in, a summary, outputs of the step.
+
+Source of the formats: https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.report import text
+from kumulus.extras.lab.report.model import Judged, Report
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.yamltext import read_yaml
+
+Level = Literal["error", "warning"]
+LEVELS: tuple[Level, ...] = ("error", "warning")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A threshold in all repetitions.
+
+    Args:
+        expected: the threshold in words.
+        found: what was found in each repetition, in their order.
+        missed: in how many of them it was missed.
+    """
+
+    expected: str
+    found: tuple[str, ...]
+    missed: int
+
+    def __str__(self) -> str:
+        times = f", missed in {self.missed} of {len(self.found)} repetitions" if len(self.found) > 1 else ""
+        return f"{self.expected}: found {', '.join(self.found)}{times}"
+
+
+def outcomes(report: Report) -> list[Outcome]:
+    """The thresholds of a report, in the order of the experiment's file."""
+    tests = [test.thresholds for test in report.results.tests if test.thresholds]
+    return [_outcome(together) for together in zip(*tests, strict=False)]
+
+
+def _outcome(together: Iterable[Judged]) -> Outcome:
+    each = list(together)
+    return Outcome(each[0].expected, tuple(one.found for one in each), sum(not one.holds for one in each))
+
+
+def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) -> Iterator[str]:
+    """Workflow commands, one for each threshold that was missed and one for a run that is not complete.
+
+    Args:
+        report: the run's.
+        file: the path of the experiment's file in the repository; empty when it is not in the repository.
+        lines: the line of each threshold in the file, by its number from 0; may lack some.
+        level: the severity of a missed threshold; an incomplete run is always an error.
+    """
+    name = report.metadata.experiment
+    for number, each in enumerate(outcomes(report)):
+        if each.missed:
+            yield _command(level, file, lines.get(number), f"{name}: threshold missed", str(each))
+    if report.results.status == "partial" or report.results.error:
+        ended = [test.details.ended for test in report.results.tests if test.status == "partial"]
+        why = report.results.error or ", ".join(dict.fromkeys(ended)) or "it was ended"
+        yield _command("error", file, None, f"{name}: not complete", why)
+
+
+def lines_of(source: str) -> dict[int, int]:
+    """The line of each threshold in an experiment's text, by its number from 0; empty when that cannot be known."""
+    try:
+        experiment = Experiment.checked(read_yaml(source))
+        root = yaml.compose(source, yaml.SafeLoader)
+    except (SpecError, yaml.YAMLError):
+        return {}
+    items = _items(root)
+    numbers: dict[int, int] = {}
+    if len(items) == len(experiment.expect):
+        for item, expectation in zip(items, experiment.expect, strict=True):
+            for _ in range(len(expectation.bounds()) if expectation.measure else 1):
+                numbers[len(numbers)] = item.start_mark.line + 1
+    return numbers
+
+
+def _items(root: yaml.Node | None) -> list[yaml.Node]:
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == "expect" and isinstance(value, yaml.SequenceNode):
+            return list(value.value)
+    return []
+
+
+def summary(report: Report) -> str:
+    """The report for the page of a workflow's run, in Markdown."""
+    found = outcomes(report)
+    missed = sum(bool(each.missed) for each in found)
+    head = f"{missed} of {len(found)} thresholds missed" if missed else f"all {len(found)} thresholds reached"
+    if report.results.status == "partial":
+        head = "not complete"
+    about = report.metadata
+    rows = [
+        f"| {'missed' if each.missed else 'reached'} | {_cell(each.expected)} | {_cell(', '.join(each.found))} |"
+        for each in found
+    ]
+    table = ["", "| | Threshold | Found |", "|---|---|---|", *rows] if rows else []
+    # An indented block, which no content of a message can end.
+    details = "\n".join(f"    {line}" for line in text.lines(report))
+    where = f"stack {about.stack}, {about.cluster.nodes:,} nodes, scheduler {about.scheduler.name}"
+    return "\n".join([f"### {about.experiment}: {head}", "", where, *table, "", details, "", ""])
+
+
+def outputs(report: Report, directory: Path) -> str:
+    """Outputs of the workflow's step: `status`, `missed` and `report`."""
+    missed = sum(bool(each.missed) for each in outcomes(report))
+    return f"status={report.results.status}\nmissed={missed}\nreport={directory}\n"
+
+
+def _command(level: Level, file: str, line: int | None, title: str, message: str) -> str:
+    fields = {"file": file, "line": line if file else None, "title": title}
+    properties = ",".join(f"{key}={_property(str(value))}" for key, value in fields.items() if value)
+    return f"::{level} {properties}::{_data(message)}"
+
+
+def _data(value: str) -> str:
+    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    return _data(value).replace(":", "%3A").replace(",", "%2C")
+
+
+def _cell(value: str) -> str:
+    return " ".join(value.split()).replace("|", "\\|").replace("<", "&lt;")

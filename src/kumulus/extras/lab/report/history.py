@@ -1,0 +1,137 @@
+"""All runs on one self-contained HTML page: a list to search and filter, and trend lines.
+
+A line joins runs that agree in everything their figures depend on; another setting begins another line, as on KAI's
+page of scale tests.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
+from kumulus.extras.lab.report.compare import same_settings, table, unfair
+from kumulus.extras.lab.report.files import manifest, os_errors_explained
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.report.read import report_at
+from kumulus.host import files
+
+FILE = "history.html"
+_PARTS = Path(__file__).parent / "page"
+
+
+def write(results: Path) -> tuple[Path, list[str]]:
+    """Write the page of a results directory; returns its path, and what could not be read.
+
+    Raises:
+        LabError: there are no runs, or the page cannot be written.
+    """
+    runs = manifest(results)
+    if not runs:
+        raise LabError(f"there are no runs in {results}; `kumulus experiment run` makes one")
+    reports: list[tuple[str, Report]] = []
+    unread = []
+    for run in runs:
+        try:
+            reports.append((str(run["path"]), report_at(results / str(run["path"]))))
+        except LabError as error:
+            unread.append(str(error))
+    path = results / FILE
+    with os_errors_explained(path):
+        files.write(path, page(reports))
+    return path, unread
+
+
+def write_comparison(path: Path, reports: Sequence[tuple[Path, Report]]) -> None:
+    """Write a page with some runs side by side.
+
+    Args:
+        path: of the page.
+        reports: each with the path of its report.json; the columns in this order.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    folder = path.resolve().parent
+    near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
+    with os_errors_explained(path):
+        files.write(path, page(near, _comparison([report for _, report in reports])))
+
+
+def _comparison(reports: Sequence[Report]) -> str:
+    """The comparison as HTML, with what makes it unfair."""
+    head, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
+    lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
+    for name, *cells in rows:
+        values = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        lines.append(f"<tr><th>{name}</th>{values}</tr>")
+    wrong = "".join(f"<p class=partial>Unfair: {html.escape(line)}</p>" for line in unfair(reports))
+    body = "\n".join(lines)
+    return f'<section aria-label="Comparison">{wrong}<table class="comparison">\n{body}\n</table></section>'
+
+
+def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
+    """The page.
+
+    Args:
+        reports: each with the path of its report.json, relative to the page; the oldest first.
+        comparison: HTML to show above them.
+    """
+    data = {
+        "runs": _runs(reports),
+        "measures": {name: {"unit": UNITS[name], "better": BETTER[name], "meaning": MEANINGS[name]} for name in UNITS},
+    }
+    # Neither "</script" nor "<!--", which would hide the end of the script, can then be in it.
+    encoded = json.dumps(data).replace("<", "\\u003c")
+    parts = {name: (_PARTS / f"history.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
+    return (
+        parts["html"]
+        .replace("/* style */", parts["css"])
+        .replace("<!-- count -->", html.escape(f"{len(reports):,} runs"))
+        .replace("<!-- comparison -->", comparison)
+        .replace("/* script */", parts["js"])
+        .replace('"data"', encoded)
+    )
+
+
+def _runs(reports: Sequence[tuple[str, Report]]) -> list[dict[str, Any]]:
+    known: list[Report] = []
+    return [_run(path, report, _series(report, known)) for path, report in reports]
+
+
+def _series(report: Report, known: list[Report]) -> int:
+    """The number of the series that a run belongs to: that of the first with the same settings."""
+    for number, other in enumerate(known):
+        if same_settings(other, report):
+            return number
+    known.append(report)
+    return len(known) - 1
+
+
+def _run(path: str, report: Report, series: int) -> dict[str, Any]:
+    metadata, tests = report.metadata, report.results.tests
+    # A link: a directory's name may have a "#" or a "%".
+    path = quote(path)
+    return {
+        "id": metadata.run_id,
+        "experiment": metadata.experiment,
+        "scheduler": metadata.scheduler.name,
+        "status": report.results.status,
+        "error": report.results.error,
+        "time": metadata.timestamp,
+        "commit": metadata.kumulus_commit,
+        "stack": metadata.stack,
+        "nodes": metadata.cluster.nodes,
+        "series": series,
+        "settings": metadata.scheduler.settings,
+        "path": path,
+        "plots": [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
+        "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
+        "measures": [test.details.measures for test in tests],
+    }

@@ -1,0 +1,52 @@
+"""A report as JUnit XML, which CI systems show: a test case for each threshold of each repetition.
+
+Source of the format: https://github.com/testmoapp/junitxml
+"""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from kumulus.extras.lab.report.model import Report, Test
+
+FILE = "junit.xml"
+
+
+def junit(report: Report) -> str:
+    """The XML text."""
+    suites = ElementTree.Element("testsuites", name=report.metadata.experiment)
+    for test in report.results.tests:
+        _suite(suites, report, test)
+    if report.results.error:
+        suite = ElementTree.SubElement(suites, "testsuite", name="run", tests="1", failures="0", errors="1")
+        case = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=report.metadata.experiment)
+        ElementTree.SubElement(case, "error", message=_printable(report.results.error))
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
+    partial = test.status == "partial"
+    failures = sum(not each.holds for each in test.thresholds)
+    suite = ElementTree.SubElement(
+        suites,
+        "testsuite",
+        name=test.test_name,
+        timestamp=report.metadata.timestamp,
+        time=f"{test.details.measures.get('duration', 0):.3f}",
+        tests=str(len(test.thresholds) + 1),
+        failures=str(failures),
+        errors=str(int(partial)),
+    )
+    end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=test.id)
+    if partial:
+        ElementTree.SubElement(end, "error", message=_printable(test.details.ended))
+    for each in test.thresholds:
+        case = ElementTree.SubElement(suite, "testcase", name=_printable(each.expected), classname=test.id)
+        if not each.holds:
+            ElementTree.SubElement(case, "failure", message=_printable(f"found {each.found}"))
+
+
+def _printable(text: str) -> str:
+    """A text without the characters that XML 1.0 does not allow."""
+    return "".join(sign for sign in text if sign in "\t\n" or sign.isprintable())

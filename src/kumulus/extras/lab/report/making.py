@@ -1,0 +1,159 @@
+"""Makes the report of a run from its outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+
+import psutil
+
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.measure.by_user import Users, users_of
+from kumulus.extras.lab.measure.reasons import by_reason
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.statistics import spread
+from kumulus.extras.lab.measure.summary import measures
+from kumulus.extras.lab.measure.verdicts import verdicts
+from kumulus.extras.lab.plan.asked import users_planned
+from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.report.clusters import by_cluster
+from kumulus.extras.lab.report.model import (
+    ByUser,
+    Details,
+    Inputs,
+    JobCount,
+    Judged,
+    Machine,
+    Moment,
+    OfUser,
+    PolicyUsed,
+    Status,
+    Test,
+)
+from kumulus.extras.lab.report.replayed import beside
+from kumulus.extras.lab.run.bench import Outcome
+from kumulus.host import memory
+
+
+def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, plan: Plan) -> Test:
+    """The entry of a repetition.
+
+    Args:
+        experiment: what was run.
+        outcome: of the repetition.
+        run: the run's id.
+        number: which repetition, from 1.
+        plan: what was planned.
+    """
+    records, sampler = outcome.records, outcome.sampler
+    measured = measures(records, sampler, outcome.created_in, outcome.lasted)
+    users = users_of(records.pods.values(), users_planned(plan, experiment), outcome.lasted)
+    measured |= {name: round(value, 6) for name, value in users.measures().items()}
+    if outcome.policy is not None:
+        measured |= _of_policy(outcome.policy, measured.get("cpu.controlPlane", 0.0))
+    clusters = None
+    if outcome.dispatching is not None:
+        clusters, of_jobs = by_cluster(outcome, outcome.dispatching)
+        measured |= {name: round(value, 6) for name, value in of_jobs.items()}
+    judged = verdicts(experiment.expect, measured, records)
+    status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
+    first = sampler.counted[0].counted if sampler.counted else 0
+    details = Details(
+        ended=outcome.ended,
+        measures=measured,
+        allocation={" ".join(cell): share.allocated for cell, share in records.allocation.by_cell().items()},
+        free_gpus={product: free for product, free in records.allocation.gpus_by_product().items() if free},
+        jobs=_jobs(records),
+        pending_by_reason=by_reason(records.pending_by_reason()),
+        timeline=[Moment(at=round(each.at, 3), what=each.what) for each in outcome.happened],
+        bindings=[[round(each.at, 3), each.counted - first, each.seen] for each in sampler.counted],
+        watch_interruptions=outcome.interruptions,
+        policy=outcome.policy,
+        series=sampler.series.columns,
+        users=_by_user(users),
+        clusters=clusters,
+        replays={name: beside(each, name, outcome) for name, each in plan.replays.items()},
+    )
+    name = experiment.name if experiment.repetitions == 1 else f"{experiment.name} repetition {number}"
+    return Test(
+        id=f"{run}-{number}",
+        test_name=name,
+        status=status,
+        thresholds=[Judged(expected=each.what, holds=each.holds, found=each.found) for each in judged],
+        details=details,
+    )
+
+
+def _by_user(users: Users) -> ByUser | None:
+    named = {name: user for name, user in sorted(users.by_name.items()) if name}
+    if not named:
+        return None
+    total = sum(user.had for user in named.values())
+    return ByUser(
+        of=users.of,
+        users={
+            name: OfUser(
+                pods=user.pods,
+                scheduled=user.scheduled,
+                waited={part: round(value, 4) for part, value in spread(user.waited).items()},
+                slowdown={part: round(value, 4) for part, value in spread(user.slowdown).items()},
+                hours=round(user.had / 3600, 6),
+                part=round(user.had / user.asked, 6) if user.asked else 1.0,
+                share=round(user.had / total, 6) if total else 0.0,
+            )
+            for name, user in named.items()
+        },
+        shares=users.shares(),
+    )
+
+
+def _of_policy(used: PolicyUsed, control_plane: float) -> dict[str, float]:
+    found: dict[str, float] = {"policy.failed": used.failed} if used.policy else {"policy.split": used.split}
+    if used.allocated_percent:
+        found["cpu.fragmentation"] = round(used.cpu, 6)
+        if control_plane:
+            found["cpu.fragmentationShare"] = round(used.cpu / control_plane, 6)
+    for name, curve in (
+        ("policy.allocated", used.allocated_percent),
+        ("policy.fragmented", used.fragmented_percent_of_all_gpus),
+    ):
+        if "100" in curve:
+            found[name] = round(curve["100"] / 100, 6)
+    return found
+
+
+def _jobs(records: Records) -> dict[str, JobCount]:
+    found: dict[str, JobCount] = {}
+    for job in records.jobs.values():
+        count = found.setdefault(job.workload, JobCount(jobs=0, admitted=0, partly=0, pending=0, workers=0, placed=0))
+        count.jobs += 1
+        count.admitted += job.last is not None
+        count.partly += job.partly
+        count.pending += not job.placed and not job.succeeded
+        count.workers += job.wanted
+        count.placed += job.placed + job.succeeded
+    return found
+
+
+def status_of(tests: list[Test], repetitions: int) -> Status:
+    """The status of a run: partial if it is not complete, failure if one repetition failed."""
+    if len(tests) < repetitions or any(test.status == "partial" for test in tests):
+        return "partial"
+    return "failure" if any(test.status == "failure" for test in tests) else "success"
+
+
+def inputs_of(files: Mapping[str, str], digest: str) -> Inputs:
+    """What a run was made of.
+
+    Args:
+        files: the inputs' texts by name.
+        digest: of the plan.
+    """
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    return Inputs(files=hashes, workloads=digest)
+
+
+def machine() -> Machine:
+    """The machine this runs on."""
+    return Machine(cores=psutil.cpu_count() or 1, memory_bytes=memory.total(), load=round(os.getloadavg()[0], 2))

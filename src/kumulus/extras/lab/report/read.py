@@ -1,0 +1,53 @@
+"""Read reports, by path or run id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report.files import manifest
+from kumulus.extras.lab.report.model import FILE, Report
+from kumulus.model.names import nearest
+
+
+def report_at(path: Path) -> Report:
+    """The report in a file.
+
+    Raises:
+        LabError: the file cannot be read, or is not a report.
+    """
+    try:
+        return Report.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise LabError(f"{path} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        raise LabError(f"{path} is no report of an experiment: {place}: {first['msg']}") from None
+
+
+def find(run: str, results: Path) -> Path:
+    """The report.json of a run, named by its id, the beginning of its id, `latest`, its directory or its file.
+
+    Raises:
+        LabError: no run matches, or several do.
+    """
+    path = Path(run)
+    if path.is_dir() and (path / FILE).is_file():
+        return path / FILE
+    if path.is_file():
+        return path
+    runs = manifest(results)
+    if run == "latest" and runs:
+        return results / str(runs[-1]["path"])
+    matching = [each for each in runs if str(each["run_id"]).startswith(run)]
+    if len(matching) == 1:
+        return results / str(matching[0]["path"])
+    if matching:
+        ids = ", ".join(str(each["run_id"]) for each in matching[:5])
+        raise LabError(f"several runs begin with {run}: {ids}; write more of it")
+    near = nearest(run, [str(each["run_id"]) for each in runs])
+    hint = f"did you mean {' or '.join(near)}?" if near else "`kumulus experiment list` shows the runs"
+    raise LabError(f"there is no run {run} in {results}; {hint}")

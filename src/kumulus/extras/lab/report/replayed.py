@@ -1,0 +1,234 @@
+"""A replay compared with its recording: the pods then and now."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kumulus.extras.lab.file.recording import PodThen
+from kumulus.extras.lab.measure.records import PREEMPTED, PodRecord
+from kumulus.extras.lab.measure.statistics import spread
+from kumulus.extras.lab.plan.replayed import Replayed
+from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
+from kumulus.extras.lab.report.replay_cost import Costs, priced
+from kumulus.extras.lab.run.bench import Outcome
+from kumulus.extras.watch.live.amounts import Amounts
+
+_GIB = 1024**3
+
+
+@dataclass
+class _Sums:
+    """What is counted for some pods: waits in seconds of the recording's time, amounts over time."""
+
+    pods: int = 0
+    scheduled: int = 0
+    waits: list[float] = field(default_factory=list)
+    preempted: int = 0
+    changes: list[tuple[float, ...]] = field(default_factory=list)
+
+    def add(self, start: float | None, end: float | None, amounts: tuple[float, float, float]) -> None:
+        """Add amounts that were occupied from `start` to `end`."""
+        if start is not None:
+            self.scheduled += 1
+            self.changes.append((start, *amounts))
+            if end is not None:
+                self.changes.append((end, *(-each for each in amounts)))
+
+    def of(self, cost: float | None) -> Of:
+        """The sums for the report.
+
+        Args:
+            cost: in US dollars; None where it is not known.
+        """
+        waits = spread(self.waits)
+        cpu, memory, gpus = self._peaks()
+        return Of(
+            pods=self.pods,
+            scheduled=self.scheduled,
+            preempted=self.preempted,
+            waited={part: round(value, 3) for part, value in waits.items()},
+            cpu_peak=round(cpu, 3),
+            memory_peak_gib=round(memory, 3),
+            gpus_peak=round(gpus, 3),
+            cost=cost,
+        )
+
+    def _peaks(self) -> tuple[float, float, float]:
+        now, most = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+        # At the same moment, ends count before starts.
+        for change in sorted(self.changes, key=lambda each: (each[0], each[1] + each[2] + each[3])):
+            now = [have + more for have, more in zip(now, change[1:], strict=True)]
+            most = [max(pair) for pair in zip(most, now, strict=True)]
+        return most[0], most[1], most[2]
+
+
+def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
+    """Compare a replay with its recording, by queue.
+
+    Args:
+        replay: what was replayed.
+        workload: its name.
+        outcome: of the replay.
+    """
+    result, nodes = outcome.replay_results[workload], outcome.records.allocation.every
+    then: dict[str, _Sums] = defaultdict(_Sums)
+    now: dict[str, _Sums] = defaultdict(_Sums)
+    # Both end with the part. After the last request of all, the recording goes on, as the run does.
+    until = math.inf if replay.until >= replay.recording.lasted else replay.until
+    costs = Costs(nodes), Costs(nodes)
+    for pod in replay.recording.pods:
+        if _is_replayed(pod, replay.since, until):
+            _cost_then(costs[0], pod, replay)
+            for queue in {pod.queue, ""}:
+                _then(then[queue], pod, replay.since, until)
+    for record in outcome.records.pods.values():
+        if record.workload == workload:
+            _cost_now(costs[1], replay.queues.get(record.job, ""), record, replay, outcome.lasted)
+            for queue in {replay.queues.get(record.job, ""), ""}:
+                _now(now[queue], record, replay.speed, (until - replay.since) / replay.speed)
+    known = priced(nodes)
+
+    def both(queue: str) -> QueueBeside:
+        one, two = (each.of(queue) if known else None for each in costs)
+        return QueueBeside(then=then[queue].of(one), now=now[queue].of(two))
+
+    return ReplayBeside(
+        speed=replay.speed,
+        since=replay.since,
+        until=replay.until,
+        all=both(""),
+        queues={queue: both(queue) for queue in sorted((then.keys() | now.keys()) - {""})},
+        sent=result.sent,
+        late={part: round(value, 4) for part, value in spread(result.late).items()},
+        requests=result.digest,
+        refused=result.refusals,
+        refusals=result.refused,
+        cannot=[*_cannot(replay, outcome, workload), *_cannot_cost(known, *costs)],
+    )
+
+
+def _is_replayed(pod: PodThen, since: float, until: float) -> bool:
+    """Whether it is of the part that was replayed, whose beginning creates what was there then."""
+    return pod.at <= until and (pod.at >= since or pod.ended is None or pod.ended > since)
+
+
+def _cost_then(costs: Costs, pod: PodThen, replay: Replayed) -> None:
+    """Only within the part that was replayed: earlier and later time costs nothing here."""
+    if pod.bound is not None and pod.bound <= replay.until:
+        wants = Amounts(cpu=round(pod.cpu), memory=round(pod.memory) << 20, gpus=round(pod.gpus))
+        ends = replay.until if pod.ended is None else min(replay.until, pod.ended)
+        costs.add(pod.queue, pod.node, wants, ends - max(pod.bound, replay.since))
+
+
+def _cost_now(costs: Costs, queue: str, record: PodRecord, replay: Replayed, lasted: float) -> None:
+    """Only within the part that was replayed, as for the recording: later time costs nothing here."""
+    if record.bound is not None:
+        ends = min(lasted, (replay.until - replay.since) / replay.speed)
+        occupied = (min(ends, ends if record.ended is None else record.ended) - record.bound) * replay.speed
+        costs.add(queue, record.node, record.wants, occupied)
+
+
+def _cannot_cost(known: bool, then: Costs, now: Costs) -> Iterator[str]:
+    if not known:
+        yield "cost: no node has a price"
+        return
+    for when, costs in (("then", then), ("now", now)):
+        if number := costs.unknown.get("", 0):
+            yield f"cost {when}: pods on nodes that are not known here, or have no price ({number:,})"
+
+
+def _then(sums: _Sums, pod: PodThen, since: float, until: float) -> None:
+    sums.pods += 1
+    bound = _within(pod.bound, until)
+    # What was there before the part began had waited before, too.
+    if bound is not None and pod.at >= since:
+        sums.waits.append(max(0.0, bound - pod.at))
+    sums.preempted += pod.preempted and (pod.ended is None or pod.ended <= until)
+    sums.add(bound, pod.ended, (pod.cpu / 1000, pod.memory / 1024, pod.gpus))
+
+
+def _now(sums: _Sums, record: PodRecord, speed: float, until: float) -> None:
+    sums.pods += 1
+    bound = _within(record.bound, until)
+    if bound is not None:
+        sums.waits.append((bound - record.created) * speed)
+    sums.preempted += record.disrupted == PREEMPTED and (record.ended is None or record.ended <= until)
+    wants = record.wants
+    sums.add(bound, record.ended, (wants.cpu / 1000, wants.memory / _GIB, wants.gpus))
+
+
+def _within(at: float | None, until: float) -> float | None:
+    return at if at is not None and at <= until else None
+
+
+def _cannot(replay: Replayed, outcome: Outcome, workload: str) -> Iterator[str]:
+    """What cannot be compared, and why."""
+    result, recording = outcome.replay_results[workload], replay.recording
+    if replay.speed != 1:
+        yield (
+            f"at speed {replay.speed:g} a wait for room is counted in the recording's time; the scheduler itself is no "
+            "faster, so its own part of a wait counts as much longer"
+        )
+    if replay.since > 0:
+        yield "what was there at the beginning of the part is created at once: its waits are not those of then"
+    if recording.pods and not any(pod.bound is not None for pod in recording.pods):
+        yield "when pods got a node then is not recorded: the log has no bindings"
+    for what, number in sorted(recording.left_out.items()):
+        yield f"{what} ({number:,})"
+    for kind, number in result.unserved.items():
+        yield f"{kind}: this cluster does not know it ({number:,})"
+    if replay.strange:
+        yield f"cordons and drains of nodes that this cluster does not have ({replay.strange:,})"
+    if result.nowhere:
+        yield f"evictions for which the replay had no pod ({result.nowhere:,})"
+    if result.refusals:
+        yield f"requests that this cluster refused ({result.refusals:,}), such as {result.refused[0]}"
+
+
+def lines(found: ReplayBeside) -> Iterator[str]:
+    """The comparison, for the terminal."""
+    everybody = [("all", found.all), *found.queues.items()]
+    costs = any(each.then.cost is not None or each.now.cost is not None for _, each in everybody)
+    cost = f" {'cost $':>17}" if costs else ""
+    yield (
+        f"  {'':<24} {'pods':>13} {'scheduled':>13} {'waited p50 s':>15} {'p99 s':>15} {'preempted':>11}{cost}"
+        "  then → now"
+    )
+    for name, each in everybody:
+        cells = [
+            _pair(each.then.pods, each.now.pods, 13),
+            _pair(each.then.scheduled, each.now.scheduled, 13),
+            _pair(each.then.waited.get("p50"), each.now.waited.get("p50"), 15),
+            _pair(each.then.waited.get("p99"), each.now.waited.get("p99"), 15),
+            _pair(each.then.preempted, each.now.preempted, 11),
+            *([_pair(each.then.cost, each.now.cost, 17)] if costs else []),
+        ]
+        yield f"  {name[:24]:<24} {' '.join(cells)}"
+    both = found.all
+    peaks = [
+        f"{label} {_number(one)} → {_number(two)}"
+        for label, one, two in (
+            ("CPUs", both.then.cpu_peak, both.now.cpu_peak),
+            ("GiB", both.then.memory_peak_gib, both.now.memory_peak_gib),
+            ("GPUs", both.then.gpus_peak, both.now.gpus_peak),
+        )
+        if one or two
+    ]
+    yield f"  most at one time: {', '.join(peaks) or 'nothing'}"
+    if found.late:
+        yield f"  {found.sent:,} requests, {found.late['p99'] * 1000:.0f} ms behind their time at p99"
+    for each_line in found.cannot:
+        yield f"  not comparable: {each_line}"
+
+
+def _pair(one: float | None, two: float | None, width: int) -> str:
+    return f"{_number(one)} → {_number(two)}".rjust(width)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

@@ -1,0 +1,122 @@
+"""A report in a few lines, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kumulus.extras.lab.file.measures import UNITS
+from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.report import clusters, replayed
+from kumulus.extras.lab.report.model import ByUser, PolicyUsed, Report, Test
+
+_MOST_REASONS = 5
+_MOST_USERS = 8
+_ALWAYS = (
+    "jobs.admitted",
+    "jobs.partlyAdmitted",
+    "jobs.dispatched",
+    "jobs.completed",
+    "jobs.requeued",
+    "jobs.lost",
+    "jobs.runTwice",
+    "dispatch.rate",
+    "jobTimeToDispatch.p50",
+    "jobTimeToDispatch.p99",
+    "jobTimeToRun.p50",
+    "jobTimeToRun.p99",
+    "allocation.gpuEnd",
+    "timeToSchedule.p50",
+    "timeToSchedule.p99",
+    "scheduling.rate",
+    "makespan",
+    "cpu.scheduler",
+    "cpu.controlPlane",
+    "cpu.client",
+    "memory.client",
+    "slowdown.p50",
+    "fairness.jain",
+    "gpuHours.used",
+    "gpuHours.idle",
+    "gpuHours.stranded",
+    "cost.total",
+    "cost.perHourEnd",
+    "cost.perGpuHour",
+    "cost.wastedShare",
+    "cost.unpricedNodes",
+)
+
+
+_SHOWN = (50, 90, 95, 100, 110, 120, 130)
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The report of every repetition, and the run's status."""
+    for test in report.results.tests:
+        yield from _test(test)
+    if report.results.error:
+        yield f"error: {report.results.error}"
+
+
+def value(test: Test, measure: str) -> str:
+    """A measure of a repetition as people read it; a dash when it was not taken."""
+    found = test.details.measures.get(measure)
+    return "-" if found is None else shown(UNITS[measure], found)
+
+
+def _test(test: Test) -> Iterator[str]:
+    details = test.details
+    yield f"{test.test_name}: {test.status}; {details.ended}"
+    scheduled, created, pending, lasted = (
+        value(test, name) for name in ("pods.scheduled", "pods.created", "pods.pending", "duration")
+    )
+    width = max(19, *(len(name) for name in _ALWAYS if name in details.measures), 0)
+    yield f"  {'pods scheduled':<{width}} {scheduled} of {created}, {pending} pending, in {lasted}"
+    for name in _ALWAYS:
+        if name in details.measures:
+            yield f"  {name:<{width}} {value(test, name)}"
+    yield from clusters.lines(details.clusters)
+    yield from _policy(details.policy)
+    yield from _users(details.users)
+    for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
+        yield f"  pending {pods:>11,} {reason}"
+    for found in details.replays.values():
+        yield from replayed.lines(found)
+    for each in test.thresholds:
+        yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"
+
+
+def _users(found: ByUser | None) -> Iterator[str]:
+    if found is None:
+        return
+    hours = f"{found.of[:-1].upper()}-h"
+    heads = f"{'pods':>7} {'waited p50':>11} {'p99':>9} {'slowdown p50':>13} {hours:>9} {'share':>7}"
+    yield f"  {'user or queue':<20} {heads}"
+    most = sorted(found.users.items(), key=lambda each: -each[1].hours)
+    for name, user in most[:_MOST_USERS]:
+        wait, last = (shown("s", user.waited[part]) if part in user.waited else "-" for part in ("p50", "p99"))
+        slowed = f"{user.slowdown['p50']:.2f}" if user.slowdown else "-"
+        yield (
+            f"  {name[:20]:<20} {user.pods:>7,} {wait:>11} {last:>9} {slowed:>13} {user.hours:>9,.2f} "
+            f"{shown('share', user.share):>7}"
+        )
+    if len(most) > _MOST_USERS:
+        yield f"  and {len(most) - _MOST_USERS:,} more in report.json"
+
+
+def _policy(used: PolicyUsed | None) -> Iterator[str]:
+    if used is None:
+        return
+    took = ", ".join(f"{name} {1000 * used.seconds[name]:.1f} ms" for name in ("p50", "p99") if name in used.seconds)
+    if used.policy:
+        yield f"  policy {used.policy}, ties by {used.ties}: asked {used.asked:,} times, {took or 'never answered'}"
+    for percent in map(str, _SHOWN):
+        if percent in used.allocated_percent:
+            yield (
+                f"  at {percent:>3} % arrived    allocated {used.allocated_percent[percent]:.2f} %, "
+                f"fragmented {used.fragmented_percent_of_all_gpus[percent]:.2f} % of all"
+            )
+    if used.split:
+        yield f"  {'policy.split':<18}  {used.split:,} pods are on nodes where no GPU has enough free for them"
+    if used.failed:
+        yield f"  the policy failed {used.failed:,} times, the first time so:"
+        yield from (f"    {line}" for line in used.failure.splitlines())

@@ -1,0 +1,142 @@
+"""Why a pod went to its node, in words: the filters that refused other nodes, the scores, and earlier refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kumulus.extras.lab.extender.column import Column
+from kumulus.extras.schedulers.decisions.document import Decision, Totals
+
+NOT_ASKED = "kube-scheduler asked no extender"
+
+
+def explained(decision: Decision, column: Column | None = None) -> list[str]:
+    """The lines about one pod.
+
+    Args:
+        decision: kube-scheduler's.
+        column: the scores that a policy gave nodes, if there is one.
+    """
+    lines = [*_lines(decision), *(_of_policy(decision, column) if column else ())]
+    return [f"{decision.pod} -> {decision.node}", *(f"  {line}" for line in lines)]
+
+
+def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, Any], list[str]]:
+    """How many bindings are explained, and what decided them; for programs, and in lines.
+
+    Args:
+        kept: the decisions.
+        totals: of each start of the scheduler.
+    """
+    dropped = sum(each.dropped for each in totals)
+    ways = Counter(_way(each) for each in kept)
+    known = sum(each.explained for each in kept)
+    bound = len(kept) + dropped
+    share = 100 * known / bound if bound else 100.0
+    document = {"bound": bound, "explained": known, "percent": round(share, 2), "by": dict(ways), "dropped": dropped}
+    lines = [f"{known:,} of {bound:,} bindings are explained ({share:.1f} %)"]
+    lines += [f"  {count:>9,}  {way}" for way, count in ways.most_common()]
+    document["filters"], of_filters = _filters(kept)
+    lines += of_filters
+    if dropped:
+        lines.append(f"  {dropped:>9,}  not kept, as the file had reached its limit")
+    return document, lines
+
+
+def _filters(kept: Sequence[Decision]) -> tuple[dict[str, Any], list[str]]:
+    """For how many of the bindings with refused nodes the refusing filters are known."""
+    refusing = [each for each in kept if each.missing]
+    if not refusing:
+        return {"bindings": 0, "named": 0, "refused": {}, "unknown": {}}, []
+    named = [each for each in refusing if each.filters]
+    nodes: Counter[str] = Counter()
+    for each in named:
+        nodes.update(each.filters)
+    unknown = Counter(each.unknown or NOT_ASKED for each in refusing if not each.filters)
+    share = 100 * len(named) / len(refusing)
+    lines = [f"of {len(refusing):,} with refused nodes, the filters are known of {len(named):,} ({share:.1f} %)"]
+    lines += [f"  {count:>9,}  nodes refused by {name}" for name, count in nodes.most_common()]
+    lines += [f"  {count:>9,}  not known: {why}" for why, count in unknown.most_common()]
+    document = {"bindings": len(refusing), "named": len(named), "percent": round(share, 2)}
+    return {**document, "refused": dict(nodes), "unknown": dict(unknown)}, lines
+
+
+def _way(decision: Decision) -> str:
+    if decision.like:
+        return "the next of the list of an equal pod"
+    if decision.feasible == 1:
+        return "the only node that fitted" if decision.passed <= 1 else "the only node that an extender left"
+    if decision.chosen is None:
+        return "not known"
+    return "the highest score" if decision.equal == 1 else "drawn among the highest scores"
+
+
+def _lines(decision: Decision) -> Iterator[str]:
+    if decision.refused:
+        yield f"refused before  {decision.refused} times, the last time: {decision.reason}"
+    if decision.like:
+        yield f"nodes           those of {decision.like}, an equal pod, whose list was used again"
+    else:
+        fitted = decision.passed or decision.feasible
+        looked_at = max(decision.evaluated, fitted + decision.missing)
+        yield f"nodes           {looked_at} looked at, {fitted} fitted, {decision.missing} were refused"
+        if decision.filters:
+            yield "refused by      " + ", ".join(f"{name} {count}" for name, count in decision.filters.items())
+        elif decision.missing:
+            yield f"refused by      not known: {decision.unknown or NOT_ASKED}"
+        if fitted > decision.feasible:
+            yield f"left            {decision.feasible} of those that fitted, by an extender"
+    yield f"decided         {_decided(decision)}"
+    if decision.chosen is not None:
+        yield from _table(decision)
+
+
+def _decided(decision: Decision) -> str:
+    if decision.equal > 1:
+        return f"one of {decision.equal} nodes with the highest score, drawn by kube-scheduler"
+    return _way(decision)
+
+
+def _of_policy(decision: Decision, column: Column) -> Iterator[str]:
+    yield f"policy          {column.policy}, which {'decides' if column.decides else 'looks on'}: {_ranking(column)}"
+    if column.score is not None or column.other:
+        heads = [column.node or decision.node, *([column.other] if column.other else [])]
+        yield from _rows([("policy's score", heads), (column.policy, [column.score, column.other_score])])
+
+
+def _ranking(column: Column) -> str:
+    if column.failure:
+        return f"it failed: {column.failure.splitlines()[0]}"
+    if column.score is None and not column.higher:
+        return f"it scores no node of the {column.offered} that fitted"
+    if column.score is None:
+        return f"by its account the pod does not fit here, and fits on {column.fitting} of {column.offered} nodes"
+    if column.higher:
+        return f"{column.higher} of {column.fitting} nodes {'has' if column.higher == 1 else 'have'} a higher score"
+    return "the highest score" if column.equal == 1 else f"the highest score, as {column.equal} nodes have it"
+
+
+def _table(decision: Decision) -> Iterator[str]:
+    chosen, other = decision.chosen, decision.next
+    assert chosen is not None
+    nodes = [chosen, *([other] if other else [])]
+    rows: list[tuple[str, list[str | float | None]]] = [("score", [each.node for each in nodes])]
+    rows += [(name, [each.scores.get(name, 0) for each in nodes]) for name in sorted(chosen.scores)]
+    rows.append(("total", [each.total for each in nodes]))
+    yield from _rows(rows)
+
+
+def _rows(rows: Sequence[tuple[str, Sequence[str | float | None]]]) -> Iterator[str]:
+    """A table: the first row has the column heads, to which the other cells are right-aligned."""
+    width, heads = max(len(name) for name, _ in rows), rows[0][1]
+    for name, cells in rows:
+        texts = [f"{_cell(cell):>{len(str(head))}}" for cell, head in zip(cells, heads, strict=False)]
+        yield f"{name:<{width}}  " + "  ".join(texts)
+
+
+def _cell(cell: str | float | None) -> str:
+    if isinstance(cell, float):
+        return f"{cell:g}"
+    return "-" if cell is None else str(cell)

@@ -1,0 +1,81 @@
+"""Gives the stack's autoscaler an experiment's settings for the run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from kumulus.extras.journal import autoscaling
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.errors import JournalError
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.scaling.applying import LABEL
+from kumulus.extras.scaling.karpenter.objects import CAPACITY_TYPE, node_class, node_pool
+from kumulus.kube import ApiError, Unreachable
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+@asynccontextmanager
+async def autoscaled(
+    client: Client, journal: Journal, experiment: Experiment, say: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Give the autoscaler what the experiment specifies, and put the stack's own back afterwards.
+
+    Args:
+        client: of the cluster.
+        journal: the run's.
+        experiment: without the section `autoscaler`, nothing is done.
+        say: takes a line for the user.
+
+    Raises:
+        LabError: the cluster has no autoscaler.
+        JournalError, ApiError, Unreachable: its objects cannot be exchanged.
+    """
+    wanted = experiment.autoscaler
+    if wanted is None:
+        yield
+        return
+    there = await autoscaling.pools(client)
+    if there is None:
+        raise LabError(
+            "the experiment has pools for an autoscaler, and the cluster has none; write autoscaler: in its stack "
+            "file, and `pulumi up`"
+        )
+    pools = None
+    if wanted.nodePools:
+        offered = sorted({value for pool in there for value in _capacity_types(pool)})
+        pools = [node_pool(each.model_dump(), offered) for each in wanted.nodePools]
+        for each in pools:
+            # Labelled like the stack's own, so that `up` deletes it if nothing else has.
+            each["metadata"]["labels"] = {LABEL: wanted.name}
+    changed = None
+    if wanted.registrationDelay is not None:
+        # The models of a whole stack file, which no other run needs.
+        from kumulus.stackfile.machines import delays
+
+        changed = node_class(delays(wanted.registrationDelay, f"{experiment.name}/{experiment.seed}"))
+    try:
+        await autoscaling.exchange(client, journal, pools, changed)
+        yield
+    finally:
+        await _put_back(client, journal, say)
+
+
+async def _put_back(client: Client, journal: Journal, say: Callable[[str], None]) -> None:
+    exchanged = journal.changes.autoscaler
+    if exchanged is None:
+        return
+    try:
+        await autoscaling.put_back(client, exchanged)
+        journal.drop(autoscaler=None)
+    except (JournalError, ApiError, Unreachable) as error:
+        say(f"the autoscaler has not all of the stack's pools again, the next command will see to it: {error}")
+
+
+def _capacity_types(pool: dict[str, Any]) -> list[str]:
+    requirements = pool["spec"]["template"]["spec"].get("requirements") or []
+    return [value for each in requirements if each["key"] == CAPACITY_TYPE for value in each.get("values") or ()]

@@ -1,0 +1,101 @@
+"""What the repetitions of a run share, and the outcome of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.lab.cluster.components import Components
+from kumulus.extras.lab.federation.dispatching import Dispatching
+from kumulus.extras.lab.federation.session import Session
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.sampler import Sampler
+from kumulus.extras.lab.report.model import PolicyUsed
+from kumulus.extras.lab.run.arriving import Arriving
+from kumulus.extras.lab.run.replaying import ReplayResult
+from kumulus.extras.lab.run.switch import SchedulerSwitch
+from kumulus.extras.lab.run.timeline import Happened
+from kumulus.extras.watch.live.node import NOWHERE, Places
+from kumulus.model.identity import NOBODY, Owner
+from kumulus.nodes.catalog import prices
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+@dataclass
+class Outcome:
+    """The outcome of a repetition.
+
+    Attributes:
+        records: what became of pods and jobs.
+        sampler: what was sampled.
+        ended: why it ended, in words.
+        partial: whether it was cut short.
+        created_in: seconds until everything had been created.
+        lasted: seconds until it ended.
+        happened: the timeline's events, as they happened.
+        placement: what was where, and when.
+        interruptions: how often the watch was interrupted.
+        nodes: how many nodes the cluster had at the start.
+        gpus: their GPUs by product and zone.
+        replay_results: the result of each recording's replay, by its workload.
+        policy: what the policy did, and how far the demand that arrived filled the cluster; None where that means
+            nothing.
+        dispatching: what became of each Job on its way to a worker; None outside of federations.
+        away: the workers of a federation that were killed or cut off from the hub at the end.
+    """
+
+    records: Records
+    sampler: Sampler
+    placement: Placement
+    ended: str = ""
+    partial: bool = False
+    created_in: float = 0.0
+    lasted: float = 0.0
+    happened: list[Happened] = field(default_factory=list)
+    interruptions: int = 0
+    nodes: int = 0
+    gpus: dict[str, float] = field(default_factory=dict)
+    replay_results: dict[str, ReplayResult] = field(default_factory=dict)
+    policy: PolicyUsed | None = None
+    dispatching: Dispatching | None = None
+    away: frozenset[str] = frozenset()
+
+
+@dataclass
+class Bench:
+    """What the repetitions of a run share.
+
+    Attributes:
+        client: of the cluster.
+        journal: the run's.
+        experiment: what is run.
+        components: the cluster's processes.
+        switch: the scheduler.
+        stop: set to end the run early.
+        on_sample: called after each sample, with the outcome so far.
+        owner: the stack.
+        places: which labels say where nodes stand.
+        prices: what machines cost.
+        arriving: accounts for the pods as they arrive; None if their order says nothing.
+        session: the workers, where the cluster is the hub of a federation; None where it is measured alone.
+    """
+
+    client: Client
+    journal: Journal
+    experiment: Experiment
+    components: Components
+    switch: SchedulerSwitch
+    stop: asyncio.Event
+    on_sample: Callable[[Outcome], None] = lambda _: None
+    owner: Owner = NOBODY
+    places: Places = NOWHERE
+    prices: prices.Prices = field(default_factory=prices.catalog)
+    arriving: Arriving | None = None
+    session: Session | None = None

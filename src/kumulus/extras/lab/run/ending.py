@@ -1,0 +1,137 @@
+"""When a repetition is over: all that could happen has happened."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from kumulus.extras.lab.measure.records import Records
+
+Until = Literal["scheduled", "running", "completed", "steady"]
+
+# A scheduler that reports nothing about a pod for this many settling times will not do so later.
+_PATIENCE = 6.0
+_LEAST_PATIENCE = 30.0
+_AT_ONCE = 1.0
+
+
+def nothing() -> str:
+    """Nothing else is waited for."""
+    return ""
+
+
+class Ending:
+    """Tells when a repetition is over.
+
+    Args:
+        records: what the watch has seen.
+        until: what is waited for.
+        settle: seconds without a change after which pods that fit nowhere are not waited for any longer; with `steady`,
+            seconds in which no pod and no node has come, gone or changed.
+        expected: how many pods are expected; 0 if that is not known.
+        waits: says what else is waited for; empty for nothing.
+        later: how many more pods follow as the expected ones complete.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        until: Until,
+        settle: float,
+        expected: int,
+        waits: Callable[[], str] = nothing,
+        later: int = 0,
+    ) -> None:
+        self._waits = waits
+        self._records = records
+        self._until = until
+        self._settle = settle
+        self._expected = expected
+        self._later = later
+
+    def expect_fewer(self, pods: int, later: int = 0) -> None:
+        """Expect so many pods less."""
+        self._expected -= pods
+        self._later -= later
+
+    def expect_more(self, pods: int) -> None:
+        """Expect so many pods more."""
+        self._expected += pods
+
+    async def over(self, clock: Callable[[], float], ask: Callable[[], Awaitable[None]]) -> str:
+        """As :meth:`reason`; that nothing was heard ends it only if the server answers at once.
+
+        Args:
+            clock: seconds from the start.
+            ask: asks the server something.
+
+        Raises:
+            ApiError, Unreachable: it does not answer.
+        """
+        why = self.reason(asked := clock())
+        if not why or self.done:
+            return why
+        await ask()
+        if clock() - asked < _AT_ONCE:
+            return why
+        # Whatever kept the answer may have kept other news.
+        self._records.changed = clock()
+        return ""
+
+    def reason(self, now: float) -> str:
+        """Why it is over; empty while it is not. Only valid once everything is created and the timeline is done.
+
+        Args:
+            now: seconds from the start.
+        """
+        records, quiet = self._records, now - self._records.changed
+        if self._until == "steady":
+            return self._steady(min(quiet, now - records.nodes_changed))
+        if self.done:
+            return f"all pods are {self._until}"
+        missing, all_there = self._missing()
+        more = self._waits()
+        # The scheduler has tried every pod, and there is nothing else to wait for.
+        judged = all_there and not records.untried and not more
+        if judged and quiet >= self._settle and self._reached():
+            return "1 pod fits nowhere" if records.pending == 1 else f"{records.pending:,} pods fit nowhere"
+        if quiet >= max(_LEAST_PATIENCE, _PATIENCE * self._settle) and (records.pending or not all_there or more):
+            if self._until == "completed" and records.running:
+                return ""
+            pods = f"{records.pending:,} pods are left pending" if all_there else f"{missing:,} pods are missing"
+            what = more if more and all_there and not records.pending else pods
+            return f"nothing happens any more; {what}"
+        return ""
+
+    @property
+    def done(self) -> bool:
+        """Whether all that is waited for has happened; otherwise it is over once nothing happens any more."""
+        all_there = self._missing()[1]
+        reached = self._until != "steady" and all_there and not self._records.pending and self._reached()
+        return reached and not self._waits()
+
+    def _missing(self) -> tuple[int, bool]:
+        """How many pods are missing, and whether all are there that can be."""
+        records, later = self._records, self._later if self._until == "completed" else 0
+        # A deleted pod is created again by its controller some seconds later.
+        missing = max(0, self._expected + later - records.live - records.counts["succeeded"])
+        # Those that follow need not be there while others are that may still complete.
+        return missing, missing <= (later if records.live else 0)
+
+    def _steady(self, quiet: float) -> str:
+        """As :meth:`reason`, for `steady`: an autoscaler may change nodes even after all pods have one."""
+        records = self._records
+        # Pods that are still to be created or deleted are waited for longer.
+        as_many = records.live + records.counts["succeeded"] == self._expected
+        if quiet < (self._settle if as_many else max(_LEAST_PATIENCE, _PATIENCE * self._settle)):
+            return ""
+        message = f"no pod and no node has changed for {self._settle if as_many else round(quiet):g} s"
+        return f"{message}; {records.pending:,} pods are pending" if records.pending else message
+
+    def _reached(self) -> bool:
+        """Whether all pods with a node have reached the awaited state."""
+        records = self._records
+        placed = records.live - records.pending
+        if self._until == "scheduled":
+            return True
+        return placed == 0 if self._until == "completed" else placed == records.running

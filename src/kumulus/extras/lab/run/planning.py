@@ -1,0 +1,69 @@
+"""The plan of a run: the experiment's workloads on the present cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kumulus.extras.lab.cluster.claims import check_claims
+from kumulus.extras.lab.cluster.resources import allocatable
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.extender.reading import machines_of
+from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.plan.pods import Object, UnknownPlace
+from kumulus.extras.lab.plan.replayed import on_nodes
+from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
+from kumulus.extras.watch.live.node import Places
+from kumulus.nodes.faults import records
+from kumulus.stackfile.group_topology import PRESETS
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], queue: str) -> tuple[Plan, Places]:
+    """What a run creates, and the labels that say where nodes stand.
+
+    Args:
+        client: of the cluster on which the workloads are created.
+        loaded: the experiment.
+        measured: clients of the clusters whose nodes the pods get.
+        queue: of the federation on whose hub it runs; empty for a single cluster.
+
+    Raises:
+        LabError: an affinity names a place that no pool has, or claims cannot be allocated.
+        ApiError, Unreachable: a cluster could not be asked.
+    """
+    pools = [pool for each in measured for pool in (await records.read(each)).pools.values()]
+    places: dict[str, str] = {}
+    for pool in pools:
+        for level in pool.topology.levels if pool.topology else ():
+            places.setdefault(level.name, level.label)
+    try:
+        plan = make(loaded, places, await _queues(client, loaded), await _gpus(loaded, measured), queue)
+    except UnknownPlace as error:
+        raise LabError(f"affinity: {error}") from None
+    await check_claims(client, loaded.experiment, plan)
+    nodes = {name for pool in pools for name in pool.node_names()}
+    plan = replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
+    return plan, Places.of([places, *PRESETS.values()])
+
+
+async def _gpus(loaded: Loaded, measured: Sequence[Client]) -> int:
+    """How many GPUs the clusters have, if a trace is inflated to a share of them."""
+    traces = (workload.arrival.trace for workload in loaded.experiment.workloads)
+    if not any(trace is not None and trace.inflate is not None for trace in traces):
+        return 0
+    label = loaded.experiment.productLabel
+    return sum([machine.gpus for each in measured for machine in await machines_of(each, label)])
+
+
+async def _queues(client: Client, loaded: Loaded) -> tuple[Object, ...]:
+    """The queues that workloads need and `setup` does not create, each with the nodes' whole capacity."""
+    if not has_queue_objects(loaded.experiment.scheduler.name):
+        return ()
+    there = {str(each["metadata"].get("name")) for each in loaded.setup if each["kind"].endswith("Queue")}
+    quota = await allocatable(client)
+    return tuple(queues(loaded.experiment.scheduler.name, waiting(loaded), there, quota))

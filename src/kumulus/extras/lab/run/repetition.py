@@ -1,0 +1,303 @@
+"""One repetition: a namespace, its workloads, the measurement, and the removal of everything."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from kumulus.extras.journal import undo
+from kumulus.extras.journal.errors import JournalError
+from kumulus.extras.lab.cluster import namespace
+from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.clock import Clock
+from kumulus.extras.lab.measure.cost import Meter
+from kumulus.extras.lab.measure.gpu_hours import GpuHours
+from kumulus.extras.lab.measure.listening import Listener, occupy
+from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.sampler import Sampler
+from kumulus.extras.lab.plan.asked import claims_planned, pods_planned
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.replayed import cordons
+from kumulus.extras.lab.plan.scheduling import queue_of
+from kumulus.extras.lab.run.bench import Bench, Outcome
+from kumulus.extras.lab.run.creating import Creator
+from kumulus.extras.lab.run.ending import Ending, nothing
+from kumulus.extras.lab.run.federated import Federated
+from kumulus.extras.lab.run.replaying import Replayer
+from kumulus.extras.lab.run.timeline import Timeline
+from kumulus.extras.lab.run.within import Within
+from kumulus.extras.lab.run.workloads import Workloads
+from kumulus.kube import ApiError, Unreachable
+
+_LOOK_EVERY = 0.1
+
+
+class Repetition:
+    """Runs a plan once.
+
+    Args:
+        bench: what the repetitions share.
+        plan: what is created.
+        name: the namespace it gets.
+    """
+
+    def __init__(self, bench: Bench, plan: Plan, name: str) -> None:
+        self._bench = bench
+        self._plan = plan
+        self._name = name
+        self._now = Clock()
+        allocation = Allocation(Meter(time.monotonic), GpuHours(time.monotonic))
+        allocation.hours.expect(pods_planned(plan, bench.experiment.productLabel))
+        records = Records(allocation, ((job.name, job.workload, job.workers) for job in plan.jobs))
+        # A hub's API server does not count the bindings of pods on workers.
+        counting = None if bench.session else bench.client
+        sampler = Sampler(records, bench.components, counting, self._now, bench.switch.component)
+        placement = Placement(_about(bench, name), bench.places, self._now, _queues(bench.experiment))
+        self.outcome = Outcome(records, sampler, placement)
+        sampler.on_sample = lambda: bench.on_sample(self.outcome)
+        self._federated = Federated(bench, plan, name, self._now, self.outcome) if bench.session else None
+        self._listener = self._federated.listeners if self._federated else self._only(placement)
+        kinds = Kinds(bench.client)
+        self._creator = Creator(bench.client, kinds, bench.journal, name, self._now, bench.stop, self._created)
+        self._within = Within(name, sorted({each for replay in plan.replays.values() for each in replay.namespaces}))
+        self._replayers = [
+            Replayer(bench.client, replay, self._within, records, self._now, bench.stop, placement.job)
+            for replay in plan.replays.values()
+        ]
+        self.outcome.replay_results = {
+            workload: replayer.result for workload, replayer in zip(plan.replays, self._replayers, strict=True)
+        }
+        self._own_jobs = [job for job in plan.jobs if not job.recorded]
+        # The outcome depends on the order of the pods, which is the order of their creation.
+        self._at_once = 1 if bench.arriving is not None and bench.arriving.in_order else bench.client.connections
+        waits = self._federated.waits if self._federated else nothing
+        self._ending = Ending(records, bench.experiment.until, bench.experiment.settle, plan.pods, waits, plan.later)
+        self._timeline = Timeline(
+            bench.client,
+            bench.journal,
+            [*bench.experiment.timeline, *cordons(plan.replays.values())],
+            bench.switch,
+            self._now,
+            Workloads(bench.client, name, plan, records, placement, self._ending, self._now, self._deleted),
+            bench.owner,
+            placement.happened,
+        )
+        self._timeline.priced = self._listener.reprice
+        if self._federated:
+            self._timeline.outages = self._federated.outages
+            self._federated.note = self._timeline.note
+
+    def _only(self, placement: Placement) -> Listener:
+        on_pod = self._bench.arriving.seen if self._bench.arriving else None
+        known = claims_planned(self._plan)
+        return Listener(self._bench.client, self.outcome.records, self._now, placement, on_pod, known)
+
+    def _created(self, job: PlannedJob) -> None:
+        self.outcome.placement.job(job)
+        if self.outcome.dispatching is not None:
+            self.outcome.dispatching.created(job, self._now())
+
+    def _deleted(self, job: PlannedJob) -> None:
+        self._creator.cancel(job)
+        if self.outcome.dispatching is not None:
+            self.outcome.dispatching.deleted(job)
+
+    async def run(self) -> Outcome:
+        """Run it; an error during the measurement ends it early and is in the outcome.
+
+        Raises:
+            LabError, JournalError, ApiError, Unreachable: it could not even begin.
+        """
+        bench, plan = self._bench, self._plan
+        await self._creator.resolve([*plan.setup, *(each for job in self._own_jobs for each in job.objects)])
+        for replayer in self._replayers:
+            await replayer.prepare()
+        for name in (self._name, *self._within.others):
+            bench.journal.add(namespaces=[name])
+            await namespace.make(bench.client, name, bench.experiment.name, bench.journal.changes.run, bench.owner)
+        try:
+            for each in plan.setup:
+                await self._creator.one(each)
+            if bench.arriving is not None:
+                await bench.arriving.begin(plan)
+            if self._federated is not None:
+                await self._federated.enter()
+            else:
+                await occupy(bench.client, self.outcome.records, self.outcome.placement)
+            await self._measured()
+        finally:
+            await self._undo()
+        return self.outcome
+
+    async def clean(self) -> None:
+        """Remove everything that was created.
+
+        Raises:
+            JournalError, ApiError, Unreachable: it could not be removed, and stays in the journal.
+        """
+        journal = self._bench.journal
+        collections = [*self._creator.collections, *(path for each in self._replayers for path in each.collections)]
+        for each in (*self._within.others, self._name):
+            there = [path for path in collections if f"/namespaces/{each}/" in path]
+            await undo.remove_namespace(self._bench.client, journal.changes.run, each, there)
+            journal.drop(namespaces=[each])
+        if self._federated is not None:
+            # After the hub's, so that the workers' Kueue sees the hub's deletions first.
+            await self._federated.leave()
+        await self._creator.remove_outside()
+
+    async def _measured(self) -> None:
+        synced = [asyncio.Event() for _ in range(4)]
+        product_label, known = self._bench.experiment.productLabel, self._bench.prices
+        listening = [
+            asyncio.create_task(self._listener.pods("" if self._replayers else self._name, synced[0])),
+            asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
+            asyncio.create_task(self._listener.slices(synced[2])),
+        ]
+        arriving = self._bench.arriving
+        if isinstance(self._listener, Listener) and arriving is not None and arriving.claims is not None:
+            take = arriving.claims
+            listening.append(asyncio.create_task(self._listener.claims(self._name, take, synced[3])))
+        else:
+            synced[3].set()
+        queues = asyncio.create_task(self._listener.queues())
+        try:
+            await _all_set(synced, listening)
+            allocation = self.outcome.records.allocation
+            self.outcome.nodes = allocation.nodes
+            self.outcome.gpus = {" ".join(cell): share.capacity for cell, share in allocation.by_cell().items()}
+            await self._go(listening)
+        finally:
+            for task in (*listening, queues):
+                task.cancel()
+            await asyncio.gather(*listening, queues, return_exceptions=True)
+            self.outcome.interruptions = self._listener.interruptions
+            if self._bench.arriving is not None:
+                created = self._creator.done_at is not None and not self._bench.stop.is_set()
+                before = time.process_time()
+                used = await self._bench.arriving.used(complete=created)
+                if used is not None:
+                    self.outcome.policy = used.model_copy(update={"cpu": time.process_time() - before})
+
+    async def _go(self, listening: Sequence[asyncio.Task[None]]) -> None:
+        outcome, sampler = self.outcome, self.outcome.sampler
+        try:
+            await self._timeline.begin()
+        except (LabError, JournalError, ApiError, Unreachable) as error:
+            outcome.ended, outcome.partial = str(error), True
+        # What the timeline does at 0 s is not measured.
+        await sampler.start()
+        if outcome.ended:
+            return
+        self._now.restart()
+        if self._federated is not None:
+            self._federated.begin()
+        outcome.placement.begin()
+        outcome.records.begin()
+        tasks = {
+            "creating": asyncio.create_task(self._create()),
+            "timeline": asyncio.create_task(self._timeline.run()),
+            "sampling": asyncio.create_task(sampler.run()),
+        }
+        try:
+            await self._wait([*tasks.values(), *listening], tasks["creating"], tasks["timeline"])
+        except (LabError, JournalError, ApiError, Unreachable) as error:
+            outcome.ended, outcome.partial = str(error), True
+        finally:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            outcome.lasted = self._now()
+            outcome.placement.end()
+            outcome.records.allocation.end()
+            if self._federated is not None:
+                self._federated.end()
+            outcome.created_in = self._creator.done_at or outcome.lasted
+            outcome.happened = self._timeline.happened
+            sampler.sample()
+            await sampler.count()
+
+    async def _create(self) -> None:
+        """Create each job when it is due, and play the recordings."""
+        playing = [asyncio.create_task(each.run()) for each in self._replayers]
+        try:
+            await self._creator.jobs(self._own_jobs, self._at_once)
+            await asyncio.gather(*playing)
+        finally:
+            for each in playing:
+                each.cancel()
+        self._creator.done_at = self._now()
+
+    async def _wait(
+        self, tasks: Sequence[asyncio.Task[None]], creating: asyncio.Task[None], timeline: asyncio.Task[None]
+    ) -> None:
+        """Wait for the end, whatever its reason."""
+        experiment, outcome = self._bench.experiment, self.outcome
+        while not outcome.ended:
+            await asyncio.sleep(_LOOK_EVERY)
+            for task in tasks:
+                if task.done() and (error := task.exception()) is not None:
+                    raise error
+            if creating.done() and not self._timeline.scheduled.is_set():
+                self._moments()
+            if self._bench.stop.is_set():
+                outcome.ended, outcome.partial = "interrupted", True
+            elif why := self._bench.switch.ended():
+                outcome.ended, outcome.partial = why, True
+            elif (silence := self._listener.silence())[0] > self._bench.client.patience:
+                outcome.ended, outcome.partial = silence[1], True
+            elif self._now() >= experiment.timeout:
+                outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
+            elif creating.done() and timeline.done():
+                outcome.ended = await self._ending.over(self._now, self._listener.ask)
+
+    def _moments(self) -> None:
+        """Start the part of the timeline that follows the creation of all pods, or their scheduling."""
+        timeline, records = self._timeline, self.outcome.records
+        # A federation's Jobs get their pods when there is room for them, possibly much later.
+        if not timeline.created.is_set() and (self._federated is not None or records.complete):
+            timeline.created.set()
+        # Looking at every job costs more, and comes last.
+        if not records.pending and records.complete:
+            timeline.scheduled.set()
+
+    async def _undo(self) -> None:
+        try:
+            await self._timeline.undo()
+        except (JournalError, ApiError, Unreachable) as error:
+            self.outcome.ended += f"; what the timeline did is not all undone: {error}"
+            self.outcome.partial = True
+
+
+def _about(bench: Bench, name: str) -> dict[str, str]:
+    experiment = bench.experiment
+    began = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    about = {"title": experiment.name, "description": experiment.description, "namespace": name, "began": began}
+    return {**about, "scheduler": experiment.scheduler.name}
+
+
+def _queues(experiment: Experiment) -> dict[str, str]:
+    return {each.name: queue for each in experiment.workloads if (queue := queue_of(experiment.scheduler.name, each))}
+
+
+async def _all_set(events: Sequence[asyncio.Event], tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until all events are set; if a task fails before that, its error is raised."""
+
+    async def wait() -> None:
+        for event in events:
+            await event.wait()
+
+    waiting = asyncio.create_task(wait())
+    try:
+        done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        waiting.cancel()

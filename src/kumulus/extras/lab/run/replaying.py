@@ -1,0 +1,265 @@
+"""Play a recording: every step when it is due, and the steps of one workload one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
+from kumulus.extras.lab.plan.replayed import PlannedStep, Replayed
+from kumulus.extras.lab.run.within import Within
+from kumulus.kube import ApiError
+from kumulus.kube.media import JSON, JSON_PATCH
+from kumulus.kube.pods import PODS
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_MOST_REFUSED = 10
+_LOOK_EVERY = 0.5
+
+
+@dataclass
+class ReplayResult:
+    """The result of the replay of a recording.
+
+    Attributes:
+        sent: requests that were made.
+        late: by how many seconds each request was late when it was sent.
+        refused: the first few requests that the cluster refused, with its messages.
+        refusals: how many requests were refused.
+        unserved: kinds that the cluster does not know, with how many objects of each.
+        nowhere: evictions for which there was no pod.
+        bodies: SHA-256 of each request, by its place in the recording; the same in every replay.
+    """
+
+    sent: int = 0
+    late: list[float] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    refusals: int = 0
+    unserved: Counter[str] = field(default_factory=Counter)
+    nowhere: int = 0
+    bodies: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all requests, sorted by job; without evictions, whose pods are named by controllers."""
+        return hashlib.sha256("".join(self.bodies[key] for key in sorted(self.bodies)).encode()).hexdigest()
+
+
+class Replayer:
+    """Plays a recording.
+
+    Args:
+        client: of the cluster.
+        replay: what is replayed.
+        within: the namespaces.
+        records: what has become of pods so far.
+        now: seconds since the start.
+        stop: when set, no further step is begun.
+        tell: takes each job that was created.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        replay: Replayed,
+        within: Within,
+        records: Records,
+        now: Callable[[], float],
+        stop: asyncio.Event,
+        tell: Callable[[PlannedJob], None] = lambda _: None,
+    ) -> None:
+        self._client = client
+        self._replay = replay
+        self._within = within
+        self._records = records
+        self._now = now
+        self._stop = stop
+        self._tell = tell
+        self._kinds = Kinds(client)
+        self._jobs = {job.name: job for job in replay.jobs}
+        self._last: dict[str, asyncio.Task[None]] = {}
+        self._count: Counter[str] = Counter()
+        self.collections: dict[str, None] = {}
+        self.result = ReplayResult()
+
+    async def prepare(self) -> None:
+        """Ask where the cluster serves each kind; jobs of unknown kinds are left out, and counted.
+
+        Raises:
+            ApiError, Unreachable: the cluster could not be asked.
+        """
+        missing: set[str] = set()
+        for name, job in list(self._jobs.items()):
+            for each in job.objects:
+                kind = f"{each['kind']} of {each['apiVersion']}"
+                if kind not in missing:
+                    try:
+                        path = await self._kinds.path(each["apiVersion"], each["kind"], self._within.of(each))
+                        self.collections[path] = None
+                    except LabError:
+                        missing.add(kind)
+                if kind in missing:
+                    self.result.unserved[kind] += 1
+                    self._jobs.pop(name, None)
+
+    async def run(self) -> None:
+        """Play all of it.
+
+        Raises:
+            Unreachable: the cluster gave no answer.
+        """
+        tasks = [asyncio.create_task(self._play())]
+        if self._replay.ends:
+            tasks.append(asyncio.create_task(self._end_pods()))
+        try:
+            # Ending pods does not come to an end by itself, only to an error.
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _play(self) -> None:
+        # The timeline cordons and uncordons nodes.
+        steps = [each for each in self._replay.steps if each.do not in ("cordon", "uncordon")]
+        due: list[PlannedJob | PlannedStep] = [*self._replay.jobs, *steps]
+        begun: set[asyncio.Task[None]] = set()
+        try:
+            for each in sorted(due, key=lambda one: one.at):
+                if not await self._until(each.at):
+                    break
+                key = each.name if isinstance(each, PlannedJob) else each.job
+                task = asyncio.create_task(self._one(each, self._last.get(key)))
+                self._last[key] = task
+                begun.add(task)
+                for done in [task for task in begun if task.done()]:
+                    begun.discard(done)
+                    done.result()
+            await asyncio.gather(*begun)
+            # Pods are still being ended until the part that is replayed is over.
+            await self._until((self._replay.until - self._replay.since) / self._replay.speed)
+        finally:
+            for task in begun:
+                task.cancel()
+
+    async def _until(self, at: float) -> bool:
+        """Wait until it is time; returns whether to continue."""
+        wait = at - self._now()
+        if wait > 0 and not self._stop.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), wait)
+        return not self._stop.is_set()
+
+    async def _one(self, each: PlannedJob | PlannedStep, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        async with self._client.lanes:
+            if isinstance(each, PlannedJob):
+                if each.name in self._jobs:
+                    for found in each.objects:
+                        await self._create(each.name, found, each.at)
+                    self._tell(each)
+            elif each.do == "drain":
+                await self._drain(each.job, each.at)
+            elif each.job in self._jobs:
+                await self._DOING[each.do](self, each, self._jobs[each.job].objects[-1], each.at)
+
+    async def _create(self, job: str, found: Object, at: float) -> None:
+        path = await self._kinds.path(found["apiVersion"], found["kind"], self._within.of(found))
+        await self._send(job, at, "POST", path, self._within.translated(found), JSON, stable=found)
+
+    async def _change(self, step: PlannedStep, found: Object, at: float) -> None:
+        spec = copy.deepcopy(dict(step.spec))
+        self._within.translate(spec)
+        patch = [{"op": "add", "path": f"/spec/{key}", "value": value} for key, value in sorted(spec.items())]
+        stable = sorted(step.spec.items())
+        await self._send(step.job, at, "PATCH", await self._path(found), patch, JSON_PATCH, stable=stable)
+
+    async def _delete(self, step: PlannedStep, found: Object, at: float) -> None:
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        await self._send(step.job, at, "DELETE", await self._path(found), body, JSON, stable=body)
+
+    async def _evict(self, step: PlannedStep, found: Object, at: float) -> None:
+        collection = f"/api/v1/namespaces/{self._within.of(found)}/pods"
+        pods = await self._live(collection, {"labelSelector": f"{JOB_LABEL}={step.job}"})
+        if not pods:
+            self.result.nowhere += 1
+            return
+        await self._eviction(pods[0], at)
+
+    async def _drain(self, node: str, at: float) -> None:
+        """Evict all of the replay's pods from a node, as the recorded drain did."""
+        where = {"labelSelector": WORKLOAD_LABEL, "fieldSelector": f"spec.nodeName={node}"}
+        for pod in await self._live(PODS, where):
+            if not any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ())):
+                await self._eviction(pod, at)
+
+    async def _live(self, path: str, params: dict[str, str]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = [each async for page in self._client.pages(path, params) for each in page]
+        live = [each for each in found if each["status"].get("phase") not in ("Succeeded", "Failed")]
+        return sorted(
+            (each for each in live if not each["metadata"].get("deletionTimestamp")),
+            key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]),
+        )
+
+    async def _eviction(self, pod: dict[str, Any], at: float) -> None:
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+        await self._send(pod["metadata"]["labels"].get(JOB_LABEL, ""), at, "POST", path, body, JSON, stable=None)
+
+    async def _path(self, found: Object) -> str:
+        path = await self._kinds.path(found["apiVersion"], found["kind"], self._within.of(found))
+        return f"{path}/{found['metadata']['name']}"
+
+    async def _send(self, job: str, at: float, verb: str, path: str, body: Any, media: str, *, stable: Any) -> None:
+        """Make a request; refusals are counted, as a clone may not accept everything that the original did."""
+        if stable is not None:
+            text = json.dumps([verb, job, stable], sort_keys=True)
+            self._count[job] += 1
+            self.result.bodies[job, self._count[job]] = hashlib.sha256(text.encode()).hexdigest()
+        self.result.sent += 1
+        self.result.late.append(max(0.0, self._now() - at))
+        try:
+            await self._client.write(verb, path, json.dumps(body, separators=(",", ":")).encode(), content_type=media)
+        except ApiError as error:
+            if verb == "DELETE" and error.status == 404:
+                return
+            self.result.refusals += 1
+            if len(self.result.refused) < _MOST_REFUSED:
+                self.result.refused.append(f"{verb} {path.rpartition('/')[2] or path}: {error.message}")
+
+    async def _end_pods(self) -> None:
+        """Delete pods that ended by themselves when recorded, and that no controller ends, after the same time."""
+        ended: set[str] = set()
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            now = self._now()
+            for record in list(self._records.pods.values()):
+                lasts = self._replay.ends.get(record.job)
+                if lasts is None or record.running is None or record.ended is not None or record.job in ended:
+                    continue
+                if now >= record.running + lasts:
+                    ended.add(record.job)
+                    step = PlannedStep(record.running + lasts, "delete", record.job)
+                    await self._one(step, self._last.get(record.job))
+
+    _DOING: ClassVar[dict[str, Callable[[Replayer, PlannedStep, Object, float], Awaitable[None]]]] = {
+        "change": _change,
+        "delete": _delete,
+        "evict": _evict,
+    }

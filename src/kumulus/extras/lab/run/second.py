@@ -1,0 +1,128 @@
+"""A scheduler that is started beside the cluster's own, for one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kumulus.extras.lab.cluster.components import SCHEDULER, Components
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.model import Scheduler
+from kumulus.extras.lab.run.switch import Turn
+from kumulus.extras.schedulers import SchedulerError
+from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
+from kumulus.extras.schedulers.objects import Mark
+from kumulus.extras.schedulers.process import Running, start
+from kumulus.runtimes.owner import beside
+
+
+class SecondSwitch:
+    """A second scheduler, as the switch of a run.
+
+    Args:
+        running: the scheduler.
+        components: the cluster's processes, among which it is measured.
+    """
+
+    def __init__(self, running: Running, components: Components) -> None:
+        self._running = running
+        self._components = components
+        self._stopped = False
+        self.settings: Mapping[str, str] = {key: str(value) for key, value in running.settings.items()}
+        self._look()
+
+    @property
+    def component(self) -> str:
+        """The name under which the program that schedules is measured."""
+        return _measured_as(self._running.programs[0].name)
+
+    async def turn(self, how: Turn) -> str:
+        """Stop it, start it, or both.
+
+        Raises:
+            LabError: it does not stop or start.
+        """
+        try:
+            if how == "stop":
+                self._stopped = True
+                await self._running.end()
+            else:
+                await self._running.restart()
+                self._stopped = False
+                self._look()
+        except SchedulerError as error:
+            raise LabError(_one_line(error)) from None
+        return f"scheduler {'stopped' if how == 'stop' else how + 'ed'}"
+
+    async def restore(self) -> None:
+        """Start it if it was stopped."""
+        if self._stopped:
+            await self.turn("start")
+
+    def ended(self) -> str:
+        """How it ended, if it did so by itself; otherwise empty."""
+        return "" if self._stopped else " ".join((self._running.failure() or "").split())
+
+    async def close(self) -> None:
+        """End it, and delete its objects in the cluster.
+
+        Raises:
+            LabError: something of it remains.
+        """
+        try:
+            await self._running.stop()
+        except SchedulerError as error:
+            raise LabError(_one_line(error)) from None
+
+    def _look(self) -> None:
+        self._components.look({_measured_as(name): [pid] for name, pid in self._running.pids.items()})
+
+
+async def started(
+    wanted: Scheduler,
+    kubeconfig: Path,
+    directory: Path,
+    base: Path,
+    components: Components,
+    run: str,
+    *,
+    switches: Switches = PLAIN,
+) -> SecondSwitch:
+    """Start the scheduler that an experiment names.
+
+    Args:
+        wanted: the scheduler.
+        kubeconfig: of the cluster.
+        directory: for its configuration and logs.
+        base: the directory that the experiment file's paths are relative to.
+        components: the cluster's processes.
+        run: the run's id, with which the scheduler's objects in the cluster are labelled.
+        switches: what only a kube-scheduler has.
+
+    Raises:
+        LabError: it is not built, or does not work; the message says what to do.
+    """
+    config = base / wanted.config if wanted.config else None
+    binary = base / wanted.binary if wanted.binary else None
+    try:
+        running = await start(
+            wanted.name,
+            kubeconfig,
+            directory,
+            config,
+            binary=binary,
+            mark=Mark(run, beside(kubeconfig)),
+            switches=switches,
+        )
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
+    return SecondSwitch(running, components)
+
+
+def _measured_as(program: str) -> str:
+    """The name of a program among the cluster's own, whose scheduler it may not be taken for."""
+    return f"second {program}" if program == SCHEDULER else program
+
+
+def _one_line(error: SchedulerError) -> str:
+    return " ".join(str(error).split())

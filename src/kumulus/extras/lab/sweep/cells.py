@@ -1,0 +1,230 @@
+"""The cells of a sweep: the experiment and the stack with the values of one combination, and a name for each."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file import recording
+from kumulus.extras.lab.file.load import references
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
+from kumulus.kube.yaml_limits import MOST_BYTES
+from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.names import nearest
+from kumulus.stackfile.location import large_file, read_text
+from kumulus.stackfile.nodes_file import MOST
+from kumulus.stackfile.yamltext import read_yaml
+
+_FORM = 1
+_SHOWN = 5
+_STACK = "stack."
+_SCHEDULER = "scheduler"
+# Fields that have an effect only on a cluster.
+_OF_CLUSTERS = (_SCHEDULER, "autoscaler")
+# Fields that name the stack, which is read once for all runs.
+_OF_ALL = ("stack", "stackFile")
+_CLUSTER = "kumulus:cluster"
+# Keys of a stack file that name another file, and the most bytes that it may have.
+_OF_STACK = {"kumulus:prices": MOST_BYTES, "kumulus:nodes": MOST}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Args:
+        id: a digest of everything that its result depends on: equal runs have equal ids.
+        values: of the matrix.
+        raw: the experiment, as in a file.
+        stack: the stack's configuration, likewise.
+        directory: where paths in both start from.
+        live: whether it runs on a cluster.
+    """
+
+    id: str
+    values: Mapping[str, Any]
+    raw: Mapping[str, Any]
+    stack: Mapping[str, Any]
+    directory: Path
+    live: bool
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return int(self.raw.get(SEED) or 0)
+
+    @property
+    def stack_elsewhere(self) -> Mapping[str, Any]:
+        """Its stack for a project in another directory: paths of files are absolute."""
+        found = {key: _absolute(named, self.directory) for key, named in _named(self.stack)}
+        return {**self.stack, **found}
+
+    @property
+    def group(self) -> tuple[tuple[str, str], ...]:
+        """The values that it shares with the cells that differ from it by seed alone, as texts."""
+        return group_of(self.values)
+
+
+def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
+    """The cells of a sweep, each experiment checked.
+
+    Args:
+        sweep: which one.
+        base: the directory of its file.
+
+    Raises:
+        SpecError: a combination is not a valid experiment; lists its problems.
+        LabError: the experiment names no stack file.
+    """
+    file = base / sweep.experiment
+    _, text = read_text(str(file), Path(), "experiment", str(file))
+    raw = read_yaml(text, str(file))
+    if not isinstance(raw, Mapping):
+        raise SpecError([Problem("", "is no mapping", "write an experiment")], str(file))
+    directory = file.resolve().parent
+    named = raw.get("stackFile")
+    if not named:
+        raise LabError(f"{file} names no stackFile, whose machines the runs of a sweep have\n  Write stackFile: s.yaml")
+    _, text = read_text(str(named), directory, "stackFile", str(file))
+    described = read_yaml(text, str(directory / named))
+    stack = described.get("config") if isinstance(described, Mapping) else None
+    if not isinstance(stack, Mapping) or not isinstance(stack.get(_CLUSTER), Mapping):
+        raise LabError(f"{directory / named} has no {_CLUSTER}, which a sweep can vary\n  Write one")
+    if chosen := [axis for axis in sweep.matrix if axis in _OF_ALL]:
+        message, remedy = f"has no effect: each run has the machines of {named}", "vary its fields: stack.nodeGroups.…"
+        raise SpecError([Problem(f"matrix.{axis}", message, remedy) for axis in chosen], str(file))
+    if not sweep.live and (idle := [axis for axis in sweep.matrix if axis.partition(".")[0] in _OF_CLUSTERS]):
+        remedy = "leave it out, or write live: true"
+        raise SpecError(
+            [Problem(f"matrix.{axis}", "has no effect without a cluster", remedy) for axis in idle], str(file)
+        )
+    found, digests = [], _Digests(directory)
+    for wanted in sweep.combinations():
+        own_raw, own_stack = copy.deepcopy(dict(raw)), copy.deepcopy(dict(stack))
+        for axis, value in wanted.items():
+            _put(own_raw, own_stack, axis, copy.deepcopy(content(value)), str(file))
+        values = {axis: label(value) for axis, value in wanted.items()}
+        source = f"{file} with {words(values)}"
+        experiment = Experiment.checked(own_raw, source)
+        if not sweep.live and not experiment.policy:
+            remedy = "write policy: FGD, or live: true in the sweep file"
+            raise SpecError([Problem("policy", "is missing, which places the pods without a cluster", remedy)], source)
+        known = _by_text([_FORM, sweep.live, own_raw, own_stack, digests.of(experiment, own_stack)])
+        digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
+    return list({cell.id: cell for cell in found}.values())
+
+
+class _Digests:
+    """The digests of files that experiments name, each read once."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known: dict[str, str] = {}
+
+    def of(self, experiment: Experiment, stack: Mapping[str, Any]) -> list[str]:
+        """The digests for a cell.
+
+        Raises:
+            SpecError: a file cannot be read.
+        """
+        found = [self._digest(location) for _, location in references(experiment)]
+        if binary := experiment.scheduler.binary:
+            found.append(
+                self._of_file(binary, self._directory / binary, "scheduler.binary", "write the path of a program")
+            )
+        return found + [self._digest(location, key, _OF_STACK[key]) for key, location in _named(stack)]
+
+    def _digest(self, location: str, place: str = "", most: int = recording.MOST_BYTES) -> str:
+        if location not in self._known:
+            # A trace, or a recording, may be larger than a text that is read at once.
+            if file := large_file(location, self._directory, place, "", most):
+                return self._of_file(location, file, place, "write the path of a file that can be read")
+            _, text = read_text(location, self._directory, place)
+            self._known[location] = hashlib.sha256(text.encode()).hexdigest()
+        return self._known[location]
+
+    def _of_file(self, location: str, file: Path, place: str, remedy: str) -> str:
+        if location not in self._known:
+            try:
+                with file.open("rb") as opened:
+                    self._known[location] = hashlib.file_digest(opened, "sha256").hexdigest()
+            except OSError as error:
+                message = f"{shown(location)} cannot be read: {error.strerror}"
+                raise SpecError([Problem(place, message, remedy)]) from None
+        return self._known[location]
+
+
+def _by_text(node: Any) -> Any:
+    """A value with texts for keys, which YAML does not require: only these have an order."""
+    if isinstance(node, Mapping):
+        return {str(key): _by_text(each) for key, each in node.items()}
+    return [_by_text(each) for each in node] if isinstance(node, list) else node
+
+
+def _named(stack: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The files that a stack names, by key."""
+    for key in _OF_STACK:
+        if isinstance(named := stack.get(key), str) and named:
+            yield key, named
+
+
+def _absolute(location: str, directory: Path) -> str:
+    return location if "://" in location else str((directory / Path(location).expanduser()).absolute())
+
+
+def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, source: str) -> None:
+    """Put a value of the matrix where it belongs."""
+    if axis.startswith(_STACK):
+        _at(stack[_CLUSTER], axis.removeprefix(_STACK).split("."), value, axis, source)
+    elif axis == "trace":
+        try:
+            traced = [each for each in raw.get("workloads") or () if ((each.get("arrival") or {}).get("trace"))]
+            for each in traced:
+                each["arrival"]["trace"]["file"] = value
+        except (AttributeError, TypeError):
+            return  # Not of the form of an experiment, which is checked next.
+        if not traced:
+            raise SpecError([Problem("matrix.trace", "has no effect: no workload has a trace", "leave it out")], source)
+    else:
+        path = [_SCHEDULER, "name"] if axis == _SCHEDULER and isinstance(value, str) else axis.split(".")
+        _at(raw, path, value, axis, source)
+
+
+def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
+    """Put a value at a path, creating mappings on the way; items of lists have to exist.
+
+    Raises:
+        SpecError: the path leads nowhere.
+    """
+    for index, part in enumerate(path):
+        last = index == len(path) - 1
+        if isinstance(node, list):
+            names = [str(each.get("name", "")) if isinstance(each, Mapping) else "" for each in node]
+            place = names.index(part) if part in names else int(part) if part.isdecimal() else len(node)
+            if place >= len(node):
+                known = [name for name in names if name]
+                near = nearest(part, known) or known[:_SHOWN] or [f"a number below {len(node)}"]
+                message = f"{shown(part)} is none of the {len(node)} items there"
+                raise SpecError([Problem(f"matrix.{axis}", message, f"write {' or '.join(near)}")], source)
+            if last:
+                node[place] = value
+            else:
+                node = node[place]
+        elif isinstance(node, dict):
+            if last:
+                node[part] = value
+            elif node.get(part) is None:
+                node[part] = node = {}
+            else:
+                node = node[part]
+        else:
+            message = f"{'.'.join(path[:index])} is {shown(node)}, which has no fields"
+            raise SpecError([Problem(f"matrix.{axis}", message, "write another path")], source)

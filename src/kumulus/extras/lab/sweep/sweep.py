@@ -1,0 +1,115 @@
+"""A whole sweep: run the cells that have no result yet, and write all results as a table and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.sweep import live, page, tables
+from kumulus.extras.lab.sweep.cells import Cell, cells_of
+from kumulus.extras.lab.sweep.engines import Engine, results
+from kumulus.extras.lab.sweep.file import Sweep, words
+from kumulus.extras.lab.sweep.running import Task
+from kumulus.extras.lab.sweep.store import Result, Store
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is run.
+
+    Attributes:
+        directory: where its results go.
+        engine: where cells run.
+        jobs: how many at once; 0 for as many as fit.
+        kumulus: the command, as live runs call it.
+        say: takes a line for the user.
+    """
+
+    directory: Path
+    engine: Engine
+    jobs: int
+    kumulus: tuple[str, ...]
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Done:
+    """The outcome of a sweep.
+
+    Attributes:
+        cells: how many there are.
+        before: how many had a result already.
+        results: of all cells, in their order.
+        found: the tables of the page.
+        files: what was written.
+    """
+
+    cells: int
+    before: int
+    results: list[Result]
+    found: dict[str, list[page.Row]]
+    files: list[Path]
+
+
+def run(sweep: Sweep, base: Path, options: Options) -> Done:
+    """Run the cells without a result, and write the table and the page.
+
+    Args:
+        sweep: which one.
+        base: the directory of its file.
+        options: how.
+
+    Raises:
+        SpecError: a combination is not a valid experiment.
+        LabError: an engine is not there, clusters do not fit, another sweep is running, or something cannot be written.
+    """
+    if sweep.live and options.engine.elsewhere:
+        raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
+    cells = cells_of(sweep, base)
+    store = Store(options.directory)
+    store.prepare()
+    with store.alone():
+        _tidy(store, options)
+        # A cell whose run did not come to its end is run again.
+        missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.complete]
+        if len(missing) < len(cells):
+            options.say(f"{len(cells) - len(missing):,} of {len(cells):,} runs are there already")
+        _run(sweep, missing, store, options)
+        there = store.all(cell.id for cell in cells)
+        found = page.tables(sweep, there)
+        written = [tables.write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
+        page.write(sweep, found, there, len(cells), written[1])
+    return Done(len(cells), len(cells) - len(missing), there, found, written)
+
+
+def _tidy(store: Store, options: Options) -> None:
+    """Take down the clusters that a killed sweep left, after waiting for its processes that still run a cell."""
+    for project in live.leftovers(store):
+        with store.turn(project.name):
+            options.say(f"taking down the cluster of {project.name}, which an earlier sweep had left")
+            if message := live.remove(project, options.kumulus, cut_off=True):
+                options.say(f"  {message}")
+
+
+def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> None:
+    if not missing:
+        return
+    jobs = options.jobs
+    if sweep.live:
+        jobs = live.at_once(missing, jobs)
+        options.say(f"{jobs} cluster{'s' if jobs > 1 else ''} at a time")
+    # Workers on other machines cannot access this directory: this process writes their results as they come.
+    elsewhere = options.engine.elsewhere
+    tasks = [Task(cell, None if elsewhere else store.directory, options.kumulus) for cell in missing]
+    if elsewhere:
+        for cell in missing:
+            store.started(cell.id)
+    for number, result in enumerate(results(tasks, options.engine, jobs), start=1):
+        if elsewhere:
+            store.put(result)
+        error = f": {result.error.splitlines()[0]}" if result.error else ""
+        options.say(
+            f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{error}"
+        )

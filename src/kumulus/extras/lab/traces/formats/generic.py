@@ -1,0 +1,94 @@
+"""A CSV file of any headings, named by `--columns`.
+
+Columns, by their content: `arrival`, seconds of any epoch or a date; `duration`, seconds; `workers`; `cpu`, CPUs of a
+worker, such as 4 or 500m; `memory`, a quantity such as 16Gi, or bytes; `gpus` of a worker, where 0.5 is half of one;
+`gpuModels`, `A|B`; `priority`, a whole number; `user`; `qos`; `name`. Only `arrival` has to be there. A column whose
+heading is one of these words need not be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.trace import MOST_GPUS
+from kumulus.extras.lab.file.workload import MOST_WORKERS
+from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, rows
+from kumulus.extras.lab.traces.task import Task
+from kumulus.model.names import suggest
+from kumulus.model.quantity import NANO, QuantityError, parse
+
+COLUMNS = (
+    "arrival", "duration", "workers", "cpu", "memory", "gpus", "gpuModels", "priority", "user", "qos", "name",
+)  # fmt: skip
+
+
+def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+    """Read the one file.
+
+    Raises:
+        LabError: there are more, or a column that is named is unknown, or arrival is missing.
+    """
+    exactly(files, 1, 1, "one CSV file")
+    for key in options.columns:
+        if key not in COLUMNS:
+            near = suggest(key, COLUMNS)
+            raise LabError(f"--columns has no {key}: {f'did you mean {near}?' if near else ', '.join(COLUMNS)}")
+    there = headings(files[0])
+    columns = {key: key for key in COLUMNS if key in there} | dict(options.columns)
+    if "arrival" not in columns:
+        remedy = f"write --columns arrival=HEADING; it has {', '.join(there[:12])}"
+        raise LabError(f"{files[0]} has no column arrival: {remedy}")
+    return Found([], _tasks(files[0], columns, notes))
+
+
+FORMAT = Format("csv", "FILE.csv", "a CSV file of any headings, named by --columns", "docs/traces.md", read)
+
+
+def _tasks(file: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Task]:
+    for line, row in rows(file, notes, list(columns.values())):
+        try:
+            yield _task(row, columns, line)
+        except BadRow as error:
+            notes.reject(file, line, str(error))
+
+
+def _task(row: Row, columns: Mapping[str, str], line: int) -> Task:
+    def cell(key: str) -> str:
+        return row.text(columns[key]) if key in columns else ""
+
+    arrival = row.time(columns["arrival"])
+    assert arrival is not None
+    asked = row.number(columns["gpus"], 0, MOST_GPUS, 0.0) if cell("gpus") else 0.0
+    if asked > 1 and asked != int(asked):
+        raise BadRow(f"{columns['gpus']} is {asked:g}; only a part of a single GPU can be asked for")
+    share = WHOLE_GPU if asked >= 1 else round(asked * WHOLE_GPU)
+    return Task(
+        name=cell("name") or f"job-{line}",
+        arrival=arrival,
+        duration=row.number(columns["duration"]) if cell("duration") else None,
+        workers=row.whole(columns["workers"], 1, MOST_WORKERS, 1) if cell("workers") else 1,
+        cpu=_amount(cell("cpu"), NANO // 1000) if cell("cpu") else 0,
+        memory=_amount(cell("memory"), NANO * 2**20) if cell("memory") else 0,
+        gpus=max(1, int(asked)) if share else 0,
+        gpu_milli=share,
+        models=tuple(model for model in cell("gpuModels").split("|") if model),
+        priority=row.whole(columns["priority"], -(10**9)) if cell("priority") else None,
+        user=cell("user"),
+        qos=cell("qos"),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _amount(written: str, unit: int) -> int:
+    try:
+        nanos = parse(written).nanos
+    except QuantityError as error:
+        raise BadRow(f"{written} {error}") from None
+    if nanos < 0:
+        raise BadRow(f"{written} is below 0")
+    return -(-nanos // unit)

@@ -1,0 +1,160 @@
+"""Import a trace: read its files once, write tasks, stack and experiment, and sum up the result."""
+
+from __future__ import annotations
+
+import csv
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.fields import MOST_JOBS
+from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.traces.formats.base import Format, Options
+from kumulus.extras.lab.traces.reading import Notes
+from kumulus.extras.lab.traces.summary import Sums, summary
+from kumulus.extras.lab.traces.tasks_file import COLUMNS, TasksFile
+from kumulus.extras.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
+from kumulus.host import files as whole
+from kumulus.host.pulumi_project import salt
+
+LISTED = 10
+"""Bad rows that are printed; all of them are in a file."""
+
+_TASKS, _BAD_ROWS = ".tasks.csv", ".bad-rows.csv"
+_OF_BAD_ROWS = ("file", "line", "why")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an import wrote.
+
+    Args:
+        tasks: the file of tasks.
+        bad: the file of bad rows; None where there were none.
+        lines: what to print.
+        listed: the first bad rows, a line each.
+    """
+
+    tasks: Path
+    bad: Path | None
+    lines: list[str]
+    listed: list[str]
+
+
+class _BadRows:
+    """Writes bad rows into a file, which is created for the first one."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self.path, self._stack = path, stack
+        self._writer: Any = None
+        self.first: list[str] = []
+
+    def __call__(self, file: str, line: int, why: str) -> None:
+        if self._writer is None:
+            self._writer = csv.writer(self._stack.enter_context(_replacing(self.path)), lineterminator="\n")
+            self._writer.writerow(_OF_BAD_ROWS)
+        self._writer.writerow((file, line, why))
+        if len(self.first) < LISTED:
+            self.first.append(f"{file}, line {line}: {why}")
+
+
+def import_trace(
+    kind: Format,
+    files: Sequence[Path],
+    stack: Path,
+    experiment: Path,
+    *,
+    machines: Sequence[Machine] = (),
+    options: Options | None = None,
+    wanted: Wanted | None = None,
+) -> Written:
+    """Import a trace.
+
+    Args:
+        kind: its format.
+        files: of the trace.
+        stack: the stack file to write; the salt that Pulumi has put into it stays.
+        experiment: the experiment file to write; tasks and bad rows are written beside it, under its name.
+        machines: of the cluster, for traces that do not list them; added to those that do.
+        options: what the user says about the files.
+        wanted: what the experiment is to be.
+
+    Raises:
+        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks, or what
+            would be written could not be read again. What an earlier import wrote then stays.
+    """
+    wanted = wanted or Wanted()
+    tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)
+    _refuse_overwriting(files, (stack, experiment, tasks_path, bad_path))
+    with ExitStack() as opened:
+        bad = _BadRows(bad_path, opened)
+        notes, sums = Notes(bad), Sums()
+        found = kind.read(files, notes, options or Options())
+        everything = [*found.machines, *machines]
+        if not everything:
+            raise LabError(
+                f"the format {kind.name} has no list of machines\n"
+                "  Write --machines count=550,gpus=8,cpu=64,memory=512Gi for the cluster to play it on"
+            )
+        tasks = TasksFile(opened.enter_context(_replacing(tasks_path)))
+        for task in found.tasks:
+            sums.add(task)
+            tasks.write(task)
+        if not sums.tasks:
+            first = f": {bad.first[0]}" if bad.first else ""
+            raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")
+        for path, text in (
+            (stack, stack_text(everything, kind.source, wanted) + salt(stack)),
+            (experiment, experiment_text(experiment, stack, tasks_path, kind.source, wanted, sums)),
+        ):
+            with _replacing(path) as file:
+                file.write(text)
+    if not notes.bad:
+        bad_path.unlink(missing_ok=True)
+    if wanted.stay:
+        # Unknown durations do not matter then.
+        notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
+    lines = list(summary(everything, sums, notes))
+    if sums.tasks > MOST_JOBS and wanted.limit is None and wanted.window is None:
+        lines.append(f"an experiment takes {MOST_JOBS:,} tasks at most: choose a part by --window or --limit")
+    return Written(tasks_path, bad.path if notes.bad else None, lines, bad.first)
+
+
+def _refuse_overwriting(files: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Refuse to write a file that is read."""
+    inputs = {each.resolve() for each in files}
+    for each in outputs:
+        if each.resolve() in inputs:
+            raise LabError(
+                f"{each} would be overwritten, and is read\n  Write another --experiment, or another --stack"
+            )
+
+
+def first_lines(stack: Path, experiment: Path) -> dict[Path, str]:
+    """The files that an import may write, with how the first line of each begins."""
+    return {
+        stack: STACK_BEGINS,
+        experiment: EXPERIMENT_BEGINS,
+        experiment.with_suffix(_TASKS): ",".join(COLUMNS.values()),
+        experiment.with_suffix(_BAD_ROWS): ",".join(_OF_BAD_ROWS),
+    }
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    """Write a text of any length, which replaces the file when the block ends without an error.
+
+    Raises:
+        LabError: it cannot be written.
+    """
+    try:
+        with whole.replacing_text(path) as text:
+            yield text
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "\n  Make room, or write --experiment and --stack on another disk" if full else ""
+        raise LabError(f"{path} cannot be written: {error.strerror}{remedy}") from None

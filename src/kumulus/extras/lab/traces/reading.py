@@ -1,0 +1,189 @@
+"""Rows of a trace's files, one at a time; bad rows are counted and recorded by line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.model.durations import moment
+from kumulus.model.errors import shown
+from kumulus.model.names import suggest
+
+LATEST = 1e12
+"""Seconds; a later time is a mistake, such as one in milliseconds with too many digits."""
+
+
+class BadRow(Exception):
+    """A row that cannot be a task; the message says why."""
+
+
+@dataclass
+class Notes:
+    """What was found wrong, or could not be represented, while a trace was read.
+
+    Args:
+        on_bad: takes each bad row: file, line and why.
+        bad: how many there were.
+        rows: how many rows were read, bad ones included.
+        left_out: what could not be represented of good rows, with the number of such rows.
+    """
+
+    on_bad: Callable[[str, int, str], None]
+    bad: int = 0
+    rows: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def reject(self, file: Path, line: int, why: str) -> None:
+        """Count a bad row and record it."""
+        self.bad += 1
+        self.on_bad(file.name, line, why)
+
+
+class Row:
+    """A row of a table, with its cells converted to what they have to be.
+
+    Args:
+        cells: by heading.
+    """
+
+    __slots__ = ("_cells",)
+
+    def __init__(self, cells: Mapping[str, str | None]) -> None:
+        self._cells = cells
+
+    def text(self, heading: str) -> str:
+        """A cell's text; empty where there is none."""
+        return (self._cells.get(heading) or "").strip()
+
+    def number(self, heading: str, least: float = 0.0, most: float = LATEST, missing: float | None = None) -> float:
+        """A cell's number.
+
+        Args:
+            heading: of its column.
+            least: the smallest it may be.
+            most: the largest it may be.
+            missing: what an empty cell stands for; None where it may not be empty.
+
+        Raises:
+            BadRow: it is not a number, or out of range.
+        """
+        written = (self._cells.get(heading) or "").strip()
+        if not written and missing is not None:
+            return missing
+        try:
+            value = float(written)
+        except ValueError:
+            raise BadRow(f"{heading} is {shown(written)}, not a number") from None
+        if not least <= value <= most:
+            raise BadRow(f"{heading} is {written}, not from {least:g} to {most:g}")
+        return value
+
+    def whole(self, heading: str, least: int = 0, most: int = 10**9, missing: int | None = None) -> int:
+        """A cell's whole number; arguments as of :meth:`number`.
+
+        Raises:
+            BadRow: it is not a whole number, or out of bounds.
+        """
+        value = self.number(heading, least, most, missing)
+        if value != int(value):
+            raise BadRow(f"{heading} is {value:g}, not a whole number")
+        return int(value)
+
+    def time(self, heading: str, needed: bool = True) -> float | None:
+        """A cell's time in seconds: a number, or a date, taken as UTC where it names no zone.
+
+        Raises:
+            BadRow: it is neither, or empty though needed.
+        """
+        written = (self._cells.get(heading) or "").strip()
+        if not written and not needed:
+            return None
+        value = seconds(written)
+        if value is None:
+            raise BadRow(f"{heading} is {shown(written)}, neither a number of seconds nor a date")
+        return value
+
+
+def seconds(written: str) -> float | None:
+    """A time in seconds from a number or a date; None where it is neither."""
+    value = moment(written)
+    return value if value is not None and abs(value) <= LATEST else None
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[TextIO]:
+    """Open a file as text, decompressed if it is a gzip file.
+
+    Raises:
+        LabError: it cannot be read, or not to its end.
+    """
+    try:
+        if file.suffix == ".gz":
+            with gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as text:
+                yield text
+        else:
+            with file.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+                yield text
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise LabError(f"{file} cannot be read: it is damaged, or no gzip file: {error}") from None
+    except OSError as error:
+        raise LabError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def headings(file: Path) -> list[str]:
+    """The headings of a table.
+
+    Raises:
+        LabError: it cannot be read, is not CSV, or is empty.
+    """
+    for _, cells in _records(file):
+        return [each.strip() for each in cells]
+    raise LabError(f"{file} is empty\n  Name a file with a heading and a line for each row")
+
+
+def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
+    """The rows of a CSV file, with their lines.
+
+    Args:
+        file: which.
+        notes: takes rows whose number of cells is wrong.
+        needed: headings that have to be there.
+        named: the headings, for a file that has none of its own.
+
+    Raises:
+        LabError: it cannot be read, is not CSV, or lacks a column.
+    """
+    found = list(named) or headings(file)
+    for heading in needed:
+        if heading not in found:
+            near = suggest(heading, found)
+            remedy = f"did you mean {near}?" if near else f"it has {', '.join(found[:12])}"
+            raise LabError(f"{file} has no column {heading}: {remedy}")
+    for place, (line, cells) in enumerate(_records(file)):
+        if not place and not named:
+            continue
+        notes.rows += 1
+        if len(cells) != len(found):
+            notes.reject(file, line, f"has {len(cells)} cells, not {len(found)}")
+            continue
+        yield line, Row(dict(zip(found, cells, strict=True)))
+
+
+def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV file that are not blank, the heading included, with their numbers."""
+    with opened(file) as text:
+        reader = csv.reader(text)
+        try:
+            for cells in reader:
+                if cells:
+                    yield reader.line_num, cells
+        except csv.Error as error:
+            raise LabError(f"{file}, line {reader.line_num}: is no CSV: {error}") from None

@@ -1,0 +1,54 @@
+"""A task of a trace, in units of our own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kumulus.extras.lab.file.trace import MOST_GPUS
+from kumulus.extras.lab.file.workload import MOST_WORKERS
+from kumulus.extras.lab.traces.reading import BadRow
+from kumulus.model.durations import LONGEST
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One job as a trace has it.
+
+    Args:
+        name: the trace's; not necessarily unique.
+        arrival: seconds of the trace's own epoch.
+        duration: seconds it ran; None where that is not known.
+        workers: how many pods it has.
+        cpu: milli-CPU of each; 0 where the trace does not say.
+        memory: MiB of each; likewise.
+        gpus: GPUs of each.
+        gpu_milli: milli-GPU of each GPU: 1000, or less of a single one; 0 without GPUs.
+        models: GPU models that it may run on; none means any.
+        priority: larger goes first; None where the trace does not say.
+        user: a user, queue or virtual cluster; empty where the trace does not say.
+        qos: the trace's word for its quality of service; likewise.
+
+    Raises:
+        BadRow: it has more workers or GPUs than an experiment's job may have, or runs for longer.
+    """
+
+    name: str
+    arrival: float
+    duration: float | None = None
+    workers: int = 1
+    cpu: int = 0
+    memory: int = 0
+    gpus: int = 0
+    gpu_milli: int = 0
+    models: tuple[str, ...] = ()
+    priority: int | None = None
+    user: str = ""
+    qos: str = ""
+
+    def __post_init__(self) -> None:
+        if self.workers > MOST_WORKERS:
+            raise BadRow(f"has {self.workers:,} workers, more than {MOST_WORKERS:,}")
+        if self.gpus > MOST_GPUS:
+            raise BadRow(f"has {self.gpus:,} GPUs for a worker, more than {MOST_GPUS:,}")
+        if self.duration is not None and self.duration > LONGEST:
+            raise BadRow(f"runs for {self.duration:,.0f} s, longer than a year")

@@ -1,0 +1,230 @@
+"""An autoscaler as a Deployment in a cluster whose nodes run containers: inspected, created, and removed.
+
+Each of its objects names its owner. Somebody else's autoscaler in the cluster is left alone, even if only one of its
+objects exists.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.extras.scaling import applying
+from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
+from kumulus.kube import ApiError, objects, paths
+from kumulus.kwok.stages import STAGES
+from kumulus.model.identity import Owner
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import NotOurs, is_ours, whose
+from kumulus.nodes.pod_waiting import reason
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_EVERY = 0.5
+_PATIENCE = 180.0
+# How long machines may take to be removed by the autoscaler: their pods may have a grace period.
+_EMPTYING = 60.0
+NAMESPACE = "kube-system"
+_DEPLOYMENT = "Deployment"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The state of an autoscaler's objects in a cluster.
+
+    Attributes:
+        missing: objects that do not exist, as ``Kind name``.
+        altered: objects that differ from what is wanted, likewise.
+        wanted: how many objects there should be.
+    """
+
+    missing: tuple[str, ...]
+    altered: tuple[str, ...]
+    wanted: int
+
+    @property
+    def there(self) -> bool:
+        """Whether any of the objects exists."""
+        return len(self.missing) < self.wanted
+
+
+async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> Seen:
+    """Compare what exists with what is wanted.
+
+    Args:
+        client: of the cluster.
+        autoscaler: which.
+        wanted: its objects.
+        owner: the stack that owns it.
+
+    Raises:
+        NotOurs: one of the objects is somebody else's.
+        ApiError, Unreachable: a request to the server failed.
+    """
+    missing, altered, count = [], [], 0
+    for manifest in wanted:
+        count += 1
+        named = f"{manifest['kind']} {manifest['metadata']['name']}"
+        there = await objects.find(client, paths.address(manifest))
+        if there is None:
+            missing.append(named)
+            continue
+        if not (is_ours(there["metadata"], owner) and applying.is_its(there, autoscaler)):
+            raise NotOurs(f"{named} {await whose(client, there['metadata'])}")
+        if not _holds(manifest, there):
+            altered.append(named)
+    return Seen(tuple(missing), tuple(altered), count)
+
+
+async def deploy(
+    client: Client, autoscaler: Autoscaler, wanted: list[Manifest], owner: Owner, stop: asyncio.Event, say: Say
+) -> None:
+    """Create or update it, and wait until it works.
+
+    Args:
+        client: of the cluster.
+        autoscaler: which.
+        wanted: its objects.
+        owner: the stack that owns it.
+        stop: when set, the wait ends.
+        say: called with its progress.
+
+    Raises:
+        NotOurs: one of the objects is somebody else's; nothing was changed.
+        ProviderError: it does not work in time; says why its pod does not.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    await look(client, autoscaler, wanted, owner)
+    deployment = next(each for each in wanted if each["kind"] == _DEPLOYMENT)
+    path = paths.address(deployment)
+    there = await objects.find(client, path)
+    if there is not None and not _holds(deployment["spec"]["template"], there["spec"]["template"]):
+        # A new pod would wait in vain for the machines that the old one was launching.
+        say("its pod ends")
+        await _end(client, there, path)
+        if autoscaler.forget is not None:
+            await autoscaler.forget(client)
+    await applying.put(client, autoscaler, wanted, owner.labels)
+    await _until_it_works(client, deployment, stop, say)
+
+
+async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asyncio.Event, say: Say) -> None:
+    """Remove it: its nodes, itself, its objects and its kinds.
+
+    While it still runs it removes its own nodes, as their pools are deleted; the nodes that are left after a minute
+    are removed for it.
+
+    Args:
+        client: of the cluster.
+        autoscaler: which.
+        owner: the stack that owns it.
+        stop: when set, the wait ends.
+        say: called with its progress.
+
+    Raises:
+        ProviderError: the server has not removed its kinds after a minute.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    marks = {applying.LABEL: autoscaler.name, **owner.labels}
+    ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}
+    if not await objects.names(client, applying.DEFINITIONS, ours):
+        await _remove_deployment(client, ours)
+        return
+    pools, *_ = autoscaler.instances
+    for name in await objects.names(client, pools):
+        await objects.remove(client, f"{pools}/{name}", {"propagationPolicy": "Foreground"})
+    gives_up, before = time.monotonic() + _EMPTYING, -1
+    while left := len(await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})):
+        if time.monotonic() > gives_up or stop.is_set():
+            break
+        if left != before:
+            say(f"{left:,} of its nodes are still there")
+            before = left
+        await asyncio.sleep(_EVERY)
+    await _remove_deployment(client, ours)
+    await applying.remove(client, autoscaler)
+    # The server takes a moment to delete its kinds' objects; until then the kinds could not be created again.
+    gives_up = time.monotonic() + _EMPTYING
+    while await objects.names(client, applying.DEFINITIONS, ours):
+        if time.monotonic() > gives_up:
+            raise ProviderError(f"{autoscaler.name}'s kinds are still being removed; the next run goes on")
+        await asyncio.sleep(_EVERY)
+
+
+async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
+    metadata, gives_up, shown = deployment["metadata"], time.monotonic() + _PATIENCE, ""
+    while True:
+        there = await client.get(paths.address(deployment))
+        status = there.get("status") or {}
+        current = status.get("observedGeneration", 0) >= there["metadata"]["generation"]
+        if current and status.get("updatedReplicas") and status.get("readyReplicas"):
+            return
+        why = await _why(client, there) or "its pod is not ready"
+        if stop.is_set() or time.monotonic() > gives_up:
+            ended = "it was not waited for" if stop.is_set() else f"it does not work after {_PATIENCE:.0f} s"
+            raise ProviderError(f"{metadata['namespace']}/{metadata['name']}: {ended}: {why}")
+        if why != shown:
+            # Only changes, as each is a separate line if the output is not a terminal.
+            say(why)
+            shown = why
+        await asyncio.sleep(_EVERY)
+
+
+async def _why(client: Client, deployment: Mapping[str, Any]) -> str:
+    return next((why for pod in await _pods(client, deployment) if (why := reason(pod))), "")
+
+
+async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str, Any]]:
+    chosen = ",".join(f"{key}={value}" for key, value in deployment["spec"]["selector"]["matchLabels"].items())
+    path = f"/api/v1/namespaces/{deployment['metadata']['namespace']}/pods"
+    return [pod async for page in client.pages(path, {"labelSelector": chosen}) for pod in page]
+
+
+async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None:
+    """Scale a Deployment to 0 and wait until it has no pod, but not longer than a minute."""
+    await client.merge_patch(path, {"spec": {"replicas": 0}})
+    gives_up = time.monotonic() + _EMPTYING
+    while await _pods(client, deployment):
+        if time.monotonic() > gives_up:
+            return
+        await asyncio.sleep(_EVERY)
+
+
+async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:
+    """Remove the Deployment first, so that it creates nothing more, then what it reads, and its stages for KWOK."""
+    for collection in _ITS_OWN:
+        try:
+            found = await objects.names(client, collection, ours)
+        except ApiError as error:
+            # KWOK's kind may have been removed with KWOK.
+            if error.status == 404:
+                continue
+            raise
+        for name in found:
+            path = f"{collection}/{name}"
+            if collection == _ITS_OWN[0]:
+                await _end(client, await client.get(path), path)
+            await objects.remove(client, path)
+
+
+_ITS_OWN = (
+    f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
+    f"/api/v1/namespaces/{NAMESPACE}/configmaps",
+    f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+    STAGES,
+)
+
+
+def _holds(wanted: Any, there: Any) -> bool:
+    """Whether everything that is wanted is there, ignoring what a server or a controller has added."""
+    if isinstance(wanted, Mapping):
+        return isinstance(there, Mapping) and all(_holds(value, there.get(key)) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(there, list) and len(wanted) == len(there) and all(map(_holds, wanted, there))
+    # The server leaves out empty values.
+    return bool(wanted == there or (not wanted and not there))

@@ -1,0 +1,18 @@
+"""What the extra `scaling` brings."""
+
+from kumulus.cli.registry import Command
+from kumulus.host.extras import Extra
+
+EXTRA = Extra(
+    "scaling",
+    "autoscalers of nodes",
+    additions=("kumulus.extras.scaling.addition:ADDITION",),
+    folders=("karpenter", "cluster-autoscaler"),
+    resources=("kumulus.extras.scaling.resource:Autoscaler",),
+    commands={
+        "image": Command(
+            "kumulus.extras.scaling.commands.image",
+            "make an image of an autoscaler, for clusters whose nodes run containers",
+        ),
+    },
+)

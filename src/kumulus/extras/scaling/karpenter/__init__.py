@@ -1,0 +1,27 @@
+"""Karpenter, with its own provider for KWOK nodes."""
+
+from kumulus import toolchain
+from kumulus.extras.scaling.descriptor import Autoscaler, Program
+from kumulus.extras.scaling.karpenter import deployment, launch, objects, stages, unfinished
+
+AUTOSCALER = Autoscaler(
+    name="karpenter",
+    about="Karpenter with its provider for KWOK: NodePools, consolidation, disruption budgets",
+    tool="karpenter",
+    user=objects.USER,
+    programs=(
+        Program(
+            name="karpenter",
+            executable=lambda _: toolchain.find("karpenter"),
+            ports=launch.PORTS,
+            environment=launch.environment,
+        ),
+    ),
+    files=launch.files,
+    objects=objects.manifests,
+    stages=stages.stages,
+    instances=objects.INSTANCES,
+    nodes=objects.NODEPOOL_LABEL,
+    deployment=deployment.manifests,
+    forget=unfinished.forget,
+)

@@ -1,0 +1,30 @@
+"""The autoscalers: each has a folder of this package, and a line here.
+
+A folder `NAME` has an :class:`~kumulus.extras.scaling.descriptor.Autoscaler` called `AUTOSCALER` in its `__init__.py`.
+It is imported when asked for, so that the names alone cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kumulus.extras.scaling.descriptor import Autoscaler
+
+NAMES: tuple[str, ...] = ("karpenter", "cluster-autoscaler")
+BUILT: tuple[str, ...] = ("karpenter",)
+"""Those whose program is among our tools; the program of the others is the user's own."""
+
+
+def get(name: str) -> Autoscaler:
+    """The autoscaler with one of the :data:`NAMES`."""
+    found: Autoscaler = import_module(f"kumulus.extras.scaling.{name.replace('-', '_')}").AUTOSCALER
+    return found
+
+
+def asked_of(options: Mapping[str, Any]) -> tuple[Autoscaler, Mapping[str, Any]] | None:
+    """The autoscaler that a cluster's options ask for, with what they ask of it."""
+    asked = options.get("autoscaler")
+    return (get(str(asked["name"])), asked) if asked else None

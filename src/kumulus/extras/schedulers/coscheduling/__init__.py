@@ -1,0 +1,18 @@
+"""Coscheduling: kube-scheduler with scheduler-plugins' gangs."""
+
+from kumulus.extras.schedulers.coscheduling import launch, workloads
+from kumulus.extras.schedulers.descriptor import Scheduler
+
+SCHEDULER = Scheduler(
+    name="coscheduling",
+    runs="kube-scheduler with scheduler-plugins' Coscheduling",
+    scheduler_name="coscheduling",
+    tools=("scheduler-plugins",),
+    tool_set="coscheduling",
+    plan=launch.plan,
+    gang=workloads.gang,
+    single=workloads.single,
+    gangs_are="`PodGroup` of scheduling.x-k8s.io",
+    decisions=True,
+    api_groups=("scheduling.x-k8s.io",),
+)

@@ -1,0 +1,52 @@
+"""Workloads for the plugin Coscheduling: a PodGroup of scheduling.x-k8s.io for a gang; there are no queues.
+
+Source: scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.templates import Manifest
+
+SCHEDULER_NAME = "coscheduling"
+_GROUP = "scheduling.x-k8s.io/pod-group"
+
+
+def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.gang`."""
+    _refuse(queue)
+    members = templates.copied(workloads)
+    templates.require_together(members, name, minimum)
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": templates.namespace(members[0])},
+        # Without minResources, as in the plugin's own examples: it would compare them with the free resources of all
+        # nodes together, including nodes that the gang's pods cannot use.
+        "spec": {"minMember": minimum},
+    }
+    for member in members:
+        for template, _ in templates.templates(member):
+            templates.annotate(template, labels={_GROUP: name})
+    templates.assign(members, SCHEDULER_NAME)
+    return [group, *members]
+
+
+def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.single`."""
+    _refuse(queue)
+    (made,) = templates.copied([workload])
+    templates.assign([made], SCHEDULER_NAME)
+    return [made]
+
+
+def _refuse(queue: str) -> None:
+    if queue:
+        raise SchedulerError(
+            f"coscheduling has no queues, and a workload names queue {queue!r}\n"
+            f"  Leave the queue out, or use {registry.with_queues()}"
+        )

@@ -1,0 +1,184 @@
+"""An extender of kube-scheduler that refuses nothing, and notes how often each filter has been run.
+
+    python -P -m kumulus.extras.schedulers.decisions.asked asked.json
+
+kube-scheduler calls its extenders in each attempt, after its own filters and before scoring, and waits for the answer.
+No filter runs during that time, so its metrics can be read. One line of JSON for each attempt goes to standard output
+before the answer is sent. A byte on standard input requests the counts out of turn, after an attempt that failed
+without a call of an extender. The process ends when its standard input does.
+
+It is a separate process, since kube-scheduler waits for its answers and the process that reads the log is busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+
+from kumulus.extras.schedulers.decisions.filters import PARALLELISM, counts
+from kumulus.extras.schedulers.extender import READY, address, entry, serving
+
+NAME: Final = "asked.json"
+"""The file, in the scheduler's directory, that says where to listen and what to read."""
+TIMEOUT: Final = 5.0
+"""Seconds that kube-scheduler waits for the answer."""
+_READING = 2.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where to listen, and what to read.
+
+    Attributes:
+        port: of 127.0.0.1.
+        secret: in the address; only the owner can read the file that contains it.
+        metrics: the address of kube-scheduler's metrics.
+        profiles: the names of its profiles, in the order of its configuration.
+        parallelism: on how many nodes it runs filters at once.
+    """
+
+    port: int
+    secret: str
+    metrics: str
+    profiles: tuple[str, ...]
+    parallelism: int = PARALLELISM
+
+    @property
+    def ready(self) -> str:
+        """The address that answers once the extender works."""
+        return f"{address(self.port, self.secret)}/{READY}"
+
+    def extender(self, *, alone: bool) -> dict[str, Any]:
+        """The entry under `extenders` in kube-scheduler's configuration.
+
+        Args:
+            alone: whether it is the only one. Then kube-scheduler continues without it if it does not answer. Ignorable
+                extenders are called after the others, which would already have excluded some nodes.
+        """
+        return entry(address(self.port, self.secret), TIMEOUT, ignorable=alone)
+
+    @classmethod
+    def read(cls, file: Path) -> Settings:
+        """Read the settings from their file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return cls(**{**found, "profiles": tuple(found["profiles"])})
+
+    def text(self) -> str:
+        """The settings as text, for their file."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was noted at one moment.
+
+    Attributes:
+        pod: namespace/name; empty for a note out of turn.
+        profile: the pod's scheduler.
+        passed: how many nodes passed the filters.
+        begin: when reading of the metrics began, in klog's format.
+        end: when reading was done.
+        counts: how often each filter had been run, by profile; empty if the metrics could not be read.
+        prepared: for how many pods each filter's PreFilter had run without skipping the filter.
+    """
+
+    pod: str
+    profile: str
+    passed: int
+    begin: str
+    end: str
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    prepared: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+class Notes:
+    """Answers kube-scheduler, and notes the counts.
+
+    Args:
+        settings: what to read.
+        session: for reading the metrics.
+        output: the file descriptor that takes the notes.
+    """
+
+    def __init__(self, settings: Settings, session: aiohttp.ClientSession, output: int) -> None:
+        self._settings, self._session, self._output = settings, session, output
+        self._turn = asyncio.Lock()
+
+    async def filter(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Answer with all nodes, once the counts are noted."""
+        metadata, names = arguments["Pod"]["metadata"], arguments["NodeNames"]
+        profile = arguments["Pod"]["spec"].get("schedulerName", "")
+        await self.note(f"{metadata['namespace']}/{metadata['name']}", profile, len(names))
+        return {"NodeNames": names, "FailedNodes": {}, "Error": ""}
+
+    async def note(self, pod: str = "", profile: str = "", passed: int = 0) -> None:
+        """Note the counts as they are now."""
+        async with self._turn:
+            begin, (found, prepared) = _now(), await self._counts()
+            asked = Asked(pod, profile, passed, begin, _now(), found, prepared)
+            os.write(self._output, json.dumps(asdict(asked), separators=(",", ":")).encode() + b"\n")
+
+    async def _counts(self) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, int]]]:
+        try:
+            async with self._session.get(self._settings.metrics) as answer:
+                return counts(await answer.read())
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            # Pods are scheduled nevertheless; the log's reader reports for which pods the counts are unknown.
+            return {}, {}
+
+
+def _now() -> str:
+    return f"{datetime.now():%m%d %H:%M:%S.%f}"
+
+
+async def serve(settings: Settings, commands: asyncio.StreamReader, output: int) -> None:
+    """Serve until the commands end.
+
+    Args:
+        settings: where, and what to read.
+        commands: gives a byte for each request to note the counts out of turn.
+        output: the file descriptor that takes the notes.
+
+    Raises:
+        OSError: something else listens on the port.
+    """
+    # kube-scheduler is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=tls, keepalive_timeout=3600),
+        timeout=aiohttp.ClientTimeout(total=_READING),
+        # Compressing the metrics would take kube-scheduler longer than sending them.
+        headers={"Accept-Encoding": "identity", "Accept": "text/plain"},
+    ) as session:
+        notes = Notes(settings, session, output)
+        async with serving(notes.filter, settings.port, settings.secret):
+            # Several requests that have arrived by now count as one.
+            while await commands.read(4096):
+                await notes.note()
+
+
+async def _main(settings: Settings) -> None:
+    commands = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    with suppress(BrokenPipeError):
+        await serve(settings, commands, sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Settings.read(Path(sys.argv[1]))))

@@ -1,0 +1,190 @@
+"""Which filters refused nodes in an attempt to schedule a pod: combines the notes of `asked` with the log's lines.
+
+kube-scheduler makes one attempt after the other. A note's counts include everything since the previous note. Attempts
+in between that called no extender, because the pod fitted nowhere, are subtracted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kumulus.extras.schedulers.decisions.asked import Asked
+from kumulus.extras.schedulers.decisions.filters import PARALLELISM, order, refused
+from kumulus.extras.schedulers.decisions.nowhere import runs, tried_nothing
+
+BETWEEN = "an attempt that was not counted came between"
+UNREAD = "kube-scheduler's metrics could not be read"
+UNEVEN = "the counts do not add up"
+"""Reasons why it is not known what the filters did."""
+_NEVER = -1
+# Limit of different messages that are kept between two notes.
+_MOST_MESSAGES = 1000
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What filters did in an attempt.
+
+    Attributes:
+        passed: how many nodes passed all of them.
+        refused: how many each of them refused, in their order; empty if none did, or if it is not known.
+        unknown: why it is not known; empty if it is known.
+    """
+
+    passed: int
+    refused: dict[str, int] = field(default_factory=dict)
+    unknown: str = ""
+
+
+@dataclass(frozen=True)
+class _Note:
+    passed: int
+    profile: str
+    run: dict[str, int] | None
+    unknown: str = ""
+
+
+class Attempts:
+    """Follows a kube-scheduler's attempts.
+
+    Args:
+        profiles: the names of its profiles, in the order of its configuration.
+        notes: gives what was noted since the previous call.
+        parallelism: on how many nodes filters are run at once.
+    """
+
+    def __init__(
+        self, profiles: Sequence[str], notes: Callable[[], Iterable[Asked]], parallelism: int = PARALLELISM
+    ) -> None:
+        self._profiles, self._notes, self._parallelism = tuple(profiles), notes, parallelism
+        self._orders: list[tuple[str, ...]] = []
+        self._queue: deque[Asked] = deque()
+        self._found: dict[str, _Note] = {}
+        self._number, self._pod, self._began, self._failed = 0, "", "", ""
+        # The (empty) counts of a kube-scheduler before its first attempt.
+        self._before = Asked("", "", 0, "", "")
+        self._until = 0
+        # The messages of the attempts since then in which the pod fitted nowhere.
+        self._nowhere: Counter[str] = Counter()
+
+    def begins(self, line: bytes) -> bool:
+        """Take a line if kube-scheduler logs it at its start; returns whether it was one."""
+        found = order(line)
+        if found is None:
+            return False
+        self._orders.append(found)
+        return True
+
+    def attempt(self, pod: str, at: str) -> None:
+        """Record that an attempt begins, and that the previous one is over.
+
+        Args:
+            pod: namespace/name.
+            at: when, as klog writes it.
+        """
+        self._settle(at)
+        self._found.pop(pod, None)
+        self._number, self._pod, self._began, self._failed = self._number + 1, pod, at, ""
+
+    def failed(self, pod: str, at: str, message: str) -> None:
+        """Record that the attempt has failed, after kube-scheduler tried preemption."""
+        if pod != self._pod:
+            return
+        self._settle(None)
+        self._failed = at
+        if self._until < self._number:
+            self._nowhere[message] += 1
+            if len(self._nowhere) > _MOST_MESSAGES:
+                self._until = _NEVER
+                self._nowhere.clear()
+        elif not tried_nothing(message):
+            self._until = _NEVER
+
+    def bound(self, pod: str, evaluated: int, feasible: int) -> Filtered | None:
+        """What filters did in the attempt that bound a pod; None if no extender was called.
+
+        Args:
+            pod: namespace/name.
+            evaluated: how many nodes were evaluated.
+            feasible: how many were left.
+        """
+        if pod == self._pod:
+            self._settle(None)
+        note = self._found.pop(pod, None)
+        if note is None:
+            return None
+        if note.run is None:
+            return Filtered(note.passed, unknown=note.unknown)
+        places = {name: place for place, name in enumerate(self._profiles)}
+        place = places.get(note.profile, len(self._orders))
+        known = len(self._orders) == len(self._profiles) and place < len(self._orders)
+        found = refused(
+            self._orders[place] if known else (),
+            note.run,
+            passed=note.passed,
+            evaluated=evaluated,
+            feasible=feasible,
+            parallelism=self._parallelism,
+        )
+        return Filtered(note.passed, found or {}, UNEVEN if found is None else "")
+
+    def _settle(self, before: str | None) -> None:
+        """Take the notes of the attempt.
+
+        Args:
+            before: when the next attempt began; None while it is not known whether there is one.
+        """
+        self._queue.extend(self._notes())
+        while self._queue:
+            note = self._queue[0]
+            if note.end >= before if before is not None else note.pod not in ("", self._pod):
+                return
+            self._queue.popleft()
+            if note.pod:
+                self._asked(note)
+            elif self._failed and max(self._failed, self._began) < note.begin and note.counts:
+                self._begin(note)
+
+    def _asked(self, note: Asked) -> None:
+        run, unknown = None, ""
+        if not note.counts:
+            unknown = UNREAD
+        else:
+            run = self._run(note)
+            unknown = "" if run is not None else BETWEEN
+        self._found[note.pod] = _Note(note.passed, note.profile, run, unknown)
+        self._begin(note)
+
+    def _begin(self, note: Asked) -> None:
+        """Count from this note on."""
+        self._before, self._until = note, self._number if note.counts else _NEVER
+        self._nowhere.clear()
+
+    def _run(self, note: Asked) -> dict[str, int] | None:
+        """How often each filter was run in this attempt alone; None if not known."""
+        nowhere = self._nowhere.total()
+        if self._until == _NEVER or max(self._number - 1 - self._until, 0) != nowhere:
+            return None
+        run = _since(note.counts, self._before.counts, note.profile)
+        if not nowhere:
+            return run
+        if len(self._profiles) != 1 or len(self._orders) != 1:
+            return None
+        # A filter prepared for every pod or for none is run for every pod or for none; without PreFilter, always.
+        prepared = _since(note.prepared, self._before.prepared, note.profile)
+        if any(0 < count <= nowhere for count in prepared.values()):
+            return None
+        active = {name: prepared.get(name, 1) > 0 for name in self._orders[0]}
+        for message, times in self._nowhere.items():
+            taken = runs(message, self._orders[0], active)
+            if taken is None:
+                return None
+            run = {name: count - times * taken.get(name, 0) for name, count in run.items()}
+        return run
+
+
+def _since(now: dict[str, dict[str, int]], before: dict[str, dict[str, int]], profile: str) -> dict[str, int]:
+    then = before.get(profile, {})
+    return {name: count - then.get(name, 0) for name, count in now.get(profile, {}).items()}

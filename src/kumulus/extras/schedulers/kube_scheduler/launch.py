@@ -1,0 +1,138 @@
+"""kube-scheduler alongside the cluster's own, builds of it with more plugins, and the user's own builds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kumulus.extras.schedulers import registry
+from kumulus.extras.schedulers.decisions import asked, log
+from kumulus.extras.schedulers.decisions.document import NAME as DECISIONS
+from kumulus.extras.schedulers.decisions.filters import PARALLELISM
+from kumulus.extras.schedulers.descriptor import Scheduler
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.extender import new_secret
+from kumulus.extras.schedulers.launch import binary, configuration
+from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.kube import yaml_writing
+
+_KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
+_OF_THE_CLUSTER = "default-scheduler"
+_READER = "kumulus.extras.schedulers.decisions.reader"
+
+
+@dataclass(frozen=True)
+class Build:
+    """What a build of kube-scheduler with more plugins needs in addition.
+
+    Args:
+        profile: fields of its default profile, besides the scheduler name of :class:`Scheduler`.
+        arguments: additional command-line arguments.
+        settings: what must be equal for a fair comparison with another run.
+        objects: gives the manifests to create before the start; called last, once everything else is in order.
+    """
+
+    profile: Mapping[str, object] = field(default_factory=dict)
+    arguments: Sequence[str] = ()
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    objects: Callable[[], list[dict[str, Any]]] = list
+
+
+PLAIN = Build()
+
+
+def plan(request: Request, build: Build = PLAIN) -> Plan:
+    """See :class:`Plan`.
+
+    Args:
+        request: what to start.
+        build: what is special about its program.
+
+    Raises:
+        SchedulerError: the program is missing, or the configuration cannot be used.
+    """
+    scheduler = registry.get(request.name)
+    executable, version = binary.chosen(request)
+    document = _document(request, scheduler, build)
+    connection = configuration.section(document, "clientConnection", request.config)
+    connection["kubeconfig"] = str(request.kubeconfig)
+    connection.setdefault("qps", CLIENT_QPS)
+    connection.setdefault("burst", CLIENT_BURST)
+    # Only one instance runs. With leader election it would exit whenever the API server is silent for ten seconds.
+    configuration.section(document, "leaderElection", request.config)["leaderElect"] = False
+    names = _names(document, request)
+    port = request.port()
+    file = request.directory / "scheduler.yaml"
+    limits: dict[str, Setting] = {"clientQPS": connection["qps"], "clientBurst": connection["burst"]}
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(request.switches.gates.items()))
+    arguments = [
+        f"--config={file}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
+        *build.arguments,
+        *([f"--feature-gates={gates}"] if gates else []),
+        *(log.ARGUMENTS if request.switches.decisions else ()),
+    ]
+    noting = _noting(document, names, port, request) if request.switches.decisions else None
+    places = [str(request.directory / name) for name in (DECISIONS, asked.NAME)]
+    reader = (sys.executable, "-P", "-m", _READER, *places)
+    program = Program(
+        name=scheduler.name,
+        binary=executable,
+        arguments=arguments,
+        environment={},
+        ready=f"https://127.0.0.1:{port}/readyz",
+        through=reader if noting else (),
+        ready_too=[noting.ready] if noting else (),
+    )
+    return Plan(
+        programs=[program],
+        version=version,
+        scheduler_names=names,
+        settings={**limits, **build.settings, **({"featureGates": gates} if gates else {})},
+        files={file.name: yaml_writing.written(document), **({asked.NAME: noting.text()} if noting else {})},
+        objects=build.objects(),
+    )
+
+
+def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request: Request) -> asked.Settings:
+    """Add the extender that records what the filters did to the configuration's extenders; returns its settings."""
+    others = document.get("extenders") or []
+    if not isinstance(others, list):
+        raise SchedulerError(f"the scheduler's configuration {request.config}: extenders is {others!r}\n  Write a list")
+    settings = asked.Settings(
+        port=request.port(),
+        secret=new_secret(),
+        metrics=f"https://127.0.0.1:{port}/metrics",
+        profiles=names,
+        # kube-scheduler itself rejects anything but a number.
+        parallelism=at_once if isinstance(at_once := document.get("parallelism"), int) else PARALLELISM,
+    )
+    # First, so that it sees all nodes that passed the filters.
+    document["extenders"] = [settings.extender(alone=not others), *others]
+    return settings
+
+
+def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str, Any]:
+    if request.config is not None:
+        return configuration.of_kind(request.config, _KIND, _GROUP)
+    profile = {"schedulerName": scheduler.scheduler_name, **build.profile}
+    return {"apiVersion": f"{_GROUP}/v1", "kind": _KIND, "profiles": [profile]}
+
+
+def _names(document: dict[str, Any], request: Request) -> tuple[str, ...]:
+    # Without profiles, kube-scheduler has one for the cluster's pods.
+    profiles = document.get("profiles") or [{}]
+    if not isinstance(profiles, list) or not all(isinstance(each, dict) for each in profiles):
+        raise SchedulerError(f"the scheduler's configuration {request.config}: profiles is no list of mappings")
+    names = tuple(str(each.get("schedulerName") or _OF_THE_CLUSTER) for each in profiles)
+    if _OF_THE_CLUSTER in names:
+        raise SchedulerError(
+            f"the scheduler's configuration {request.config}: profiles[{names.index(_OF_THE_CLUSTER)}] is for "
+            f"{_OF_THE_CLUSTER}, whose pods the cluster's own scheduler places\n"
+            f"  Write another name, such as schedulerName: {registry.get(request.name).scheduler_name}"
+        )
+    return names

@@ -1,0 +1,90 @@
+"""Workloads for Kueue: Jobs that wait in a LocalQueue until its ClusterQueue's quota has room for all of their pods.
+
+Kueue admits Jobs; the cluster's own scheduler then places each pod separately. Kueue counts quota, not nodes: if free
+resources are fragmented, only some pods of an admitted Job may run.
+Source: kueue.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/reference/kueue.v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kumulus.extras.schedulers import templates
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.templates import Manifest
+
+SCHEDULER_NAME = "default-scheduler"
+DEFAULT_QUEUE = "default"
+_API_VERSION = "kueue.x-k8s.io/v1beta2"
+_QUEUE = "kueue.x-k8s.io/queue-name"
+_MANAGED = ("Job", "JobSet")
+
+
+def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+    """See ``workloads.gang``: a single Job or JobSet is a gang by itself, without a further object."""
+    if len(workloads) != 1:
+        raise SchedulerError(f"gang {name!r}: kueue admits one Job or JobSet at a time\n  Write one of them per gang")
+    found = templates.size(templates.copied(workloads))
+    if minimum != found:
+        raise SchedulerError(
+            f"gang {name!r}: kueue admits all pods of a Job or none, and {minimum} of {found} are to suffice\n"
+            "  Leave the minimum out, or use volcano or coscheduling"
+        )
+    return single(workloads[0], queue)
+
+
+def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.single`.
+
+    The Job is created suspended: Kueue would suspend it, but a Job created while Kueue is down would run unadmitted.
+    """
+    (made,) = templates.copied([workload])
+    if made.get("kind") not in _MANAGED:
+        raise SchedulerError(
+            f"{templates.label(made)}: kueue is set up for {' and '.join(_MANAGED)}\n  Write a Job, or use volcano"
+        )
+    templates.annotate(made, labels={_QUEUE: queue or DEFAULT_QUEUE})
+    made["spec"] = {**(made.get("spec") or {}), "suspend": True}
+    return [made]
+
+
+def queue(
+    name: str,
+    namespace: str,
+    quota: Mapping[str, str],
+    *,
+    node_labels: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
+) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.queue`: a ResourceFlavor, a ClusterQueue and a LocalQueue.
+
+    Args:
+        name: of all three.
+        namespace: of the LocalQueue.
+        quota: for every resource that Jobs may request; a Job that requests another resource is never admitted.
+        node_labels: of the flavor: admitted Jobs get them as a node selector.
+        tolerations: of the flavor: admitted Jobs get them too.
+    """
+    if not quota:
+        raise SchedulerError(
+            f"queue {name!r}: a queue of kueue needs a quota\n  Write cpu, memory and what else counts"
+        )
+    flavor: dict[str, Any] = {}
+    if node_labels:
+        flavor["nodeLabels"] = dict(node_labels)
+    if tolerations:
+        flavor["tolerations"] = [dict(each) for each in tolerations]
+    resources = [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]
+    group = {"coveredResources": list(quota), "flavors": [{"name": name, "resources": resources}]}
+    spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "resourceGroups": [group]}
+    return [
+        {"apiVersion": _API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": flavor},
+        {"apiVersion": _API_VERSION, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": _API_VERSION,
+            "kind": "LocalQueue",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"clusterQueue": name},
+        },
+    ]

@@ -1,0 +1,201 @@
+"""A scheduler that was started: check whether it still works, and end it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kumulus.extras.schedulers import children, objects, readiness
+from kumulus.extras.schedulers.cluster import connected
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.launch.plan import Plan, Program, Setting
+from kumulus.host import files, inotify
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_STATE = "scheduler.json"
+_LOOK_EVERY = 0.1
+_READ_WITHIN = 30.0
+
+
+@dataclass
+class Running:
+    """A scheduler that was started, whether it still runs or not.
+
+    Attributes:
+        name: in the registry.
+        version: of the program that schedules; empty when it is the user's own.
+        scheduler_names: the `spec.schedulerName` values of the pods that it places.
+        settings: what must be equal for a fair comparison with another run.
+        kubeconfig: of its cluster.
+        directory: its own, for configuration and logs.
+        programs: the programs that run, the one that schedules first.
+        run: the experiment's run that started it; empty for none.
+    """
+
+    name: str
+    version: str
+    scheduler_names: tuple[str, ...]
+    settings: Mapping[str, Setting]
+    kubeconfig: Path
+    directory: Path
+    programs: tuple[Program, ...]
+    run: str = ""
+    _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
+    _readers: list[subprocess.Popen[bytes]] = field(default_factory=list, repr=False)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The pids of its processes that still run, by program."""
+        if self._started:
+            return {name: process.pid for name, process in self._started.items() if process.poll() is None}
+        return children.running(self.directory)
+
+    @property
+    def alive(self) -> bool:
+        """Whether all of its processes run."""
+        return self.failure() is None
+
+    def failure(self) -> str | None:
+        """Which process has ended, how, and its last output; None while all run."""
+        alive = self.pids
+        for program in self.programs:
+            if program.name not in alive:
+                return f"{program.name} has ended{_how(self._started.get(program.name))}{self._last_words(program)}"
+        return None
+
+    def launch(self) -> None:
+        """Start its processes; :meth:`work` waits for them.
+
+        Raises:
+            SchedulerError: one cannot be run.
+        """
+        for program in self.programs:
+            if not program.through:
+                self._started[program.name] = children.start(self.directory, program)
+                continue
+            reader = children.reader(self.directory, program)
+            self._readers.append(reader)
+            assert reader.stdin is not None
+            with reader.stdin as output:
+                # Closed here afterwards: only the program keeps it open, so the reader's input ends with the program.
+                self._started[program.name] = children.start(self.directory, program, output)
+
+    async def work(self, client: Client, plan: Plan | None, timeout: float) -> None:
+        """Wait until all of it works; fails as soon as a process ends.
+
+        Args:
+            client: of the cluster.
+            plan: what else to do and to wait for; None when it worked before.
+            timeout: seconds.
+
+        Raises:
+            SchedulerError: it does not work; the message has its last output.
+            ApiError, Unreachable: the API server refused what the plan does.
+        """
+        deadline = time.monotonic() + timeout
+        task = asyncio.ensure_future(self._working(client, plan))
+        try:
+            while not task.done():
+                if (failure := self.failure()) is not None:
+                    raise SchedulerError(failure)
+                if time.monotonic() > deadline:
+                    last = self._last_words(self.programs[0])
+                    raise SchedulerError(f"{self.name} does not work after {timeout:.0f} s{last}")
+                await asyncio.wait([task], timeout=_LOOK_EVERY)
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _last_words(self, program: Program) -> str:
+        tail = children.log_tail(self.directory, program.name)
+        remedy = inotify.shortage(tail)
+        return (f"; its last words:\n{tail}" if tail else "") + (f"\n  {remedy}" if remedy else "")
+
+    async def _working(self, client: Client, plan: Plan | None) -> None:
+        if plan is not None and plan.awaited is not None:
+            await plan.awaited(client)
+        await readiness.answering(self.programs)
+        if plan is not None and plan.working is not None:
+            await plan.working(client)
+
+    async def end(self) -> None:
+        """End its processes; its objects in the cluster stay, as when a scheduler is down."""
+        await asyncio.to_thread(children.end, self.directory, list(self._started.values()))
+        while self._readers:
+            await asyncio.to_thread(_read_to_the_end, self._readers.pop())
+
+    async def restart(self, timeout: float = 60.0) -> None:
+        """End its processes if they still run, start them again and wait until they work.
+
+        Args:
+            timeout: seconds.
+
+        Raises:
+            SchedulerError: they do not work.
+        """
+        await self.end()
+        self.launch()
+        async with connected(self.kubeconfig) as client:
+            await self.work(client, None, timeout)
+
+    async def stop(self, timeout: float = 60.0) -> None:
+        """End its processes and delete its objects in the cluster; doing so again is no error.
+
+        Args:
+            timeout: seconds to wait for the objects to be gone.
+
+        Raises:
+            SchedulerError: the processes are gone, but some objects stay in the cluster.
+        """
+        await self.end()
+        async with connected(self.kubeconfig) as client:
+            await objects.remove(client, self.name, timeout, self.run)
+        (self.directory / _STATE).unlink(missing_ok=True)
+
+    def remember(self) -> None:
+        """Write the file that :func:`found` reads."""
+        state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        state["programs"] = [asdict(program) for program in self.programs]
+        files.write(self.directory / _STATE, json.dumps(state, default=str, indent=2), mode=0o600)
+
+
+def found(directory: Path) -> Running | None:
+    """The scheduler that any process started in a directory and did not stop; None without one.
+
+    If the process that started it was killed, the scheduler ended with it, but its objects stay in the cluster until
+    it is stopped.
+    """
+    try:
+        state = json.loads((directory.absolute() / _STATE).read_text())
+        programs = tuple(Program(**{**each, "binary": Path(each["binary"])}) for each in state.pop("programs"))
+        state["scheduler_names"] = tuple(state["scheduler_names"])
+        for key in ("kubeconfig", "directory"):
+            state[key] = Path(state[key])
+        return Running(**state, programs=programs)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read_to_the_end(reader: subprocess.Popen[bytes]) -> None:
+    try:
+        reader.wait(_READ_WITHIN)
+    except subprocess.TimeoutExpired:
+        reader.kill()
+        reader.wait()
+
+
+def _how(process: subprocess.Popen[bytes] | None) -> str:
+    code = process.returncode if process is not None else None
+    if code is None:
+        return ""
+    return f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"

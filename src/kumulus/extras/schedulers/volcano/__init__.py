@@ -1,0 +1,20 @@
+"""Volcano: batch scheduling with gangs, queues and fair shares."""
+
+from kumulus.extras.schedulers.descriptor import Scheduler
+from kumulus.extras.schedulers.volcano import launch, workloads
+
+SCHEDULER = Scheduler(
+    name="volcano",
+    runs="vc-scheduler and vc-controller-manager",
+    scheduler_name="volcano",
+    tools=("volcano-scheduler", "volcano-controller-manager"),
+    tool_set="volcano",
+    plan=launch.plan,
+    gang=workloads.gang,
+    single=workloads.single,
+    queues=True,
+    queue=workloads.queue,
+    gangs_are="`PodGroup` of scheduling.volcano.sh",
+    queues_are="`Queue`",
+    api_groups=("scheduling.volcano.sh",),
+)

@@ -1,0 +1,68 @@
+"""Workloads for Volcano: a PodGroup of scheduling.volcano.sh for a gang, queues with a capability.
+
+Source: volcano.sh/en/docs/podgroup, volcano.sh/en/docs/queue, and the definitions of Volcano's own module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kumulus.extras.schedulers import templates
+from kumulus.extras.schedulers.templates import Manifest
+
+SCHEDULER_NAME = "volcano"
+DEFAULT_QUEUE = "default"
+_API_VERSION = "scheduling.volcano.sh/v1beta1"
+_GROUP = "scheduling.k8s.io/group-name"
+_QUEUE = "scheduling.volcano.sh/queue-name"
+
+
+def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.gang`."""
+    members = templates.copied(workloads)
+    templates.require_together(members, name, minimum)
+    group: Manifest = {
+        "apiVersion": _API_VERSION,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": templates.namespace(members[0])},
+        "spec": {
+            "minMember": minimum,
+            # Without this, Volcano admits gangs to its queue that could never fit, and tries them in every cycle.
+            "minResources": templates.total_requests(members, minimum),
+            "queue": queue or DEFAULT_QUEUE,
+        },
+    }
+    if priority := _priority(members):
+        group["spec"]["priorityClassName"] = priority
+    for member in members:
+        for template, _ in templates.templates(member):
+            templates.annotate(template, annotations={_GROUP: name})
+    templates.assign(members, SCHEDULER_NAME)
+    return [group, *members]
+
+
+def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.single`: Volcano's controller creates a PodGroup for it."""
+    (made,) = templates.copied([workload])
+    templates.assign([made], SCHEDULER_NAME)
+    if queue:
+        for template, _ in templates.templates(made):
+            templates.annotate(template, annotations={_QUEUE: queue})
+    return [made]
+
+
+def queue(name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.queue`; a queue of Volcano is for all namespaces."""
+    spec: dict[str, Any] = {"weight": 1, "reclaimable": True}
+    if quota:
+        spec["capability"] = dict(quota)
+    return [{"apiVersion": _API_VERSION, "kind": "Queue", "metadata": {"name": name}, "spec": spec}]
+
+
+def _priority(members: Sequence[Manifest]) -> str:
+    for member in members:
+        for template, _ in templates.templates(member):
+            if found := template.get("spec", {}).get("priorityClassName"):
+                return str(found)
+    return ""

@@ -1,0 +1,111 @@
+"""Gangs and queues in the format of any scheduler: pure functions that return manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.templates import Manifest
+
+
+def gang(
+    scheduler: str,
+    workloads: Sequence[Mapping[str, Any]],
+    name: str,
+    *,
+    minimum: int | None = None,
+    queue: str = "",
+    scheduler_name: str = "",
+    topology: str = "",
+    disruption: str = "",
+) -> list[Manifest]:
+    """Declare that the pods of the given workloads get nodes together or not at all.
+
+    Args:
+        scheduler: its name in the registry.
+        workloads: Pods, Jobs, JobSets or Deployments of one namespace; they are not changed.
+        name: of the gang; unique in its namespace.
+        minimum: how many pods suffice to begin; all of them by default.
+        queue: the queue that they wait in; the scheduler's default one by default.
+        scheduler_name: the `spec.schedulerName` of its pods if the user's configuration names another one.
+        topology: the key of a label; all pods get nodes with the same value of it.
+        disruption: `all` if they are preempted together only; one by one by default.
+
+    Returns:
+        The manifests to create, in this order.
+
+    Raises:
+        SchedulerError: this scheduler supports no gangs, or not this one.
+    """
+    declare = registry.get(scheduler).gang
+    if declare is None:
+        able = ", ".join(each.name for each in registry.every() if each.gangs)
+        raise SchedulerError(f"gang {name!r}: {scheduler} knows no gangs\n  Use one of {able}")
+    copies = templates.copied(workloads)
+    if not copies:
+        raise SchedulerError(f"gang {name!r} has no workload\n  Write at least one")
+    if len({templates.namespace(each) for each in copies}) > 1:
+        raise SchedulerError(f"gang {name!r}: its workloads are in several namespaces\n  Put them in one")
+    pods = templates.size(copies)
+    if minimum is not None and not 1 <= minimum <= pods:
+        raise SchedulerError(f"gang {name!r}: a minimum of {minimum} of {pods} pods\n  Write a number from 1 to {pods}")
+    made = declare(copies, name, pods if minimum is None else minimum, queue)
+    if topology or disruption:
+        if (bind := registry.get(scheduler).bind) is None:
+            able, what = ", ".join(each.name for each in registry.every() if each.bind), "topology or disruption"
+            raise SchedulerError(f"gang {name!r}: {scheduler} takes no {what} for it\n  Leave it out, or use {able}")
+        bind(made, topology, disruption)
+    return _named(made, scheduler_name)
+
+
+def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", scheduler_name: str = "") -> list[Manifest]:
+    """Assign a workload to a scheduler; its pods may run one by one.
+
+    Args:
+        scheduler: its name in the registry.
+        workload: as for :func:`gang`.
+        queue: the queue that it waits in; the scheduler's default one by default.
+        scheduler_name: as for :func:`gang`.
+
+    Raises:
+        SchedulerError: this scheduler has no queues, or does not take this kind.
+    """
+    known = registry.get(scheduler)
+    if known.single is not None:
+        return _named(known.single(workload, queue), scheduler_name)
+    (made,) = templates.copied([workload])
+    if queue:
+        raise SchedulerError(f"{templates.label(made)}: {scheduler} has no queues\n  Leave queue {queue!r} out")
+    templates.assign([made], scheduler_name or known.scheduler_name)
+    return [made]
+
+
+def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+    """Declare a queue with a quota.
+
+    Args:
+        scheduler: its name in the registry.
+        name: the queue's.
+        namespace: the namespace whose workloads use it.
+        quota: the most that its workloads may use at once, such as `{"cpu": "64", "nvidia.com/gpu": "8"}`.
+
+    Raises:
+        SchedulerError: this scheduler has no queues, or they are not objects in the cluster.
+    """
+    known = registry.get(scheduler)
+    if known.queue is not None:
+        return known.queue(name, namespace, quota)
+    if known.queues:
+        raise SchedulerError(
+            f"queue {name!r}: the queues of {scheduler} are in its configuration\n"
+            "  Start it with a queues.yaml; without one, queues are made as they are named"
+        )
+    raise SchedulerError(f"queue {name!r}: {scheduler} has no queues\n  Use {registry.with_queues()}")
+
+
+def _named(manifests: list[Manifest], scheduler_name: str) -> list[Manifest]:
+    if scheduler_name:
+        templates.assign([each for each in manifests if each["kind"] != "PodGroup"], scheduler_name)
+    return manifests

@@ -1,0 +1,184 @@
+"""Save everything in a stack's cluster, and restore it: nodes, pods, faults, everything in it.
+
+    kumulus snapshot save full -s dev       # every object of the cluster, as of one moment
+    kumulus snapshot restore full -s dev    # all of them as they were, under the running control plane
+    kumulus snapshot restore full -s test --of dev    # what users had in dev's cluster, put into test's
+    kumulus snapshot save full -s shared -n team-a    # of an existing cluster: what is in these namespaces
+    kumulus snapshot list -s dev
+
+A restore removes what was created since. In a cluster of the runtime kwok, what is gone comes back with its UID, so the
+stack still owns its nodes; of others, what users have in namespaces is saved and put back through the API, and nodes
+and volume claims stay as they are; of an existing one, you are asked before anything is deleted. With --of, for
+clusters of kwok, nodes and all else that a stack has made stay, too. What cuts a restore off does no harm: the next
+command finishes it. Snapshots are in .kumulus/snapshots, readable only by you: they contain the cluster's secrets.
+More: docs/your-cluster.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from kumulus.cli import project, stack, which
+from kumulus.cli.errors import UserError
+from kumulus.model.words import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kumulus.extras.snapshots.file import About
+    from kumulus.kube import Client
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_PATIENCE = 15.0
+T = TypeVar("T")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    commands = parser.add_subparsers(dest="action", metavar="save|restore|list", required=True)
+    save = commands.add_parser("save", help="save every object of the cluster")
+    save.add_argument("name", nargs="?", help="what to call it (default: the time); one of that name is replaced")
+    save.add_argument(
+        "-n",
+        "--namespace",
+        action="append",
+        metavar="NAME",
+        help="which namespaces, of a cluster that is not kwok's (default: all, of one that the stack has made)",
+    )
+    restore = commands.add_parser("restore", help="restore every object")
+    restore.add_argument("name", nargs="?", help="which one (default: the newest)")
+    restore.add_argument(
+        "--of",
+        metavar="STACK",
+        help="whose snapshot it is, where it is another stack's, or of a cluster that was made again",
+    )
+    restore.add_argument(
+        "--yes", action="store_true", help="do not ask, on an existing cluster, before anything is deleted there"
+    )
+    listed = commands.add_parser("list", help="list the snapshots")
+    for each in (save, restore, listed):
+        stack.add_option(each)
+        which.add_option(each)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Save, restore or list.
+
+    Raises:
+        UserError: the cluster is not up, or the snapshot cannot be used.
+    """
+    from kumulus.extras.journal.errors import JournalError
+    from kumulus.extras.snapshots.file import Damaged
+    from kumulus.nodes.errors import ProviderError
+
+    try:
+        return _ACTIONS[args.action](args)
+    except (ProviderError, Damaged, JournalError) as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{error.filename or 'the snapshot'}: {error.strerror or error}") from None
+
+
+def _save(args: argparse.Namespace) -> int:
+    from kumulus.runtimes import snapshots
+
+    name = args.name or datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    if not _NAME.fullmatch(name):
+        raise UserError(f"{name!r} is no name for a snapshot\n  Write letters, digits, '-', '_' and '.'")
+    found = which.chosen(project.chosen(args.stack), args.cluster)
+    kubeconfig, file = found.require_up(), file_of(found, name)
+    began = time.monotonic()
+
+    async def made_by(client: Client) -> About:
+        # What a restore has left half done is no state to go back to.
+        await put_back(client)
+        return await snapshots.save(client, kubeconfig, found.label, file, args.namespace or ())
+
+    made = with_client(kubeconfig, made_by)
+    print(
+        f"saved {name}: {made.nodes:,} nodes, {made.pods:,} pods, {made.keys:,} objects in all, "
+        f"{file.stat().st_size / 2**20:.1f} MiB, in {time.monotonic() - began:.1f} s"
+    )
+    if made.forbidden:
+        print(f"  left out: the right to list them is missing: {', '.join(made.forbidden)}")
+    return 0
+
+
+def _restore(args: argparse.Namespace) -> int:
+    from kumulus.extras.snapshots.commands import restore
+
+    return restore.restore(args)
+
+
+async def put_back(client: Client) -> None:
+    """Restore what runs that are gone have left, and finish their restores."""
+    from kumulus.extras.journal import recover
+
+    for line in await recover.recover(client):
+        say(line)
+
+
+def say(line: str) -> None:
+    """Print a line about what goes on."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
+    """Run an action with a client of a cluster.
+
+    Raises:
+        UserError: the cluster does not answer, or refuses a request; names the missing right.
+    """
+    from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+
+    async def done() -> T:
+        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+            return await action(client)
+
+    try:
+        return asyncio.run(done())
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        raise UserError(str(error)) from None
+
+
+def _list(args: argparse.Namespace) -> int:
+    from kumulus.extras.snapshots.file import Damaged, about
+
+    found = which.chosen(project.chosen(args.stack), args.cluster)
+    rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
+    for file in there(found):
+        size = f"{file.stat().st_size / 2**20:.1f}"
+        try:
+            contents = about(file)
+            rows.append((file.stem, contents.taken, f"{contents.nodes:,}", f"{contents.pods:,}", size))
+        except Damaged:
+            rows.append((file.stem, "damaged", "", "", size))
+    if len(rows) == 1:
+        print(f"{found.label} has no snapshot")
+        return 0
+    print(aligned(rows))
+    return 0
+
+
+_ACTIONS = {"save": _save, "restore": _restore, "list": _list}
+
+
+def file_of(found: which.Which, name: str) -> Path:
+    """Where a snapshot of a cluster is."""
+    from kumulus.extras.snapshots.file import SUFFIX
+
+    return found.snapshots / f"{name}{SUFFIX}"
+
+
+def there(found: which.Which) -> list[Path]:
+    """The snapshots of a cluster, the oldest first."""
+    from kumulus.extras.snapshots.file import SUFFIX
+
+    return sorted(found.snapshots.glob(f"*{SUFFIX}"), key=lambda file: (file.stat().st_mtime, file.name))

@@ -1,0 +1,16 @@
+"""What the extra `snapshots` brings."""
+
+from kumulus.cli.registry import Command
+from kumulus.host.extras import Extra
+
+EXTRA = Extra(
+    "snapshots",
+    "everything in a cluster, saved and restored",
+    commands={
+        "snapshot": Command(
+            "kumulus.extras.snapshots.commands.snapshot",
+            "save everything in a stack's cluster, and restore it",
+            venv=True,
+        ),
+    },
+)

@@ -1,0 +1,25 @@
+"""What the extra `watch` brings."""
+
+from kumulus.cli.registry import Command
+from kumulus.host.extras import Extra
+
+EXTRA = Extra(
+    "watch",
+    "the fleet live, in the terminal and in the browser",
+    needs=(
+        "aiohttp",
+        "textual",
+    ),
+    additions=("kumulus.extras.watch.addition:ADDITION",),
+    folders=("prometheus",),
+    commands={
+        "watch": Command(
+            "kumulus.extras.watch.commands.watch",
+            "watch a stack's fleet in the terminal: allocation, pods, control plane",
+            venv=True,
+        ),
+        "ui": Command(
+            "kumulus.extras.watch.commands.ui", "show a stack's fleet as a live map in the browser", venv=True
+        ),
+    },
+)

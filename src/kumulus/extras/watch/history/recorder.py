@@ -1,0 +1,216 @@
+"""Record what happens: values of the live views go in, events come out, one for each visible change."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from kumulus.extras.watch.history.admitting import Admitting
+from kumulus.extras.watch.history.document import History
+from kumulus.extras.watch.history.words import Kind, Sort, Status
+from kumulus.extras.watch.live.node import Node
+from kumulus.extras.watch.live.pod import Pod
+
+PREEMPTED = "PreemptionByScheduler"
+_FINAL = {"Succeeded": Status.SUCCEEDED, "Failed": Status.FAILED}
+_LONGEST = 1000
+
+
+class JobKey(NamedTuple):
+    """Which job a pod belongs to.
+
+    Attributes:
+        name, kind: such as ``train-1`` and ``Job``.
+        of: its namespace or, for an experiment's job, its workload.
+    """
+
+    name: str
+    kind: str
+    of: str
+
+
+class Facts(NamedTuple):
+    """What is known about a job apart from its pods.
+
+    Attributes:
+        size: how many pods it wants; 0 if that is not known.
+        queue: where it waits; empty if there is none.
+        priority: a number; a greater one goes first.
+        says: what its own objects say, such as ``Suspended``.
+        since: when it was created, in milliseconds, if that is known and was before the history began; else None.
+    """
+
+    size: int = 0
+    queue: str = ""
+    priority: int = 0
+    says: str = ""
+    since: int | None = None
+
+
+class Figures(NamedTuple):
+    """What a queue has.
+
+    Attributes:
+        quota, used: amounts as Kubernetes writes them, by resource.
+        waiting, admitted: jobs, as the queue itself says.
+    """
+
+    quota: dict[str, str]
+    used: dict[str, str]
+    waiting: int
+    admitted: int
+
+
+def _key(row: Any) -> Hashable:
+    """A row as a key: the rows of figures contain maps."""
+    if isinstance(row, str):
+        return row
+    return tuple(tuple(sorted(each.items())) if isinstance(each, dict) else each for each in row)
+
+
+class _Table:
+    """Rows without duplicates."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+        self.numbers: dict[Hashable, int] = {_key(row): number for number, row in enumerate(rows)}
+
+    def number(self, key: Hashable, row: Any = None) -> int:
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.rows)
+            self.rows.append((list(key) if isinstance(key, tuple) else key) if row is None else row)
+        return found
+
+
+class Recorder:
+    """Records a history; all times are milliseconds from its beginning and never decrease.
+
+    Args:
+        about: what it describes, see :class:`History`.
+    """
+
+    def __init__(self, about: dict[str, Any] | None = None) -> None:
+        self._admitting = Admitting()
+        self._bind(History(dict(about or {}), events=array("q")))
+
+    def _bind(self, found: History) -> None:
+        self.history = found
+        self._nodes, self._conditions = _Table(found.nodes), _Table(found.conditions)
+        self._jobs, self._facts = _Table(found.jobs), _Table(found.facts)
+        self._queues, self._figures = _Table(found.queues), _Table(found.figures)
+        self._requests, self._texts = _Table(found.requests), _Table(found.texts)
+        self._pods = _Table(found.pods)
+        self._admitting.bind(found)
+        self._last: dict[tuple[int, int], tuple[int, int]] = {}
+        # By name, as names are reused: a node may come back in another rack, a pod under another job.
+        self._node_numbers: dict[str, int] = {}
+        self._pod_numbers: dict[str, int] = {}
+
+    def go_on(self, history: History) -> None:
+        """Continue with another history of the same objects, such as one whose beginning was dropped."""
+        self._bind(history)
+        for event in history:
+            if event.kind == Kind.HAPPENED:
+                continue
+            gone = event.one == Status.GONE if event.kind == Kind.POD else event.one < 0
+            if gone:
+                self._last.pop((event.kind, event.what), None)
+            else:
+                self._last[event.kind, event.what] = event.one, event.other
+        for kind, number in self._last:
+            if kind == Kind.NODE:
+                self._node_numbers[history.nodes[number][0]] = number
+            elif kind == Kind.POD:
+                self._pod_numbers[history.pods[number][0]] = number
+
+    def node(self, name: str, node: Node | None, at: int) -> None:
+        """Record a node's current state; None if it is gone."""
+        before = self._node_numbers.get(name)
+        if node is None:
+            if before is not None:
+                self._note(at, Kind.NODE, before, -1, 0)
+            return
+        place = (node.name, node.zone, node.group, node.product, node.block, node.rack)
+        number = self._node_numbers[name] = self._nodes.number(place)
+        if before not in (None, number):
+            self._note(at, Kind.NODE, before, -1, 0)
+        has = node.allocatable
+        why = ", ".join((*node.faults, *node.conditions))[:_LONGEST]
+        condition = (node.state, why, has.gpus, has.cpu, has.memory, has.pods)
+        self._note(at, Kind.NODE, number, self._conditions.number(condition), self._admitting.nature(node.nature))
+
+    def pod(self, key: str, pod: Pod | None, job: JobKey, at: int) -> None:
+        """Record the current state of a job's pod; None if it is gone."""
+        before = self._pod_numbers.get(key)
+        if pod is None:
+            if before is not None:
+                self._pod_gone(key, before, at)
+            return
+        rule = self._admitting.rule(pod.rule)
+        asked = (pod.requests.gpus, pod.requests.cpu, pod.requests.memory, rule)
+        number = self._pods.number((key, self._jobs.number(job), self._requests.number(asked)))
+        if before not in (None, number):
+            self._pod_gone(key, before, at)
+        self._pod_numbers[key] = number
+        self._note(at, Kind.POD, number, *self._status(pod))
+
+    def _pod_gone(self, key: str, number: int, at: int) -> None:
+        del self._pod_numbers[key]
+        status, _ = self._last.pop((Kind.POD, number))
+        # If it has ended, its outcome is recorded already, and says more than that it is gone.
+        if status < Status.SUCCEEDED:
+            self._append(at, Kind.POD, number, Status.GONE, -1)
+
+    def _status(self, pod: Pod) -> tuple[int, int]:
+        node = self._node_number(pod.node) if pod.node else -1
+        if pod.phase == "Failed" and pod.ending:
+            # Its kubelet has ended it because it was deleted.
+            return Status.GONE, -1
+        if pod.phase in _FINAL:
+            return _FINAL[pod.phase], node
+        if not pod.node:
+            return Status.WAITING, self._texts.number("\n".join(pod.reasons)[:_LONGEST])
+        if pod.disrupted:
+            return Status.PREEMPTED if pod.disrupted == PREEMPTED else Status.EVICTED, node
+        return Status.RUNNING if pod.phase == "Running" else Status.BOUND, node
+
+    def _node_number(self, name: str) -> int:
+        """A node's number, even if the node is not known yet: its pods may be seen first."""
+        found = self._node_numbers.get(name)
+        if found is None:
+            found = self._node_numbers[name] = self._nodes.number((name, "", "", "", "", ""))
+        return found
+
+    def job(self, job: JobKey, facts: Facts | None, at: int) -> None:
+        """Record what is known about a job now; None if it is gone."""
+        row = -1 if facts is None else self._facts.number(facts)
+        self._note(at, Kind.JOB, self._jobs.number(job), row, 0)
+
+    def queue(self, name: str, kind: str, figures: Figures | None, at: int) -> None:
+        """Record a queue's current state; None if it is gone."""
+        row = -1
+        if figures is not None:
+            row = self._figures.number(_key(figures), list(figures))
+        self._note(at, Kind.QUEUE, self._queues.number((name, kind)), row, 0)
+
+    def happened(self, what: str, sort: Sort, at: int) -> None:
+        """Record another event."""
+        self._append(at, Kind.HAPPENED, self._texts.number(what[:_LONGEST]), sort, 0)
+
+    def _note(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
+        if one < 0:
+            if self._last.pop((kind, what), None) is None:
+                return
+        elif self._last.get((kind, what)) == (one, other):
+            return
+        else:
+            self._last[kind, what] = one, other
+        self._append(at, kind, what, one, other)
+
+    def _append(self, at: int, kind: Kind, what: int, one: int, other: int) -> None:
+        found = self.history
+        # What is seen late gets the current time, so that readers never have to look back.
+        found.end = max(found.end, at)
+        found.events.extend((found.end, kind, what, one, other))

@@ -1,0 +1,203 @@
+"""A fleet kept up to date by watches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from kumulus.extras.watch.live import health
+from kumulus.extras.watch.live.collections import Take, follow_when_there
+from kumulus.extras.watch.live.devices import claim_from, published_from
+from kumulus.extras.watch.live.model import Fleet
+from kumulus.extras.watch.live.node import Places, node_from
+from kumulus.extras.watch.live.pod import pod_from
+from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kube.errors import tolerating
+from kumulus.kube.messages import MessageCodec
+from kumulus.kube.watch import Event, Events, Interrupted, Synced, follow
+
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
+_NOT_FOR_US = (403, 404)
+
+
+class Live:
+    """What is known of a cluster, kept up to date; an asynchronous context manager.
+
+    Entering it waits for the first lists and raises their errors. :meth:`move` switches to another cluster.
+
+    Args:
+        client: of the cluster.
+        places: the labels that say where nodes stand.
+        endpoints: addresses of health checks by component, on this machine.
+
+    Attributes:
+        fleet: nodes, pods and their sums.
+        checks: the health of each component of the control plane.
+        lost: why a watch is interrupted; None when all is well.
+        lost_at: since when, on the monotonic clock.
+    """
+
+    def __init__(self, client: Client, places: Places, endpoints: Mapping[str, str] | None = None) -> None:
+        self.fleet = Fleet()
+        self.checks: dict[str, health.Check] = {}
+        self.lost: ApiError | Unreachable | None = None
+        self.lost_at = 0.0
+        self._client = client
+        self._places = places
+        self._endpoints = dict(endpoints or {})
+        self._silent: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._over = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._also: dict[str, Take] = {}
+        self._cleared: Callable[[], None] = lambda: None
+
+    async def __aenter__(self) -> Live:
+        await self._begin()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stop()
+
+    @property
+    def client(self) -> Client:
+        """The client of the cluster that it describes now."""
+        return self._client
+
+    def follow_also(self, collections: Mapping[str, Take], cleared: Callable[[], None]) -> None:
+        """Follow more than nodes and pods from now on; a collection that the server does not have may appear later.
+
+        Args:
+            collections: what gets the events of each, with objects in their JSON form, by path.
+            cleared: called when all of it is gone because another cluster is followed.
+        """
+        self._also, self._cleared = dict(collections), cleared
+        others = self._others()
+        for task in others:
+            task.add_done_callback(self._note_end)
+        self._tasks += others
+
+    def _others(self) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(follow_when_there(self._client, path, take)) for path, take in self._also.items()]
+
+    async def ended(self) -> None:
+        """Wait for ever; raises whatever error ends the watching."""
+        await self._over.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def move(self, client: Client, places: Places, endpoints: Mapping[str, str]) -> None:
+        """Follow another cluster from now on; all that was known of this one is then forgotten.
+
+        Args:
+            client: of the other cluster.
+            places: the labels that say where its nodes stand.
+            endpoints: addresses of its components' health checks.
+
+        Raises:
+            ApiError, Unreachable: it cannot be asked yet. What is known stays, and this can be tried again.
+        """
+        await client.get(NODES, {"limit": "1"})
+        await self._stop()
+        self._client, self._places, self._endpoints = client, places, dict(endpoints)
+        self.fleet.clear()
+        self._cleared()
+        self._silent.clear()
+        await self._begin()
+        if not self._silent:
+            self.lost = None
+
+    async def _begin(self) -> None:
+        begun = [asyncio.Event() for _ in range(4)]
+        self._tasks = [
+            asyncio.create_task(self._follow(NODES, "Node", self._take_node, begun[0])),
+            asyncio.create_task(self._follow(PODS, "Pod", self._take_pod, begun[1])),
+            asyncio.create_task(self._follow_if(SLICES, "ResourceSlice", self._take_slice, begun[2])),
+            asyncio.create_task(self._follow_if(CLAIMS, "ResourceClaim", self._take_claim, begun[3])),
+        ]
+        ready = asyncio.create_task(_all(begun))
+        try:
+            await asyncio.wait([ready, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in self._tasks:
+                if task.done():
+                    await task
+            self.checks = await health.look(self._client, self._endpoints)
+        except BaseException:
+            await self._stop()
+            raise
+        finally:
+            ready.cancel()
+        self._tasks += [asyncio.create_task(self._look()), *self._others()]
+        for task in self._tasks:
+            task.add_done_callback(self._note_end)
+
+    async def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._failure = self._failure or task.exception()
+            self._over.set()
+
+    async def _follow(
+        self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
+    ) -> None:
+        async with aclosing(follow(self._client, path, codec=MessageCodec(kind))) as news:
+            async for each in news:
+                if isinstance(each, Events):
+                    at = None if each.listed else time.monotonic()
+                    for event in each.events:
+                        take(event, at)
+                elif isinstance(each, Synced):
+                    begun.set()
+                else:
+                    self._hear(path, each.error if isinstance(each, Interrupted) else None)
+
+    async def _follow_if(
+        self, path: str, kind: str, take: Callable[[Event[Any], float | None], None], begun: asyncio.Event
+    ) -> None:
+        """Like :meth:`_follow`, but silent for ever if the server lacks such objects or forbids them to this user."""
+        with tolerating(*_NOT_FOR_US):
+            await self._follow(path, kind, take, begun)
+        begun.set()
+        await asyncio.Event().wait()
+
+    def _take_node(self, event: Event[Any], _: float | None) -> None:
+        self.fleet.set_node(event.key, None if event.kind == "DELETED" else node_from(event.item, self._places))
+
+    def _take_pod(self, event: Event[Any], at: float | None) -> None:
+        self.fleet.set_pod(event.key, None if event.kind == "DELETED" else pod_from(event.item), at)
+
+    def _take_slice(self, event: Event[Any], _: float | None) -> None:
+        self.fleet.set_slice(event.key, None if event.kind == "DELETED" else published_from(event.item))
+
+    def _take_claim(self, event: Event[Any], _: float | None) -> None:
+        self.fleet.set_claim(event.key, None if event.kind == "DELETED" else claim_from(event.item))
+
+    def _hear(self, path: str, error: ApiError | Unreachable | None) -> None:
+        """One of the watches was interrupted, or has resumed."""
+        if error is None:
+            self._silent.discard(path)
+            if not self._silent:
+                self.lost = None
+            return
+        if not self._silent:
+            self.lost, self.lost_at = error, time.monotonic()
+        self._silent.add(path)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(health.INTERVAL)
+            self.checks = await health.look(self._client, self._endpoints)
+
+
+async def _all(events: Iterable[asyncio.Event]) -> None:
+    for event in events:
+        await event.wait()

@@ -1,0 +1,83 @@
+"""Where Pulumi's engine finds the provider plugin of an installed Kumulus.
+
+The engine looks in `$PULUMI_HOME/plugins/resource-kumulus-v<version>`. The file there is a few lines that start the
+plugin with the Python that has this version of Kumulus. Environments with different versions have one each, and the
+last one to use a version determines the Python. A plugin on PATH would work too, but the engine warns about it in every
+command. See docs/decisions/finding-the-plugin.md.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shlex
+import tempfile
+from pathlib import Path
+
+from kumulus.host.version import EARLIER, VERSION
+
+NAME = "pulumi-resource-kumulus"
+
+
+def pulumi_home() -> Path:
+    """Where the engine keeps its plugins, its credentials and the selected stack."""
+    if configured := os.environ.get("PULUMI_HOME"):
+        return Path(configured)
+    try:
+        # As the engine finds it, whatever HOME says.
+        return Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi"
+    except KeyError:
+        return Path.home() / ".pulumi"
+
+
+def install(pulumi_home: Path, python: Path) -> None:
+    """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
+
+    A state names the version that wrote it. If that has never been on this machine, this version is used instead.
+
+    Args:
+        pulumi_home: where the engine keeps its plugins.
+        python: an interpreter that has this version of Kumulus.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _write(pulumi_home / "plugins" / f"resource-kumulus-v{VERSION}" / NAME, _text(python))
+    for version in EARLIER:
+        file = pulumi_home / "plugins" / f"resource-kumulus-v{version}" / NAME
+        if not file.exists():
+            _write(file, _text(python))
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        if file.read_text() == text and os.access(file, os.X_OK):
+            return
+    except OSError:
+        pass
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Atomically, as an engine may be about to start it.
+    handle, made = tempfile.mkstemp(dir=file.parent, prefix=".")
+    try:
+        with open(handle, "w") as stream:
+            stream.write(text)
+        # Executable by all who may read it, as programs are.
+        os.chmod(made, 0o755)  # noqa: S103
+        os.replace(made, file)
+    except OSError:
+        os.unlink(made)
+        raise
+
+
+def _text(python: Path) -> str:
+    # -P keeps the working directory, which is the user's program, off the import path: its modules must not shadow
+    # the plugin's.
+    return f"""\
+#!/bin/sh
+python=${{KUMULUS_PYTHON:-{shlex.quote(str(python))}}}
+[ -x "$python" ] || {{
+  echo "kumulus plugin: $python is gone; run 'kumulus env' in an environment that has Kumulus {VERSION}" >&2
+  exit 1
+}}
+exec "$python" -P -m kumulus.provider.plugin "$@"
+"""

@@ -1,6 +1,0 @@
-"""Record what a run changes in a cluster before it does so, so that the next command can restore it.
-
-A run of an experiment is a process that may be killed at any moment. Its journal is a file of its own, on the disk
-before the change it lists is made. The next command on that cluster (`up`, `experiment run` or any `fault` command)
-finds it, sees that the run is gone, and restores everything.
-"""

@@ -1,0 +1,159 @@
+"""Converts pydantic's errors to problems: the path as in the file, what is wrong, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError
+from pydantic.fields import FieldInfo
+
+from kumulus.model.checks import no_text, unknown_key_remedy
+from kumulus.model.errors import Problem, SpecError, path_text, shown, under
+from kumulus.model.fields import found
+from kumulus.model.names import suggest
+
+_EXPECTED = {
+    "string_type": "a text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+}
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(model: type[Model], raw: object, source: str) -> Model:
+    """A model from a plain mapping, as parsed from JSON or YAML.
+
+    Args:
+        model: the model to validate against.
+        raw: the mapping.
+        source: the file or stack it is from, for the error's first line.
+
+    Raises:
+        SpecError: with every problem found.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        raise SpecError(problems_of(error, model), source) from None
+
+
+def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
+    """Every problem in a validation error.
+
+    Args:
+        error: what pydantic raised.
+        model: the model that was validated, whose fields have examples of what to write instead.
+    """
+    found: list[Problem] = []
+    for detail in error.errors(include_url=False):
+        found += _problems(detail["type"], detail["loc"], detail["input"], detail.get("ctx", {}), model)
+    return found
+
+
+def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler[Model], rules: list[Problem]) -> Model:
+    """A model, unless there are problems: its fields' and those of the rules that span several of them, all at once.
+
+    Args:
+        model: the model.
+        data: the mapping that it is made from.
+        handler: makes it; from a `model_validator` of mode "wrap".
+        rules: the problems of rules.
+
+    Raises:
+        PydanticCustomError: there are problems; it carries them in the order of the file.
+    """
+    try:
+        made = handler(data)
+    except ValidationError as error:
+        raise found(in_file_order([*problems_of(error, model), *rules])) from None
+    if rules:
+        raise found(in_file_order(rules))
+    return made
+
+
+def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems without duplicates, sorted by path, list items by number."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: _natural(problem.path))
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", path)]
+
+
+def _problems(
+    kind: str, where: tuple[int | str, ...], value: object, context: Mapping[str, Any], model: type[BaseModel]
+) -> list[Problem]:
+    path = path_text(where)
+    if kind == "problems":
+        inner: list[Problem] = context["problems"]
+        return [Problem(under(path, each.path), each.message, each.remedy) for each in inner]
+    field, parent = _declared(where, model)
+    example = _example(where, field)
+    if kind == "extra_forbidden":
+        return [Problem(path, "is not a known key", unknown_key_remedy(str(where[-1]), list(_fields(parent))))]
+    if kind == "missing":
+        return [Problem(path, "is missing", example)]
+    if kind == "invalid_key":
+        return [Problem(path, "has a key that is no text", "write the key in quotes")]
+    if kind == "literal_error":
+        return [Problem(path, f"is {shown(value)}", _choice(value, field) or example)]
+    expected = _EXPECTED.get(kind)
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return [no_text(where, value)]
+    message = f"is {shown(value)}, not {expected}" if expected else f"is {shown(value)}, which is not allowed here"
+    return [Problem(path, message, example or (f"write {expected}" if expected else ""))]
+
+
+def _declared(where: tuple[int | str, ...], model: type[BaseModel]) -> tuple[FieldInfo | None, type[BaseModel]]:
+    """The field at a place, if there is one, and the innermost model that contains it."""
+    field: FieldInfo | None = None
+    for part in where:
+        if isinstance(part, int):
+            continue
+        if field is not None:
+            inner = _model_in(field.annotation)
+            if inner is None:
+                return None, model
+            model = inner
+        field = _fields(model).get(part)
+        if field is None:
+            return None, model
+    return field, model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((inner for inner in map(_model_in, get_args(annotation)) if inner), None)
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, by their names in a file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _example(where: tuple[int | str, ...], field: FieldInfo | None) -> str:
+    if field is None or not field.examples or isinstance(where[-1], int):
+        return ""
+    return f"write {where[-1]}: {field.examples[0]}"
+
+
+def _choice(value: object, field: FieldInfo | None) -> str:
+    choices = [str(choice) for choice in _literals(field.annotation)] if field else []
+    near = suggest(value, choices) if isinstance(value, str) else None
+    return f"write {near}" if near else f"write one of {', '.join(choices)}" if choices else ""
+
+
+def _literals(annotation: Any) -> list[object]:
+    """The values of a Literal, which may be optional."""
+    parts = [each for each in get_args(annotation) if each is not type(None)]
+    return [value for part in parts for value in (get_args(part) or (part,))]

@@ -1,0 +1,174 @@
+"""What machines cost: the catalog's prices by type and region, overridden by a file of the user's own.
+
+A type that no list has for its region has no price and is counted as such: no price is taken from another region.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.model.checks import mapping_problems, problem, unknown_key_problems
+from kumulus.model.errors import Problem, SpecError, Where, shown
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
+from kumulus.nodes.catalog.instances import CATALOG
+
+ANYWHERE = "*"
+"""In the user's own file: prices for every region that does not override them."""
+CURRENCY = "USD"
+_KEYS = ("currency", "regions")
+_REGION_KEYS = ("source", "date", "onDemand", "spot")
+# More than any machine costs per hour: a larger figure is a price per year, or in another currency.
+_MOST = 1_000_000.0
+# How the clouds' Kubernetes, by cloud, and Karpenter label a spot node.
+_SPOT_LABEL = {
+    "aws": ("eks.amazonaws.com/capacityType", "SPOT"),
+    "gcp": ("cloud.google.com/gke-spot", "true"),
+    "azure": ("kubernetes.azure.com/scalesetpriority", "spot"),
+}
+_KARPENTER = ("karpenter.sh/capacity-type", "spot")
+_SPOT_LABELS = dict((_KARPENTER, *_SPOT_LABEL.values()))
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a machine costs.
+
+    Args:
+        hourly: US dollars per hour of its existence.
+        source: where the figure is from.
+        date: the date of that source, as YYYY-MM-DD; empty when unknown.
+    """
+
+    hourly: float
+    source: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices by region, instance type and whether it is a spot machine.
+
+    Args:
+        table: the prices.
+        name: the user's own file, for messages; empty for the catalog alone.
+    """
+
+    table: Mapping[tuple[str, str, bool], Price]
+    name: str = ""
+
+    def of(self, kind: str, region: str, *, spot: bool = False) -> Price | None:
+        """The price of an instance type in a region; None when no list has it."""
+        return self.table.get((region, kind, spot)) or self.table.get((ANYWHERE, kind, spot))
+
+    def of_node(self, labels: Mapping[str, str]) -> Price | None:
+        """The price of a node, by its labels for type, region and spot; None when none is known for them."""
+        return self.of(labels.get(INSTANCE_TYPE_LABEL, ""), labels.get(REGION_LABEL, ""), spot=is_spot(labels))
+
+    def regions(self) -> list[str]:
+        """The regions that have prices."""
+        return sorted({region for region, _, _ in self.table} - {ANYWHERE})
+
+    def types(self, region: str, *, spot: bool = False) -> list[str]:
+        """The instance types that have a price in a region."""
+        return sorted({kind for at, kind, how in self.table if at in (region, ANYWHERE) and how == spot})
+
+
+def is_spot(labels: Mapping[str, str]) -> bool:
+    """Whether a node's labels mark it as a spot machine."""
+    return any(labels.get(key) == value for key, value in _SPOT_LABELS.items())
+
+
+def spot_labels(cloud: str) -> dict[str, str]:
+    """The label of a spot machine of a cloud; Karpenter's for a machine of no cloud that is known."""
+    return dict((_SPOT_LABEL.get(cloud, _KARPENTER),))
+
+
+@cache
+def catalog() -> Prices:
+    """The catalog's own prices."""
+    raw = yaml.load((CATALOG / "prices.yaml").read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader
+    return Prices(_table(raw, "prices.yaml"))
+
+
+def with_own(path: Path) -> Prices:
+    """The catalog's prices, overridden by a file of the user's own.
+
+    Args:
+        path: YAML with `onDemand` and `spot` for each of its `regions`, as in the catalog's `prices.yaml`.
+
+    Raises:
+        SpecError: the file cannot be read, or has mistakes; the error has all of them.
+    """
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - a safe loader, whichever it is
+    except OSError as error:
+        raise SpecError([Problem("", f"{error.strerror or error}")], str(path)) from None
+    # A date that no calendar has is a ValueError of PyYAML's, as is a text in another encoding.
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise SpecError([Problem("", f"is no YAML: {str(error).splitlines()[0]}")], str(path)) from None
+    if problems := _problems(raw):
+        raise SpecError(problems, str(path))
+    return replace(catalog(), table={**catalog().table, **_table(raw, path.name)}, name=str(path))
+
+
+def _table(raw: Mapping[str, Any], name: str) -> dict[tuple[str, str, bool], Price]:
+    found = {}
+    for region, entry in raw["regions"].items():
+        source, made = entry.get("source") or name, str(entry.get("date") or "")
+        for key, spot in (("onDemand", False), ("spot", True)):
+            for kind, hourly in (entry.get(key) or {}).items():
+                found[(region, kind, spot)] = Price(float(hourly), source, made)
+    return found
+
+
+def _problems(raw: object) -> list[Problem]:
+    example = "write regions: {us-east-1: {onDemand: {m5.xlarge: 0.192}}}"
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("regions"), Mapping):
+        return [Problem("regions", "is missing", example)]
+    found = unknown_key_problems((), raw, _KEYS)
+    if raw.get("currency") not in (None, CURRENCY):
+        found.append(problem(("currency",), f"is {shown(raw['currency'])}", f"write prices in {CURRENCY}"))
+    if not raw["regions"]:
+        found.append(problem(("regions",), "has no region, so that there is no price", example))
+    for region, entry in raw["regions"].items():
+        found += _region_problems(("regions", str(region)), entry)
+    return found
+
+
+def _region_problems(where: Where, entry: object) -> list[Problem]:
+    if not isinstance(entry, Mapping):
+        return [problem(where, f"is {shown(entry)}", "write onDemand: {TYPE: PRICE} below it")]
+    found = unknown_key_problems(where, entry, _REGION_KEYS)
+    made = entry.get("date")
+    if made is not None and not isinstance(made, date):
+        found.append(problem((*where, "date"), f"is {shown(made)}", "write it as 2026-11-22"))
+    for key in ("onDemand", "spot"):
+        prices = entry.get(key)
+        if prices is None:
+            continue
+        found += (wrong := mapping_problems((*where, key), prices))
+        if wrong:
+            continue
+        for kind, hourly in prices.items():
+            found += _price_problems((*where, key, kind), hourly)
+    return found
+
+
+def _price_problems(where: Where, hourly: object) -> list[Problem]:
+    remedy = "write US dollars for an hour, such as 0.192"
+    if isinstance(hourly, bool) or not isinstance(hourly, int | float) or not math.isfinite(hourly):
+        return [problem(where, f"is {shown(hourly)}, which is no price", remedy)]
+    if hourly < 0:
+        return [problem(where, f"is {shown(hourly)}, a negative price", remedy)]
+    return [problem(where, f"is {shown(hourly)}", remedy)] if hourly > _MOST else []
+
+
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,0 +1,215 @@
+"""Silence a node's kubelet, which KWOK emulates, by taking the node's lease from KWOK; and give the lease back.
+
+KWOK (v0.8.0, node_lease_controller.go) renews a lease only while it holds it, and applies no stage to a node whose
+lease it does not hold: neither the node's heartbeat nor its pods' lifecycles. A lease that another holder has for many
+years therefore silences the kubelet. The node lifecycle controller, which watches renewals and ignores durations,
+marks the node Unknown after its grace period, taints it and evicts its pods, as it does when a machine dies.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, objects
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.nodes.pools.live import NODES
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+HOLDER = "kumulus-fault"
+# The longest duration that the API server allows: 68 years, in seconds.
+_FOR_EVER = 2**31 - 1
+# Seconds, as kubelets write it.
+_USUAL = 40
+_KEPT_BY = "kumulus.io/kept-by"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A node's lease.
+
+    Attributes:
+        holder: its holder; empty if there is none.
+        former_holder: its previous holder, as :func:`take` recorded it; None if unknown.
+        version: its resourceVersion.
+    """
+
+    holder: str
+    former_holder: dict[str, Any] | None
+    version: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The leases of a cluster.
+
+    Attributes:
+        leases: by node.
+        controllers: the kwok-controllers that renew leases, and what they write into them, by their identity.
+    """
+
+    leases: dict[str, Lease] = field(default_factory=dict)
+    controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def holder_to_record(self, node: str) -> dict[str, Any] | None:
+        """The former holder to record for a node's lease: its holder, or else the only possible one."""
+        lease = self.leases.get(node)
+        return self._known(lease.holder if lease else "")
+
+    def next_holder(self, node: str) -> dict[str, Any] | None:
+        """The holder that gets a node's lease back: the former one, if it still runs; None if none is known.
+
+        With several kwok-controllers, only one of them manages a given node. Another one's lease would have to run
+        out first, and a real kubelet's, that of another node, for ever.
+        """
+        former_holder = self.leases[node].former_holder if node in self.leases else None
+        known = self._known(str((former_holder or {}).get("holderIdentity") or ""))
+        # If every node is silent, no holder can be seen.
+        return known or (None if self.controllers else former_holder)
+
+    def _known(self, holder: str) -> dict[str, Any] | None:
+        if holder in self.controllers:
+            return self.controllers[holder]
+        return next(iter(self.controllers.values())) if len(self.controllers) == 1 else None
+
+
+async def look(client: Client) -> Seen:
+    """The leases, and their usual holders.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found: dict[str, Lease] = {}
+    renewals: dict[str, tuple[datetime, dict[str, Any]]] = {}
+    async for page in client.pages(LEASES):
+        for lease in page:
+            name, spec = lease["metadata"]["name"], lease.get("spec") or {}
+            holder = str(spec.get("holderIdentity") or "")
+            note = (lease["metadata"].get("annotations") or {}).get(_KEPT_BY)
+            found[name] = Lease(holder, _noted(note), str(lease["metadata"]["resourceVersion"]))
+            # A real kubelet's identity is the name of its node.
+            if holder in ("", HOLDER, name) or not (renewed := _time(spec.get("renewTime"))):
+                continue
+            if holder not in renewals or renewed > renewals[holder][0]:
+                written = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
+                renewals[holder] = (renewed, written)
+    newest = max((renewed for renewed, _ in renewals.values()), default=None)
+    controllers = {
+        holder: written
+        for holder, (renewed, written) in renewals.items()
+        if newest and (newest - renewed).total_seconds() <= float(written.get("leaseDurationSeconds") or _USUAL)
+    }
+    return Seen(found, controllers)
+
+
+def _noted(note: object) -> dict[str, Any] | None:
+    try:
+        found = json.loads(str(note)) if note else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _time(written: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(written))
+    except ValueError:
+        return None
+
+
+async def take(client: Client, node: str, seen: Seen) -> None:
+    """Silence a node, whether KWOK has its lease already or not.
+
+    Args:
+        client: of the cluster.
+        node: the node's name.
+        seen: from :func:`look`; the holder that loses the lease is noted on it.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    former = seen.holder_to_record(node)
+    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
+    metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(former)}} if former else {}
+    body = {"metadata": metadata, "spec": spec}
+    try:
+        await client.write("PATCH", f"{LEASES}/{node}", body, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        there = await objects.find(client, f"{NODES}/{node}")
+        if there is not None:
+            # As a kubelet writes it, so that the lease goes with its node.
+            owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": there["metadata"]["uid"]}
+            metadata = {**metadata, "ownerReferences": [owner]}
+        fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": _now()}}
+        await objects.create_or_merge(client, LEASES, fresh)
+
+
+async def give_back(client: Client, node: str, seen: Seen) -> None:
+    """End a node's silence; a lease that no fault holds is left to its holder.
+
+    KWOK renews a lease in its own name at once, and takes a free one only after a quarter of its duration.
+
+    Args:
+        client: of the cluster.
+        node: the node's name.
+        seen: from :func:`look`.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{LEASES}/{node}"
+    lease = seen.leases.get(node)
+    spec = seen.next_holder(node) or {"holderIdentity": None, "leaseDurationSeconds": _USUAL}
+
+    async def attempt() -> bool:
+        nonlocal lease
+        if lease is None or lease.holder != HOLDER:
+            return True
+        metadata = {"annotations": {_KEPT_BY: None}, "resourceVersion": lease.version}
+        lease_then = {"metadata": metadata, "spec": {**spec, "renewTime": _now()}}
+        try:
+            await client.write("PATCH", path, lease_then, content_type=MERGE_PATCH)
+        except ApiError as error:
+            if error.status == 404:
+                return True
+            if error.status == 409:
+                found = await objects.find(client, path)
+                holder = str((found or {}).get("spec", {}).get("holderIdentity") or "")
+                lease = Lease(holder, None, str(found["metadata"]["resourceVersion"])) if found else None
+            raise
+        return True
+
+    await objects.persist(attempt, path, f"the lease of node {node}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def holders(client: Client) -> dict[str, str]:
+    """The holder of each node's lease: KWOK, which then acts for the node, or :data:`HOLDER`; empty if there is none.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return {
+        lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or ""
+        async for page in client.pages(LEASES)
+        for lease in page
+    }
+
+
+async def taken(client: Client) -> set[str]:
+    """Names of the nodes that are silenced.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return {node for node, holder in (await holders(client)).items() if holder == HOLDER}

@@ -1,0 +1,130 @@
+"""Make sure that KWOK runs the pods on new nodes.
+
+KWOK v0.8.0 skips a pod that is bound to a node whose lease it does not hold yet. Once it has taken the lease, it looks
+at the node's pods again, but may skip them again, because its own view of the lease is some milliseconds behind
+(controller.go, podsOnNodeSyncWorker; pod_controller.go, readOnly). Such a pod does not run until it changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
+from kumulus.kube.pods import PODS
+from kumulus.kwok.stages import STAGES
+from kumulus.nodes.faults import pods
+from kumulus.nodes.faults.leases import LEASES
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Seconds to wait for KWOK to take one more of the created nodes.
+_STANDSTILL = 20.0
+# Likewise, for any nodes: no KWOK may manage some of them.
+_OF_ANY = 5.0
+# Seconds by which KWOK's view of a lease may be behind.
+_BEHIND = 0.3
+_LOOKS = 3
+_NODES = "/api/v1/nodes"
+# Up to this many leases are read one by one, as a cluster may have tens of thousands.
+_ASK_SINGLY = 40
+
+
+async def wait_until_managed(client: Client, nodes: Collection[str], stop: asyncio.Event | None = None) -> str:
+    """Wait until KWOK has the leases of new nodes, and have it look at the pods that are bound to them by then.
+
+    Pending pods are bound to new nodes before KWOK has taken these: of 1,200 pods that waited for 300 nodes, 513 would
+    never have run. So this waits for all leases if any pod is pending. It also waits if KWOK reads its stages as
+    objects: KWOK then begins to take leases seconds after the cluster answers, and would miss pods created before.
+    Otherwise this does not wait, and a pod that is created and bound at this very moment may be skipped.
+
+    Args:
+        client: of the cluster.
+        nodes: names of the nodes that were made.
+        stop: when set, the wait ends.
+
+    Returns:
+        Which nodes KWOK does not manage yet, in a sentence; empty when all are.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    wanted, stop = set(nodes), stop or asyncio.Event()
+    if not wanted or not (await _anybody_waits(client) or await _reads_objects(client)):
+        return ""
+    missing = await _untaken(client, wanted, stop, _STANDSTILL)
+    await _show(client, wanted - missing, stop)
+    return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them" if missing else ""
+
+
+async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int:
+    """Wait until KWOK has the leases of all nodes, before pods are created; returns how many it took during the wait.
+
+    After an update with thousands of new nodes this takes some seconds, and pods that are bound earlier may be skipped.
+    If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    free = set(await objects.names(client, _NODES)).difference(await objects.names(client, LEASES))
+    return len(free) - len(await _untaken(client, free, stop, _OF_ANY))
+
+
+async def _anybody_waits(client: Client) -> bool:
+    found = await client.get(PODS, {"fieldSelector": "status.phase=Pending", "limit": "1"})
+    return bool(found.get("items"))
+
+
+async def _untaken(client: Client, nodes: Collection[str], stop: asyncio.Event, standstill: float) -> set[str]:
+    """The nodes that KWOK has not taken by the time that it has taken none for some seconds, or at a stop."""
+    missing, pause, give_up = set(nodes), 0.05, time.monotonic() + standstill
+    while missing and not stop.is_set() and time.monotonic() < give_up:
+        if taken := await _leased(client, missing):
+            missing -= taken
+            give_up = time.monotonic() + standstill
+        if missing:
+            await asyncio.sleep(pause)
+            pause = min(0.5, pause * 2)
+    return missing
+
+
+async def _leased(client: Client, nodes: Collection[str]) -> set[str]:
+    """Those of the nodes that have a lease: KWOK's, or that of a fault which keeps KWOK from them."""
+    if len(nodes) > _ASK_SINGLY:
+        return set(await objects.names(client, LEASES)).intersection(nodes)
+    found = [node for node in nodes if await objects.find(client, f"{LEASES}/{node}")]
+    return set(found)
+
+
+async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> None:
+    """Have KWOK look at the pods that are bound to nodes and have not begun to run, until they have."""
+    shown: set[str] = set()
+    for look in range(_LOOKS):
+        await asyncio.sleep(_BEHIND)
+        waiting = [pod for pod in await _waiting(client, nodes) if not look or pod["metadata"]["uid"] in shown]
+        if not waiting or stop.is_set():
+            return
+        await pods.resume(client, waiting)
+        shown = {pod["metadata"]["uid"] for pod in waiting}
+
+
+async def _waiting(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
+    """The pods bound to the nodes that KWOK has not acted on yet."""
+    pages = client.pages(PODS, {"fieldSelector": "spec.nodeName!=,status.phase=Pending"})
+    return [
+        pod
+        async for page in pages
+        for pod in page
+        if pod["spec"]["nodeName"] in nodes and not pod["status"].get("startTime")
+    ]
+
+
+async def _reads_objects(client: Client) -> bool:
+    """Whether the cluster has Stage objects."""
+    with tolerating(404):
+        return bool((await client.get(STAGES, {"limit": "1"})).get("items"))
+    return False

@@ -1,0 +1,198 @@
+"""Change nodes from one set of faults to another: active faults are applied, ended ones undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model.active_faults import ActiveFault
+from kumulus.model.node_delta import taints_after
+from kumulus.model.node_sets import NodeSet
+from kumulus.model.pools import Pool
+from kumulus.model.posted import posted_node, record_of
+from kumulus.nodes.faults import leases, pods, slices
+from kumulus.nodes.faults.changes import Change, Changes, Turn, turns_of
+from kumulus.nodes.faults.foreign import Foreign, foreign, own_node
+from kumulus.nodes.faults.new_pods import wait_until_managed
+from kumulus.nodes.pools.live import NODES
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_SEEN_AFTER = 1.0
+
+
+@dataclass
+class Turned:
+    """What was done.
+
+    Attributes:
+        changed, removed, created: how many nodes.
+        pods: how many pods went with removed nodes.
+        problems: one line per kind of failure.
+        undone: how many nodes are left to do.
+        foreign: one line for each node that is not the pool's, although its name is: nothing was done to it.
+    """
+
+    changed: int = 0
+    removed: int = 0
+    created: int = 0
+    pods: int = 0
+    problems: list[str] = field(default_factory=list)
+    undone: int = 0
+    foreign: list[str] = field(default_factory=list)
+
+    def left(self) -> str:
+        """What is left to do, and why, in words; empty when nothing is."""
+        if not self.problems and not self.undone:
+            return ""
+        reason = self.problems[0] if self.problems else "stopped on request"
+        return f"{self.undone:,} nodes left to do: {reason}" if self.undone else f"not all is done: {reason}"
+
+    def add(self, outcome: Outcome[Any]) -> None:
+        """Add what a bulk operation failed at and what it left undone."""
+        self.problems += sorted({str(error) for _, error in outcome.failed})
+        self.undone += len(outcome.failed) + outcome.skipped
+
+
+async def turn(
+    client: Client,
+    pools: Mapping[str, Pool],
+    nodes: NodeSet,
+    befores: Sequence[list[ActiveFault]],
+    after: list[ActiveFault],
+    *,
+    now: str,
+    stop: asyncio.Event | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Turned:
+    """Change nodes to what they should be under other faults.
+
+    Args:
+        client: of the cluster.
+        pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
+        nodes: which ones.
+        befores: the faults that they show; several lists if a node may show those of any of them.
+        after: the faults that they should show.
+        now: the time, RFC 3339 in UTC.
+        stop: when set, nothing new is begun.
+        progress: called with the number of nodes done and of all nodes.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked about leases or pods.
+    """
+    turns = turns_of(pools, nodes, befores, after)
+    others = await foreign(client, turns)
+    turns = [each for each in turns if each.name not in others]
+    result, changes = Turned(), Changes(now)
+    woken = [each.name for each in turns if _wakes(each)]
+    seen = await leases.look(client) if woken else leases.Seen()
+
+    async def one(each: Turn) -> None:
+        try:
+            await _turn(client, each, seen, result, changes, now)
+        except Foreign as error:
+            others[each.name] = str(error)
+
+    show = (lambda done: progress(done, len(turns))) if progress else None
+    outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
+    result.add(outcome)
+    result.foreign = sorted(others.values())
+    done = [each for each in outcome.done if each.name not in others]
+    gone = {each.name for each in done if each.becomes == "gone"}
+    if gone:
+        result.pods = await pods.orphan(client, gone, stop)
+    if silenced := [each.name for each in done if each.becomes == "silent"]:
+        result.add(await _silence(client, silenced, stop))
+    if woken:
+        await pods.resume(client, await pods.on(client, woken))
+    if result.created:
+        await wait_until_managed(client, [each.name for each in done if each.may_be("gone")], stop)
+    return result
+
+
+async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None) -> Outcome[str]:
+    # kwok-controller must see the node's annotation before the lease is taken: only then does it drop the heartbeat
+    # that it has already scheduled.
+    await asyncio.sleep(_SEEN_AFTER)
+    take = partial(leases.take, client, seen=await leases.look(client))
+    return await for_each(nodes, take, workers=client.connections, stop=stop)
+
+
+def _wakes(each: Turn) -> bool:
+    return each.may_be("silent") and each.becomes != "silent"
+
+
+async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, changes: Changes, now: str) -> None:
+    if each.becomes == "gone":
+        await _remove(client, each)
+        result.removed += 1
+        return
+    if _wakes(each):
+        await leases.give_back(client, each.name, seen)
+    if each.may_be("gone") and await _bring_back(client, each, now):
+        result.created += 1
+        return
+    if await _ignoring_404(_apply(client, each.name, changes.of(each))):
+        result.changed += 1
+    for before in each.pools.befores:
+        await slices.change(client, before, each.pools.after, each.ordinal)
+
+
+async def _remove(client: Client, each: Turn) -> None:
+    async def attempt() -> bool:
+        node = await own_node(client, each)
+        if node is not None:
+            # One that has been created under this name since then is not deleted.
+            await objects.remove(client, f"{NODES}/{each.name}", {"preconditions": {"uid": node.uid}})
+        return True
+
+    await objects.persist(attempt, f"{NODES}/{each.name}", f"node {each.name}")
+
+
+async def _bring_back(client: Client, each: Turn, now: str) -> bool:
+    """Post a node that was gone; False if there is one, by somebody else or by a post whose answer was lost."""
+    after = each.pools.after
+    body = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))
+    try:
+        made = await client.create(NODES, body)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+        if (node := await own_node(client, each)) is not None:
+            await slices.publish(client, after, each.ordinal, node.uid)
+        return False
+    await slices.publish(client, after, each.ordinal, str(made["metadata"]["uid"]))
+    return True
+
+
+async def _apply(client: Client, name: str, change: Change) -> None:
+    path = f"{NODES}/{name}"
+    if change.status is not None:
+        await client.write("PATCH", f"{path}/status", change.status, content_type=STRATEGIC_MERGE_PATCH)
+    if not change.taints:
+        return
+
+    async def taint() -> bool:
+        node = await client.get(path)
+        taints = taints_after(node["spec"].get("taints") or [], change.had, change.wanted)
+        body = {"metadata": {"resourceVersion": node["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
+        await client.write("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH)
+        return True
+
+    await objects.persist(taint, path, f"node {name}")
+
+
+async def _ignoring_404(request: Any) -> bool:
+    """Whether the node was there. If it was not, its pool creates it, with the faults that are active then."""
+    with tolerating(404):
+        await request
+        return True
+    return False

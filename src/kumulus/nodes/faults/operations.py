@@ -1,0 +1,310 @@
+"""Begin, change and end a fault in a live cluster.
+
+The record is written first and deleted last. If the work in between is interrupted, the record says what is wanted and
+what nodes may still show (:attr:`Record.former`), and the next operation on the cluster, or on the fault, finishes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kumulus.kube import ApiError, Unreachable
+from kumulus.model.active_faults import ActiveFault
+from kumulus.model.fault_clashes import clashes
+from kumulus.model.identity import NOBODY, Owner
+from kumulus.model.node_effects import NodeEffects
+from kumulus.model.node_sets import NodeSet, union
+from kumulus.nodes import ownership
+from kumulus.nodes.faults import interruptions, offerings, records, stages
+from kumulus.nodes.faults.nodes import Turned, turn
+from kumulus.nodes.faults.records import Record, Records
+from kumulus.nodes.ownership import NotOurs
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Progress = Callable[[int, int], None]
+_NOTHING_TO_TAKE = (
+    "no spot machine that it selects is there to be taken back; let it begin when the autoscaler has made some: by "
+    "`kumulus fault inject`, or in an experiment's timeline"
+)
+_turns: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
+
+
+class Refused(Exception):
+    """A fault that cannot begin, such as one that contradicts an active one; the message says why, and what to do."""
+
+
+async def begin(
+    client: Client,
+    record: Record,
+    *,
+    stop: asyncio.Event | None = None,
+    progress: Progress | None = None,
+    recorded: str | None = None,
+    declared: Mapping[str, Record] | None = None,
+) -> tuple[Record, Turned]:
+    """Begin a fault, replacing any fault of the same name.
+
+    Args:
+        client: of the cluster.
+        record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
+        stop: when set, nothing new is begun.
+        progress: called with the number of nodes done and of all nodes.
+        recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
+            fault is not in the state.
+        declared: the faults that its stack declares now, by name; None if that is not known. What the stack declares
+            no more, or on other nodes, ends later in the same update, and is no contradiction.
+
+    Returns:
+        The fault as it is recorded now, and what was done; what the server refused from then on is among its problems.
+
+    Raises:
+        Refused: another stack has a fault of that name; another fault on the same node decides something
+            differently; a pool is not known; or there is no autoscaler, or no spot machine, for the fault to affect.
+        NoStages: it is a fault of pods, and the cluster takes no stages.
+        ApiError, Unreachable: the server refused, or gave no answer, before the fault was recorded.
+    """
+    async with _in_turn(client):
+        known = await records.read(client)
+        if record.pods is not None:
+            await stages.require(client)
+        await refuse_anothers(client, record, known, recorded)
+        known = await _settled(client, known, stop, record.owner)
+        now = records.now()
+        before = known.faults.get(record.name)
+        others = [each for each in known.faults.values() if each.name != record.name]
+        refuse_clashes(record, others if declared is None else _as_declared(others, record.owner, declared))
+        await _refuse_without_targets(client, record, known.pools)
+        record = await _beginning(client, record, before, now)
+        if before is not None and _sort(before) != _sort(record):
+            # Its stages would stay, or what an autoscaler is offered because of it.
+            _, turned = await _end(client, known, record.name, stop, None)
+            if turned.left():
+                return replace(before, ending=True), turned
+            known, before = await records.read(client), None
+        record = replace(record, former=_shown(before, now) if before else (_absent(record.name),))
+        return await _write(client, record, known, now, stop, progress)
+
+
+async def _refuse_without_targets(client: Client, record: Record, pools: Collection[str]) -> None:
+    """Refuse a fault of an autoscaler that the cluster does not have, or of nodes of pools that it does not have."""
+    if record.offers is not None and not await offerings.there(client):
+        raise Refused("the cluster has no autoscaler, whose offerings it would change; docs/autoscalers.md has how")
+    if unknown := sorted(set(record.nodes).difference(pools)):
+        raise Refused(f"the pool {unknown[0]} is not on record in the cluster; `pulumi up --refresh` puts it there")
+
+
+async def _beginning(client: Client, record: Record, before: Record | None, now: str) -> Record:
+    """A fault with its start time and the machines that it reclaims; `before` is the one of its name so far."""
+    # A reboot in progress does not start again because one more node joins it.
+    same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
+    record = replace(record, since=before.since if before is not None and same else now, ending=False)
+    record = await interruptions.drawn(client, record, before)
+    if record.offers is not None and record.offers.interruption is not None and not record.machines:
+        raise Refused(_NOTHING_TO_TAKE)
+    return record
+
+
+async def _write(
+    client: Client,
+    record: Record,
+    known: Records,
+    now: str,
+    stop: asyncio.Event | None,
+    progress: Progress | None,
+) -> tuple[Record, Turned]:
+    """Record a fault and put it into effect; arguments, result and errors as those of :func:`begin`."""
+    turned, recorded = Turned(undone=record.count), False
+    try:
+        await records.write_fault(client, record)
+        recorded = True
+        turned = await _turn(client, known, record.former, record.active(), now, stop, progress)
+        await stages.put(client, record, known.pools)
+        await offerings.put(client, record)
+        await interruptions.reclaim(client, record)
+        if not turned.left():
+            record = await records.begun(client, record)
+        # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
+        turned.problems += turned.foreign
+    except (ApiError, Unreachable) as error:
+        # Of a server error or no answer it is not known whether the record was written.
+        if not recorded and isinstance(error, ApiError) and error.status < 500:
+            raise
+        turned.problems.append(str(error))
+    return record, turned
+
+
+async def refuse_anothers(client: Client, record: Record, known: Records, recorded: str | None = None) -> None:
+    """Refuse a fault whose name another stack's fault has in the cluster; arguments as for :func:`begin`.
+
+    Raises:
+        Refused: the message says whose fault it is.
+    """
+    there, mine = known.faults.get(record.name), record.owner.identity
+    if there is None or there.owner.identity in (mine, recorded):
+        return
+    if there.owner.identity:
+        whose = f"belongs to {await ownership.named(client, there.owner)}"
+    elif there.declared and recorded is None:
+        whose = "is declared by a stack of an earlier version of Kumulus"
+    else:
+        # A command of an earlier version injected it; those commands replaced each other's faults too.
+        return
+    raise Refused(
+        f"a fault of that name is already active and {whose}; nothing was changed: give this one another name"
+    )
+
+
+async def end(
+    client: Client,
+    name: str,
+    *,
+    stop: asyncio.Event | None = None,
+    progress: Progress | None = None,
+    owner: Owner = NOBODY,
+) -> tuple[Record | None, Turned]:
+    """End a fault: every node becomes what its pool and the remaining active faults make of it.
+
+    Returns:
+        The fault as it was recorded, None when there was none of that name; and what was done.
+
+    Raises:
+        NotOurs: it is another stack's; nothing was done.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    async with _in_turn(client):
+        known = await records.read(client)
+        there = known.faults.get(name)
+        if there is not None and owner.identity and not there.is_of(owner):
+            raise NotOurs(f"the fault {name} belongs to {await ownership.named(client, there.owner)}")
+        return await _end(client, known, name, stop, progress)
+
+
+async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
+    """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    due = overdue(known.of(owner))
+    if due:
+        async with _in_turn(client):
+            # A concurrent command may have ended them.
+            await _settled(client, await records.read(client), None, owner)
+    return due
+
+
+async def _settled(client: Client, known: Records, stop: asyncio.Event | None, owner: Owner) -> Records:
+    """End the stack's faults that are due; returns the records as they are then."""
+    for name in overdue(known.of(owner)):
+        await _end(client, known, name, stop, None)
+        known = await records.read(client)
+    return known
+
+
+def overdue(known: Records) -> list[str]:
+    """Names of the faults whose time is up, and of those whose ending was interrupted."""
+    now = records.now()
+    return sorted(each.name for each in known.faults.values() if each.ending or each.over(now))
+
+
+def _as_declared(faults: list[Record], mine: Owner, declared: Mapping[str, Record]) -> list[Record]:
+    """Faults, without those that a stack declares no more, and the others of the stack as it declares them now."""
+    found = []
+    for each in faults:
+        if not (each.declared and mine.identity and each.owner.identity == mine.identity):
+            found.append(each)
+        elif now := declared.get(each.name):
+            found.append(replace(each, nodes=now.nodes, node=now.node))
+    return found
+
+
+def refuse_clashes(record: Record, others: list[Record]) -> None:
+    """Refuse a fault that contradicts others.
+
+    Raises:
+        Refused: the message names the first fault that it contradicts.
+    """
+    now = records.now()
+    for other in others:
+        if other.ending or other.over(now):
+            continue
+        if clash := clashes(record.node, record.nodes, other.node, other.nodes):
+            how = "remove it from the stack file" if other.declared else f"clear it: kumulus fault clear {other.name}"
+            raise Refused(f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes")
+
+
+def _in_turn(client: Client) -> asyncio.Lock:
+    """The cluster's lock: its faults begin and end one at a time, as each must know what the others do to a node."""
+    return _turns.setdefault(client, asyncio.Lock())
+
+
+async def _end(
+    client: Client, known: Records, name: str, stop: asyncio.Event | None, progress: Progress | None
+) -> tuple[Record | None, Turned]:
+    record = known.faults.get(name)
+    if record is None:
+        return None, Turned()
+    await records.write_fault(client, replace(record, ending=True))
+    await stages.remove(client, record)
+    await offerings.put(client, record)
+    await interruptions.call_off(client, record)
+    shown = _shown(record, now := records.now())
+    turned = await _turn(client, known, shown, None, now, stop, progress)
+    if not turned.left():
+        await records.forget_fault(client, name)
+    return record, turned
+
+
+def _sort(record: Record) -> tuple[bool, bool]:
+    """Whether it is a fault of pods, and whether one of an autoscaler's offerings; else it is one of nodes."""
+    return record.pods is not None, record.offers is not None
+
+
+def _shown(record: Record, now: str) -> tuple[ActiveFault, ...]:
+    """The forms of a fault that nodes may show, as it is recorded."""
+    found = [record.active(), *record.former]
+    if record.ending or record.over(now):
+        # Its end may have been cut off.
+        found.append(_absent(record.name))
+    return tuple(each for at, each in enumerate(found) if each not in found[:at])
+
+
+def _absent(name: str) -> ActiveFault:
+    """A fault that is not there."""
+    return ActiveFault(name, NodeEffects(), {})
+
+
+async def _turn(
+    client: Client,
+    known: Records,
+    befores: Sequence[ActiveFault],
+    after: ActiveFault | None,
+    now: str,
+    stop: asyncio.Event | None,
+    progress: Progress | None,
+) -> Turned:
+    """Change the nodes of a fault from the forms that they may show to its new one; the other faults stay active.
+
+    If another process has changed the other faults in the meantime, the nodes are changed again.
+    """
+    name = befores[0].name
+    others = [fault for fault in known.active(now) if fault.name != name]
+    last = [after] if after else []
+    sets: list[NodeSet] = [each.nodes for each in (*befores, *last)]
+    nodes = union(*sets)
+    shown, target = [[*others, each] for each in befores], [*others, *last]
+    turned = await turn(client, known.pools, nodes, shown, target, now=now, stop=stop, progress=progress)
+    fresh = await records.read(client)
+    there = [fault for fault in fresh.active(now) if fault.name != name]
+    if there != others and not turned.undone:
+        again = [*there, *last]
+        more = await turn(client, {**known.pools, **fresh.pools}, nodes, [target], again, now=now, stop=stop)
+        turned.problems += more.problems
+        turned.undone += more.undone
+    return turned

@@ -1,0 +1,308 @@
+"""The active faults of a cluster, recorded there: a ConfigMap for each fault and for each pool.
+
+Every change of a node reads these records first: a pool that is updated keeps its faults, and a fault that ends leaves
+each node as its pool wants it at that time. See docs/decisions/faults.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
+from kumulus.model.errors import SpecError
+from kumulus.model.identity import NOBODY, STACK_ID, Owner
+from kumulus.model.node_effects import NodeEffects, node_effects_from
+from kumulus.model.node_sets import from_plain, size, to_plain
+from kumulus.model.offer_effects import OfferEffects, offer_effects_from
+from kumulus.model.pod_effects import PodEffects, pod_effects_from
+from kumulus.model.pool_form import pool_from_properties, pool_to_properties
+from kumulus.model.pools import Pool
+from kumulus.nodes.ownership import is_ours
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_MAPS = "/api/v1/namespaces/kube-system/configmaps"
+RECORD_LABEL = "kumulus.io/record"
+_FAULT, _POOL = "fault", "pool"
+_KEY = "record"
+# A longer record, in bytes, is compressed: a ConfigMap takes 1 MiB, which that of 7,000 nodes by name would exceed.
+_LONG = 100_000
+
+
+@dataclass(frozen=True)
+class Record:
+    """A fault as recorded in its cluster.
+
+    Args:
+        name: its name.
+        kind: its catalog entry, or empty for a fault that is described in full.
+        nodes: the ordinals of its nodes, by pool.
+        node: what it does to nodes.
+        pods: what it does to pods; None for nothing.
+        offers: what it does to what an autoscaler is offered; None for nothing.
+        since: when it began, RFC 3339 in UTC.
+        until: when it ends by itself; empty for never.
+        declared: whether a stack file declares it.
+        ending: whether it is being removed: its nodes should be as if it did not exist.
+        run: the experiment run that began it; empty for none.
+        owner: its owner; with an empty identity if that is not known.
+        machines: the autoscaler's nodes that it reclaims.
+        former: its earlier forms that nodes may still show, because its beginning is not complete: nodes that it was on
+            before, or one without nodes for a fault that was not there. Empty when every node shows it.
+    """
+
+    name: str
+    kind: str = ""
+    nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    node: NodeEffects = field(default_factory=NodeEffects)
+    pods: PodEffects | None = None
+    since: str = ""
+    until: str = ""
+    declared: bool = False
+    ending: bool = False
+    run: str = ""
+    owner: Owner = NOBODY
+    offers: OfferEffects | None = None
+    machines: tuple[str, ...] = ()
+    former: tuple[ActiveFault, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many nodes it affects."""
+        return size(self.nodes)
+
+    def is_of(self, mine: Owner) -> bool:
+        """Whether it is a stack's own, or of an unknown owner."""
+        return self.owner.identity in ("", mine.identity)
+
+    def over(self, now: str) -> bool:
+        """Whether its time is up."""
+        return bool(self.until) and self.until <= now
+
+    def active(self) -> ActiveFault:
+        """The fault in the form that is applied to nodes."""
+        return ActiveFault(self.name, self.node, self.nodes, self.since)
+
+    def to_plain(self) -> dict[str, object]:
+        """The plain form, JSON-able."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "nodes": to_plain(self.nodes),
+            "node": self.node.to_plain(),
+            "pods": self.pods.to_plain() if self.pods else None,
+            **({"offers": self.offers.to_plain()} if self.offers else {}),
+            **({"machines": list(self.machines)} if self.machines else {}),
+            **({"former": [_form_to_plain(each) for each in self.former]} if self.former else {}),
+            "since": self.since,
+            "until": self.until,
+            "declared": self.declared,
+            "ending": self.ending,
+            "run": self.run,
+        }
+
+
+def record_from(raw: Mapping[str, Any], owner: Owner = NOBODY) -> Record:
+    """A record from its plain form, which does not include the owner.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is not one, as after a change by hand.
+    """
+    name = str(raw["name"])
+    return Record(
+        name=name,
+        kind=str(raw.get("kind") or ""),
+        nodes=from_plain(raw.get("nodes") or {}),
+        node=node_effects_from(raw.get("node") or {}),
+        pods=pod_effects_from(raw["pods"]) if raw.get("pods") else None,
+        since=str(raw.get("since") or ""),
+        until=str(raw.get("until") or ""),
+        declared=bool(raw.get("declared")),
+        ending=bool(raw.get("ending")),
+        run=str(raw.get("run") or ""),
+        owner=owner,
+        offers=offer_effects_from(raw["offers"]) if raw.get("offers") else None,
+        machines=tuple(map(str, raw.get("machines") or ())),
+        former=tuple(_form_from(name, each) for each in raw.get("former") or ()),
+    )
+
+
+def _form_to_plain(form: ActiveFault) -> dict[str, object]:
+    return {"nodes": to_plain(form.nodes), "node": form.effects.to_plain(), "since": form.since}
+
+
+def _form_from(name: str, raw: Mapping[str, Any]) -> ActiveFault:
+    return ActiveFault(name, node_effects_from(raw["node"]), from_plain(raw["nodes"]), str(raw["since"]))
+
+
+@dataclass(frozen=True)
+class Records:
+    """Everything that is recorded in a cluster.
+
+    Args:
+        faults: by name.
+        pools: by name, without their faults.
+    """
+
+    faults: Mapping[str, Record]
+    pools: Mapping[str, Pool]
+
+    def of(self, mine: Owner) -> Records:
+        """The records that a stack may touch: its own and those without an identity; all for a stack without one."""
+        if not mine.identity:
+            return self
+        known = ("", mine.identity)
+        pools = {name: pool for name, pool in self.pools.items() if pool.labels.get(STACK_ID, "") in known}
+        return Records({name: each for name, each in self.faults.items() if each.is_of(mine)}, pools)
+
+    def active(self, now: str) -> list[ActiveFault]:
+        """The active faults: neither ending nor over."""
+        return [each.active() for each in self.faults.values() if not each.ending and not each.over(now)]
+
+    def with_faults(self, pool: Pool, now: str) -> Pool:
+        """A pool with the active faults of its nodes."""
+        return replace(pool, faults=faults_of(pool.name, self.active(now)))
+
+
+async def read(client: Client, patience: float | None = None, only_pool: str | None = None) -> Records:
+    """Read what is recorded, ignoring records that were corrupted by hand.
+
+    Args:
+        client: of the cluster.
+        patience: seconds to keep trying an unreachable server.
+        only_pool: the only pool to read; None for all.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    faults: dict[str, Record] = {}
+    pools: dict[str, Pool] = {}
+    async for page in client.pages(_MAPS, {"labelSelector": RECORD_LABEL}, patience=patience):
+        for item in page:
+            kind, name = item["metadata"]["labels"][RECORD_LABEL], item["metadata"]["name"]
+            if kind == _POOL and only_pool is not None and name != f"kumulus-pool-{only_pool}":
+                continue
+            try:
+                plain = _decoded(item)
+                if kind == _POOL:
+                    pool = pool_from_properties(plain)
+                    pools[pool.name] = pool
+                else:
+                    fault = record_from(plain, Owner.of(item["metadata"]) or NOBODY)
+                    faults[fault.name] = fault
+            except (KeyError, TypeError, ValueError, SpecError):
+                continue
+    return Records(faults, pools)
+
+
+async def write_fault(client: Client, record: Record) -> None:
+    """Record a fault, replacing its earlier record.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
+    await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
+
+
+async def begun(client: Client, record: Record) -> Record:
+    """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is then.
+
+    Args:
+        client: of the cluster.
+        record: the fault as it was recorded before its nodes were changed.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{_MAPS}/kumulus-fault-{record.name}"
+    there = await objects.find(client, path)
+    if there is None or any((there.get(place) or {}).get(_KEY) != text for place, text in _stored(record.to_plain())):
+        return record
+    complete = replace(record, former=())
+    body = {"metadata": {"resourceVersion": there["metadata"]["resourceVersion"]}, **_change(complete.to_plain())}
+    with tolerating(404, 409):
+        await client.write("PATCH", path, body, content_type=MERGE_PATCH)
+        return complete
+    return record
+
+
+async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
+    """Record a stack's pool as it is wanted.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
+
+
+async def forget_fault(client: Client, name: str) -> None:
+    """Remove a fault's record.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
+
+
+async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
+    """Remove the record of a stack's pool; another stack's stays.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{_MAPS}/kumulus-pool-{name}"
+    there = await objects.find(client, path)
+    if there is not None and is_ours(there["metadata"], owner, proven=True):
+        await objects.remove(client, path)
+
+
+def now() -> str:
+    """The time, RFC 3339 in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def _write(
+    client: Client, name: str, labels: Mapping[str, str], plain: Mapping[str, object], owner: Owner
+) -> None:
+    metadata = {"name": name, "labels": {**labels, **owner.labels}, "annotations": owner.annotations}
+    change = {"metadata": metadata, **_change(plain)}
+    fresh = {"metadata": metadata, **{place: {_KEY: text} for place, text in _stored(plain) if text is not None}}
+    await objects.merge_or_create(client, f"{_MAPS}/{name}", change, fresh)
+
+
+def _stored(plain: Mapping[str, object]) -> list[tuple[str, str | None]]:
+    """A record as its ConfigMap has it: by field, what is in it under the key; None for nothing."""
+    text = json.dumps(plain, separators=(",", ":"), sort_keys=True)
+    if len(text) <= _LONG:
+        return [("data", text), ("binaryData", None)]
+    return [("data", None), ("binaryData", base64.b64encode(zlib.compress(text.encode())).decode())]
+
+
+def _change(plain: Mapping[str, object]) -> dict[str, dict[str, str | None]]:
+    """A merge patch that gives a ConfigMap a record's contents."""
+    return {place: {_KEY: text} for place, text in _stored(plain)}
+
+
+def _decoded(item: Mapping[str, Any]) -> Any:
+    """A record from its ConfigMap.
+
+    Raises:
+        KeyError, TypeError, ValueError: there is none in it.
+    """
+    if packed := (item.get("binaryData") or {}).get(_KEY):
+        try:
+            return json.loads(zlib.decompress(base64.b64decode(packed)))
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+    return json.loads(item["data"][_KEY])

@@ -1,0 +1,93 @@
+"""Put a fault of pods into a cluster as KWOK's Stage objects, and take it out again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError, objects
+from kumulus.kwok.fault_stages import pod_stages
+from kumulus.kwok.stages import STAGES
+from kumulus.model.active_faults import FAULT_LABEL
+from kumulus.model.pools import Pool
+from kumulus.nodes.faults import pods
+from kumulus.nodes.faults.records import Record
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+class NoStages(Exception):
+    """The cluster's kwok-controller reads its stages from a file and takes none from the cluster.
+
+    The message says what to do.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this cluster takes no faults of pods, as its kwok-controller reads no stages from it: declare a fault of "
+            "pods or a podLifecycle in the stack file (a program: stageObjects: true of its Cluster), and `pulumi up`; "
+            "in a cluster that the stack did not make, have KWOK read stages, or write kwokCharts.install: true"
+        )
+
+
+async def require(client: Client) -> None:
+    """Check that the cluster takes stages, before a fault that needs them is recorded.
+
+    Raises:
+        NoStages: it does not.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    try:
+        await client.get(STAGES, {"limit": "1"})
+    except ApiError as error:
+        if error.status == 404:
+            raise NoStages from None
+        raise
+
+
+async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None:
+    """Make a fault's stages match it; a fault of nodes alone has none.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if record.pods is None:
+        return
+    nodes = [pools[pool].node_name(n) for pool, members in record.nodes.items() for n in members if pool in pools]
+    wanted = {each["metadata"]["name"]: each for each in pod_stages(record.name, record.pods, nodes, record.since)}
+    for stage in wanted.values():
+        stage["metadata"]["labels"] |= record.owner.labels
+    for name in await _names(client, record.name) - set(wanted):
+        await objects.remove(client, f"{STAGES}/{name}")
+    for stage in wanted.values():
+        await objects.replace(client, STAGES, stage)
+    await _wake(client, record)
+
+
+async def remove(client: Client, record: Record) -> None:
+    """Take the stages of a fault out of the cluster.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if record.pods is None:
+        return
+    try:
+        for name in await _names(client, record.name):
+            await objects.remove(client, f"{STAGES}/{name}")
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return
+    await _wake(client, record)
+
+
+async def _names(client: Client, fault: str) -> set[str]:
+    return set(await objects.names(client, STAGES, {"labelSelector": f"{FAULT_LABEL}={fault}"}))
+
+
+async def _wake(client: Client, record: Record) -> None:
+    """Touch existing pods: they do not change by themselves, and KWOK looks only at what changes."""
+    assert record.pods is not None
+    await pods.resume(client, await pods.selected(client, record.pods))

@@ -1,0 +1,168 @@
+"""Find, create, correct and delete a stack's own namespace, but never another owner's.
+
+Its label kumulus.io/stack-id says whose it is. Server-side apply, with which pulumi-kubernetes creates objects, would
+take over an existing namespace, and delete it with everything in it when the stack is destroyed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import namespaces, objects
+from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import Owner
+from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.nodes.ownership import NotOurs, is_ours, whose
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_LOOK_EVERY = 0.25
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A namespace as a stack wants it.
+
+    Attributes:
+        name: its name.
+        owner: its owner.
+        labels: those that it should have.
+        annotations: likewise.
+    """
+
+    name: str
+    owner: Owner
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        return f"{NAMESPACES}/{self.name}"
+
+    def manifest(self) -> dict[str, Any]:
+        """The object to create."""
+        annotations = {**self.annotations, STACK_ANNOTATION: self.owner.stack}
+        metadata = {"name": self.name, "labels": {**self.labels, **self.owner.labels}, "annotations": annotations}
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[str, Any] | None:
+    """The metadata of a namespace; None if there is none.
+
+    Args:
+        client: of the cluster.
+        wanted: the namespace.
+        recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
+            namespace without an identity, as earlier versions made them.
+
+    Raises:
+        NotOurs: it is not the stack's.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = await objects.find(client, wanted.path)
+    if found is None:
+        return None
+    metadata: dict[str, Any] = found["metadata"]
+    by_name = (metadata.get("annotations") or {}).get(STACK_ANNOTATION)
+    # Without an identity, only the name can tell.
+    known_as = recorded or ("" if wanted.owner.identity else wanted.owner.stack)
+    if not is_ours(metadata, wanted.owner, proven=bool(known_as) and by_name == known_as):
+        raise NotOurs(f"the namespace {metadata['name']} is there already and {await whose(client, metadata)}")
+    return metadata
+
+
+async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[str, str]], recorded: str) -> None:
+    """Create a namespace, or change the stack's own one to what is wanted.
+
+    Args:
+        client: of the cluster.
+        wanted: the namespace as it should be.
+        before: the ``labels`` and ``annotations`` it was given; those that are no longer wanted are removed.
+        recorded: as for :func:`look`.
+
+    Raises:
+        NotOurs: another owner's namespace has the name, or the stack's last one is still being deleted.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    body = wanted.manifest()
+
+    async def attempt() -> bool:
+        there = await look(client, wanted, recorded)
+        if there is None:
+            await client.create(NAMESPACES, body)
+            return True
+        if there.get("deletionTimestamp"):
+            raise NotOurs(f"the namespace {wanted.name} is being deleted; run it again in a moment")
+        metadata = {
+            key: {**dict.fromkeys(before.get(key) or {}), **body["metadata"][key]} for key in ("labels", "annotations")
+        }
+        # With the version that was read, so that a concurrent change is not overwritten.
+        metadata["resourceVersion"] = there["resourceVersion"]
+        await client.merge_patch(wanted.path, {"metadata": metadata})
+        return True
+
+    await objects.persist(attempt, wanted.path, f"namespace {wanted.name}")
+
+
+async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio.Event, seconds: float) -> str:
+    """Delete a stack's namespace and wait until it is gone with everything in it.
+
+    Args:
+        client: of the cluster.
+        wanted: the namespace.
+        recorded: as for :func:`look`.
+        stop: ends the wait.
+        seconds: how long to wait.
+
+    Returns:
+        What is left of it, in the cluster's own words, when it was not gone in time; else "".
+
+    Raises:
+        NotOurs: it is somebody else's; it is left alone.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    there = await look(client, wanted, recorded)
+    if there is None:
+        return ""
+    give_up = asyncio.get_running_loop().time() + seconds
+    # Delete only this one, not a later one of the same name.
+    mine = {"preconditions": {"uid": there["uid"]}}
+    removing = asyncio.ensure_future(namespaces.remove(client, wanted.path, mine))
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        done, _ = await asyncio.wait({removing, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if removing in done:
+            removing.result()
+    finally:
+        for each in (removing, stopping):
+            each.cancel()
+        await asyncio.gather(removing, stopping, return_exceptions=True)
+    while (left := await objects.find(client, wanted.path)) is not None:
+        if stop.is_set() or asyncio.get_running_loop().time() > give_up:
+            return _remaining(left) or "it is not gone yet"
+        await asyncio.sleep(_LOOK_EVERY)
+    return ""
+
+
+def differences(metadata: Mapping[str, Any], wanted: Namespace) -> dict[str, str]:
+    """How a namespace is not as wanted: the path of each label and annotation that differs, and what is there."""
+    found = {}
+    labels = {**wanted.labels, **wanted.owner.labels}
+    for key, want in (("labels", labels), ("annotations", wanted.annotations)):
+        have = metadata.get(key) or {}
+        for name, value in want.items():
+            if have.get(name) != value:
+                there = f'"{have[name]}"' if name in have else "missing"
+                found[f'{key}["{name}"]'] = f'{there} instead of "{value}"'
+    return found
+
+
+def _remaining(namespace: Mapping[str, Any]) -> str:
+    """Why a namespace is not gone: the messages of its conditions that are True."""
+    conditions = (namespace.get("status") or {}).get("conditions") or []
+    return "; ".join(each.get("message", "") for each in conditions if each.get("status") == "True")

@@ -1,0 +1,87 @@
+"""Decide who owns an object in a cluster: all code asks here before it changes, takes over or removes anything.
+
+What a stack makes carries its identity (:class:`kumulus.model.identity.Owner`). What carries another identity is
+another stack's, whatever its name. What carries none was made by hand, by another tool, or by a version that marked
+nothing: it is a stack's own only if that stack's state has it, and its older marks then decide.
+
+See docs/decisions/identity.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.media import METADATA_ONLY
+from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.nodes.errors import ProviderError
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Objects on which a stack leaves its name besides its identity.
+_NAMED = ("/api/v1/namespaces/kube-system/configmaps", "/api/v1/namespaces")
+
+
+class NotOurs(Exception):
+    """An object exists and belongs to another stack, or to an unknown owner."""
+
+
+def already_there(what: str, named: str, instead: str) -> ProviderError:
+    """The error where somebody else has made an object that a component of a cluster of the stack's needs.
+
+    Args:
+        what: the component, such as ``metrics API``.
+        named: the object, by its kind and name.
+        instead: what to do if that object stays.
+    """
+    return ProviderError(
+        f"the cluster has a {what} already: {named} was made by somebody else; remove that one, or {instead}"
+    )
+
+
+def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -> bool:
+    """Whether an object is a stack's own.
+
+    Args:
+        metadata: the object's.
+        mine: the stack.
+        proven: whether it is the stack's own if it carries no identity, because the stack's state has it or the stack
+            has no identity itself.
+    """
+    owner = Owner.of(metadata)
+    return proven if owner is None else mine.is_known_by(owner.identity)
+
+
+async def whose(client: Client, metadata: Mapping[str, Any]) -> str:
+    """The owner of an object that is not ours, after its name: ``belongs to the stack kumulus/dev (identity …)``.
+
+    Args:
+        client: of the cluster; the owner's name may have to be looked for.
+        metadata: the object's.
+    """
+    owner = Owner.of(metadata)
+    if owner is not None:
+        return f"belongs to {await named(client, owner)}"
+    if stack := (metadata.get("annotations") or {}).get(STACK_ANNOTATION):
+        return f"is the stack {stack}'s, of an earlier version of Kumulus"
+    return "was made by somebody else"
+
+
+async def named(client: Client, owner: Owner) -> Owner:
+    """The owner with its stack's name, if one of its objects in the cluster carries that; else unchanged."""
+    if owner.stack:
+        return owner
+    query = {"labelSelector": f"{STACK_ID}={owner.identity}", "limit": "20"}
+    for path in _NAMED:
+        try:
+            found = await client.get(path, query, accept=METADATA_ONLY)
+        except (ApiError, Unreachable):
+            # The name only serves readers; the refusal stands without it.
+            continue
+        for item in found.get("items") or []:
+            if (there := Owner.of(item["metadata"])) and there.stack:
+                return there
+    return owner

@@ -1,0 +1,113 @@
+"""Compare a live node with what its pool wants, field by field, and write the patches that make it match.
+
+Only fields that the pool owns count: the labels, annotations, taints and resources of its template, and those of an
+earlier template that we recorded on the node. A cordon, a fault's taint or condition, KWOK's heartbeat and any label
+that somebody added belong to others: they are neither drift nor overwritten.
+
+Why not server-side apply: ``spec.taints`` is an atomic list there, so that one manager owns every taint or none,
+and a fault's taint would conflict with the pool's. See docs/decisions/field-ownership.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kumulus.model.applied import APPLIED, applied_of, decode_applied, encode_applied
+from kumulus.model.node_changes import NodeFields, changes, mapping_patch, status_patch
+from kumulus.model.nodes import OwnedFields, owned_fields
+from kumulus.model.pools import CLUSTER_LABEL, Pool
+from kumulus.nodes.pools.live import LiveNode, taint_key
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """One field of one node that is not as wanted.
+
+    Attributes:
+        path: the field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``.
+        have: what the node has; None when the field is missing.
+        want: what the pool wants; None when the field has to go.
+    """
+
+    path: str
+    have: str | None
+    want: str | None
+
+    def __str__(self) -> str:
+        have = "missing" if self.have is None else f'"{self.have}"'
+        want = "none" if self.want is None else f'"{self.want}"'
+        return f"{self.path}: {have} instead of {want}"
+
+
+def owned(pool: Pool, ordinal: int) -> OwnedFields:
+    """The fields that the pool owns on one of its nodes; the cluster's name is in the pool's labels."""
+    return owned_fields(pool, ordinal, pool.labels.get(CLUSTER_LABEL, ""))
+
+
+def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDifference]:
+    """Return every owned field of a node that is not as its pool wants it.
+
+    Args:
+        pool: what is wanted.
+        ordinal: which of the pool's nodes it is.
+        node: the node as it is.
+    """
+    ours = owned(pool, ordinal)
+    before = decode_applied(node.annotations)
+    found = [FieldDifference(each.path, each.have, each.want) for each in changes(_fields(node), ours, before)]
+    if not found and before != applied_of(ours):
+        # Without the record, what the template drops next would stay on the node for ever.
+        have = "another record" if APPLIED in node.annotations else None
+        found.append(FieldDifference(f'annotations["{APPLIED}"]', have, "our record"))
+    return found
+
+
+def patches(pool: Pool, ordinal: int, node: LiveNode) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the patches for a node, in the order in which they have to be sent; None where there is nothing to send.
+
+    The first patches the node itself, the second its status, which takes labels and annotations too. A field to be
+    removed stays in the node's record until it is removed, even if a run is interrupted: the record is written in the
+    same patch as the fields it covers, and if there are two patches, the first one's covers old and new fields.
+
+    Both are strategic merge patches, in which conditions are merged by their type. A JSON merge patch would do for the
+    node itself, but takes the server a quarter longer: it writes the node as JSON and reads it again
+    (docs/performance.md).
+
+    Taints are one list on the wire, others' included: when they change, the patch names the resourceVersion it was
+    computed from, so that the server refuses it (409 Conflict) rather than undo somebody's concurrent taint.
+    """
+    ours = owned(pool, ordinal)
+    before = decode_applied(node.annotations)
+    found = changes(_fields(node), ours, before)
+    annotations, record = mapping_patch(found, "annotations"), applied_of(ours)
+    if node.annotations.get(APPLIED) != encode_applied(record):
+        annotations[APPLIED] = encode_applied(record)
+    metadata: dict[str, Any] = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
+    metadata = {field: patch for field, patch in metadata.items() if patch}
+    status = status_patch(found, ours, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    last: dict[str, Any] = {"status": status} if status else {}
+    if not any(each.section == "taints" for each in found):
+        whole = {**({"metadata": metadata} if metadata else {}), **last}
+        return (None, whole) if status else (whole or None, None)
+    if status and record != before:
+        annotations[APPLIED] = encode_applied(before.joined(record))
+        metadata["annotations"] = annotations
+        last["metadata"] = {"annotations": {APPLIED: encode_applied(record)}}
+    keys = {taint_key(taint) for taint in ours.taints} | before.taints
+    others = [dict(taint) for taint in node.taints if taint_key(taint) not in keys]
+    taints = [taint.to_plain() for taint in ours.taints] + others
+    return {"metadata": {**metadata, "resourceVersion": node.version}, "spec": {"taints": taints}}, last or None
+
+
+def _fields(node: LiveNode) -> NodeFields:
+    return NodeFields(
+        node.labels,
+        node.annotations,
+        {taint_key(taint): str(taint.get("value") or "") for taint in node.taints},
+        node.capacity,
+        node.allocatable,
+        node.node_info,
+        node.conditions,
+    )

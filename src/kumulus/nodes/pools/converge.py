@@ -1,0 +1,166 @@
+"""Make a pool's nodes as wanted: create missing nodes, patch those that differ, remove surplus ones.
+
+Everything is computed by name from what exists, so a run that was killed half way is finished by the next one and
+nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.bulk import for_each
+from kumulus.model.pools import Pool
+from kumulus.model.slices import parts_of
+from kumulus.nodes.pools.bodies import Bodies
+from kumulus.nodes.pools.observe import Observation
+from kumulus.nodes.pools.removal import remove_nodes
+from kumulus.nodes.pools.result import Meter, Result
+from kumulus.nodes.pools.single import NameTaken, change_node, create_node
+from kumulus.nodes.pools.slices import converge_slices, publish
+from kumulus.nodes.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, writer
+from kumulus.nodes.reporter import Reporter
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+async def converge(
+    client: Client,
+    pool: Pool,
+    seen: Observation,
+    stop: asyncio.Event,
+    report: Reporter,
+    storage: Storage | None = None,
+) -> Result:
+    """Apply the difference between a pool and what was observed of it.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        seen: what was observed just before.
+        stop: when set, nothing new is begun.
+        report: receives transient status lines, and the reason why nodes are posted if they could have been written.
+        storage: where to write new nodes; they are posted if it is None.
+    """
+    work = _Work(client, pool, seen, stop, Meter(report), Result(), report, storage)
+    result = work.result
+    for name in seen.foreign:
+        result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
+    for name in seen.others:
+        result.problems.append(
+            f"node {name} is not this stack's; nothing was done to it: rename the node group or its zone"
+        )
+    created = await work.create()
+    changed = await work.change()
+    removed = await remove_nodes(client, seen.extra, stop, report)
+    result.removed, result.pods = removed.removed, removed.pods
+    result.problems += removed.problems
+    result.undone += removed.undone
+    await work.publish()
+    # Only another look shows what became of slices.
+    result.certain &= removed.certain and pool.devices is None
+    result.left = Observation(
+        missing=[ordinal for ordinal in seen.missing if ordinal not in created],
+        altered={ordinal: found for ordinal, found in seen.altered.items() if ordinal not in changed},
+        extra=removed.left.extra,
+        foreign=seen.foreign,
+        others=seen.others,
+        slices=seen.slices,
+        matching=seen.matching + result.created + result.changed,
+    )
+    return result
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What to do to a pool, and the result so far."""
+
+    client: Client
+    pool: Pool
+    seen: Observation
+    stop: asyncio.Event
+    meter: Meter
+    result: Result
+    report: Reporter
+    storage: Storage | None
+
+    async def create(self) -> set[int]:
+        """Create the missing nodes, each with its slice; returns the ordinals of the nodes that exist now."""
+        bodies, there, total = Bodies(self.pool), self.seen.present, self.pool.replicas
+        made: set[int] = set()
+        writes: Writer | None = None
+
+        async def one(ordinal: int) -> None:
+            uid = await writes.create(ordinal) if writes else ""
+            if not uid:
+                uid = await create_node(self.client, self.pool, ordinal, bodies.of(ordinal))
+            # Publishing its slice may take long, or fail: the node exists, and counts.
+            made.add(ordinal)
+            if self.pool.devices is not None:
+                for part in parts_of((ordinal,), self.pool.devices):
+                    await publish(self.client, self.pool, self.pool.devices, part, uid)
+
+        async def post(ordinal: int) -> str:
+            await one(ordinal)
+            return self.pool.node_name(ordinal)
+
+        if ready := await self._writer(bodies):
+            # What cannot be posted is tried again below, where errors are reported.
+            with suppress(ApiError, Unreachable, NameTaken):
+                ready.leases = await ready.storage.leases(self.client, partial(post, ready.usual))
+            writes = ready
+        left = [ordinal for ordinal in self.seen.missing if ordinal not in made]
+        there += len(made)
+        await self._each(left, one, lambda done: self.meter.show("nodes", done + there, total, done))
+        self.result.created = len(made)
+        return made
+
+    async def _writer(self, bodies: Bodies) -> Writer | None:
+        """What writes the missing nodes; None if they are to be posted."""
+        if self.storage is None or len(self.seen.missing) < FEWEST or self.stop.is_set():
+            return None
+        try:
+            return await writer(self.client, self.storage, self.pool, self.seen.missing, bodies)
+        except NotThroughStorage as reason:
+            self.report.info(f"nodes are posted, not written to the API server's storage: {reason}")
+        return None
+
+    async def change(self) -> set[int]:
+        """Patch the nodes that differ; returns the ordinals done."""
+        altered = self.seen.altered
+
+        async def one(ordinal: int) -> None:
+            await change_node(self.client, self.pool, ordinal, altered[ordinal][0])
+
+        done = await self._each(altered, one, lambda done: self.meter.show("nodes changed", done, len(altered), done))
+        self.result.changed = len(done)
+        return done
+
+    async def publish(self) -> None:
+        """Publish, correct and remove the slices of nodes that existed already."""
+        pool, slices = self.pool, self.seen.slices
+        if pool.devices is None or not slices:
+            return
+        show = partial(self._slices, len(slices.missing) + len(slices.altered))
+        for outcome in await converge_slices(self.client, pool, pool.devices, slices, self.seen.uids, self.stop, show):
+            self.result.slices += len(outcome.done)
+            self.result.add(outcome)
+
+    def _slices(self, total: int, done: int) -> None:
+        self.meter.show("resource slices", done, total, done)
+
+    async def _each(
+        self, ordinals: Iterable[int], one: Callable[[int], Awaitable[None]], progress: Callable[[int], None]
+    ) -> set[int]:
+        client = self.client
+        outcome = await for_each(
+            ordinals, one, workers=client.connections, stop=self.stop, lanes=client.lanes, progress=progress
+        )
+        self.result.add(outcome)
+        return set(outcome.done)

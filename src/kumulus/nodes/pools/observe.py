@@ -1,0 +1,201 @@
+"""Look at a pool's nodes and keep only what is not as wanted, so that memory does not grow with the pool."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from kumulus.kube import objects
+from kumulus.kube.bulk import for_all
+from kumulus.kube.media import METADATA_ONLY
+from kumulus.model.applied import APPLIED
+from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.nodes.pools.compare import FieldDifference, field_differences
+from kumulus.nodes.pools.live import NODES, LiveNode, live_node, of_pool, selected
+from kumulus.nodes.pools.others import is_anothers
+from kumulus.nodes.pools.slices import SliceObservation, observe_slices
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+T = TypeVar("T")
+Asking = Callable[["Client"], Coroutine[Any, Any, T]]
+
+# Up to this many missing names are looked up one by one.
+_A_FEW = 4
+# Up to this many are as well if the cluster's names do not all fit on a first page of this length; otherwise a list of
+# names only is cheaper.
+_ASK_SINGLY, _FIRST_PAGE = 50, 500
+# A stack's pools are observed at the same moment, and share one list. With a list each, the last ones would wait for a
+# busy server, and their lists would grow by the nodes that other pools have created in the meantime.
+_listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
+_first_pages: WeakKeyDictionary[Client, asyncio.Task[list[str] | None]] = WeakKeyDictionary()
+
+
+@dataclass
+class Observation:
+    """A pool's nodes compared with what is wanted.
+
+    Attributes:
+        missing: ordinals whose node does not exist.
+        altered: nodes with owned fields that differ, by ordinal, each with its live state and the differences.
+        extra: nodes that carry the pool's label under a name the pool does not have.
+        foreign: wanted names that real nodes carry; never touched.
+        others: wanted names that emulated nodes carry which belong to another stack or to nobody; likewise.
+        matching: how many nodes are exactly as wanted.
+        uids: the UIDs of its nodes by ordinal, if the pool publishes devices.
+        slices: what is not as wanted about the ResourceSlices of such a pool.
+    """
+
+    missing: list[int] = field(default_factory=list)
+    altered: dict[int, tuple[LiveNode, list[FieldDifference]]] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    matching: int = 0
+    uids: dict[int, str] = field(default_factory=dict)
+    slices: SliceObservation = field(default_factory=SliceObservation)
+
+    @property
+    def present(self) -> int:
+        """How many of the wanted names exist."""
+        return self.matching + len(self.altered)
+
+    def same_nodes(self, other: Observation) -> bool:
+        """Whether another look found the same nodes missing, altered and surplus."""
+        return (
+            self.missing == other.missing
+            and self.altered.keys() == other.altered.keys()
+            and set(self.extra) == set(other.extra)
+            and self.slices.count == other.slices.count
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is left to do."""
+        return not (self.missing or self.altered or self.extra or self.foreign or self.others or self.slices)
+
+
+async def observe(
+    client: Client, pool: Pool, patience: float | None = None, formerly: int = 0, recorded: str | None = None
+) -> Observation:
+    """List the pool's nodes, page by page, and compare each with what is wanted.
+
+    A wanted node that lost the pool's label (altered by hand) is found by its name.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        patience: seconds to keep trying an unreachable server.
+        formerly: how many nodes the pool had; those beyond its replicas are found by their names too.
+        recorded: the identity under which the stack had the pool so far, if that is a different one.
+
+    Raises:
+        NotServed: the pool publishes devices, and the cluster has no such kind.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = Observation()
+    names = enumerate(pool.node_names())
+    wanted = {name: ordinal for ordinal, name in names if ordinal not in pool.absent}
+    gone = _gone(pool)
+    unseen = {name: wanted[name] for name in wanted if name not in gone}
+    found.matching = len(gone)
+
+    def look(node: LiveNode) -> None:
+        ordinal = wanted[node.name]
+        unseen.pop(node.name, None)
+        if node.real:
+            found.foreign.append(node.name)
+            return
+        if is_anothers(pool, node, recorded):
+            found.others.append(node.name)
+            return
+        if pool.devices is not None:
+            found.uids[ordinal] = node.uid
+        if different := field_differences(pool, ordinal, node):
+            found.altered[ordinal] = (node, different)
+        else:
+            found.matching += 1
+
+    async for node in selected(client, of_pool(pool.name), patience):
+        if node.name in unseen:
+            look(node)
+        elif node.name not in gone and not node.real and not is_anothers(pool, node, recorded):
+            found.extra.append(node.name)
+
+    for name in await _existing(client, list(unseen)):
+        node_or_none = await get_node(client, name)
+        if node_or_none is not None:
+            look(node_or_none)
+    found.missing = sorted(unseen.values())
+    found.extra += await _orphaned(client, pool, formerly, {*found.extra, *wanted})
+    if pool.devices is not None:
+        found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
+    return found
+
+
+async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
+    """Surplus nodes of a pool that have lost its label; our record on them shows that Kumulus made them.
+
+    A node with another pool's label belongs to that pool: nodes by name may change their group.
+    """
+    names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, formerly)]
+    nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
+    lost = [node for node in nodes if node is not None and POOL_LABEL not in node.labels]
+    ours = [node for node in lost if APPLIED in node.annotations and not node.real]
+    return [node.name for node in ours if not is_anothers(pool, node)]
+
+
+def _gone(pool: Pool) -> set[str]:
+    """Nodes that a fault has removed: they are as wanted while they do not exist."""
+    return {pool.node_name(n) for n in {*pool.faults.gone(pool.replicas)} - pool.absent} if pool.faults else set()
+
+
+async def get_node(client: Client, name: str) -> LiveNode | None:
+    """Return one node, or None when it does not exist."""
+    found = await objects.find(client, f"{NODES}/{name}")
+    return live_node(found) if found is not None else None
+
+
+async def _existing(client: Client, names: list[str]) -> list[str]:
+    """Return those of the names that exist although they did not come with the pool's label."""
+    listed = None
+    if len(names) > _ASK_SINGLY:
+        listed = await _shared(_listings, client, _all_names)
+    elif len(names) > _A_FEW:
+        listed = await _shared(_first_pages, client, _first_page)
+    if listed is not None:
+        among = set(names)
+        return [name for name in listed if name in among]
+    there: list[str] = []
+
+    async def ask(name: str) -> None:
+        if await get_node(client, name) is not None:
+            there.append(name)
+
+    await for_all(names, ask, workers=16, most_failures=1)
+    return sorted(there)
+
+
+async def _all_names(client: Client) -> list[str]:
+    return await objects.names(client, NODES)
+
+
+async def _first_page(client: Client) -> list[str] | None:
+    """The names of all nodes; None if they do not fit on one page."""
+    found = await client.get(NODES, {"limit": str(_FIRST_PAGE)}, accept=METADATA_ONLY)
+    if (found.get("metadata") or {}).get("continue"):
+        return None
+    return [item["metadata"]["name"] for item in found.get("items") or ()]
+
+
+async def _shared(under_way: WeakKeyDictionary[Client, asyncio.Task[T]], client: Client, ask: Asking[T]) -> T:
+    """The answer to a request that this call makes, or that another call made just before it."""
+    asked = under_way.get(client)
+    if asked is None or asked.done():
+        asked = under_way[client] = asyncio.ensure_future(ask(client))
+    # A pool that is cancelled while it waits does not cancel the request for the others.
+    return await asyncio.shield(asked)

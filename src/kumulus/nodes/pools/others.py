@@ -1,0 +1,108 @@
+"""Other stacks' pools and nodes in the same cluster: they are neither taken over nor removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.kube import objects
+from kumulus.model.applied import APPLIED
+from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.nodes import ownership
+from kumulus.nodes.pools.live import LiveNode, of_pool, selected
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+_RENAME = "rename the node group or its zone"
+_RECORDS = "/api/v1/namespaces/kube-system/configmaps/kumulus-pool-"
+
+
+class PoolTaken(Exception):
+    """Another stack has a pool of this name in the cluster."""
+
+
+async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: str | None = None) -> None:
+    """Check, before anything is done to a pool, whether another stack has one of its name; takes two requests.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted; its labels name the stack and the name that the stack has for its cluster.
+        patience: seconds to keep trying an unreachable server.
+        recorded: the identity under which the stack has the pool in its state, empty when it had none: nodes with that
+            identity, or with none, are its own. None if the pool is not in the state.
+
+    Raises:
+        PoolTaken: there are nodes of such a pool, or a record of one.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    ours = _owner(pool)
+    async for node in selected(client, _others(pool, recorded), patience):
+        if not node.real:
+            raise PoolTaken(f"node {node.name} {await _whose(client, node)}; {_RENAME}")
+    record = await objects.find(client, f"{_RECORDS}{pool.name}") if ours.identity else None
+    if record is None:
+        return
+    owner = Owner.of(record["metadata"])
+    if owner is not None and owner.identity not in (ours.identity, recorded):
+        whose = await ownership.named(client, owner)
+        raise PoolTaken(f"it is on record in the cluster and belongs to {whose}; {_RENAME}")
+    if owner is None and recorded is None:
+        raise PoolTaken(
+            "it is on record in the cluster for a stack of an earlier version of Kumulus; destroy it there, or "
+            f"{_RENAME}"
+        )
+
+
+def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool:
+    """Whether an emulated node is not the pool's, whatever its name and labels.
+
+    Args:
+        pool: the pool.
+        node: the node.
+        recorded: as for :func:`refuse_taken`.
+    """
+    ours, identity = _owner(pool).identity, node.labels.get(STACK_ID)
+    if identity is not None:
+        return identity not in (ours, recorded)
+    # Without an identity: nodes that we made have our record, even if their labels were removed.
+    return bool(ours) and node.labels.get(POOL_LABEL) != pool.name and APPLIED not in node.annotations
+
+
+async def taken(client: Client, pool: Pool, node: LiveNode) -> str:
+    """Why a node that has just appeared under one of the pool's names is not the pool's; empty if it is."""
+    other_name = node.labels.get(CLUSTER_LABEL, _cluster(pool)) != _cluster(pool)
+    if is_anothers(pool, node) or (other_name and node.labels.get(STACK_ID) is None):
+        return f"node {node.name} {await _whose(client, node)}; {_RENAME}"
+    return ""
+
+
+async def _whose(client: Client, node: LiveNode) -> str:
+    if STACK_ID in node.labels:
+        return await ownership.whose(client, {"labels": node.labels})
+    if cluster := node.labels.get(CLUSTER_LABEL):
+        return f"is another stack's, which calls its cluster {cluster}"
+    return "was made by somebody else"
+
+
+def _others(pool: Pool, recorded: str | None) -> str:
+    """The selector of the nodes that carry the pool's name but are not its own."""
+    ours = _owner(pool).identity
+    if not ours and recorded is not None:
+        # In this case, another cluster's name on a node is drift.
+        return f"{of_pool(pool.name)},{STACK_ID}"
+    if not ours:
+        # Only the stack's name for its cluster can tell them apart.
+        return f"{of_pool(pool.name)},{CLUSTER_LABEL},{CLUSTER_LABEL}!={_cluster(pool)}"
+    if recorded is None:
+        return f"{of_pool(pool.name)},{STACK_ID}!={ours}"
+    known = ",".join(sorted({ours, recorded} - {""}))
+    return f"{of_pool(pool.name)},{STACK_ID},{STACK_ID} notin ({known})"
+
+
+def _owner(pool: Pool) -> Owner:
+    return Owner(pool.labels.get(STACK_ID, ""))
+
+
+def _cluster(pool: Pool) -> str:
+    return pool.labels.get(CLUSTER_LABEL, "")

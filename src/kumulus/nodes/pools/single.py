@@ -1,0 +1,85 @@
+"""Make one node of a pool as wanted, despite concurrent changes by others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kumulus.kube import objects
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model.pools import Pool
+from kumulus.nodes.pools.bodies import MEDIA_TYPE, Bodies
+from kumulus.nodes.pools.compare import patches
+from kumulus.nodes.pools.live import NODES, LiveNode
+from kumulus.nodes.pools.observe import get_node
+from kumulus.nodes.pools.others import taken
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+
+class NameTaken(Exception):
+    """A real node, with a kubelet behind it, or another stack's node has a name that the pool wants."""
+
+
+async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> str:
+    """Post a node; if one of that name exists (a repeated post, a concurrent run), change it to what is wanted.
+
+    Returns:
+        The node's UID, if the pool publishes devices, which the node owns; otherwise the answer is not read.
+
+    Raises:
+        NameTaken: a real node or another stack's has the name.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    name, uid = pool.node_name(ordinal), ""
+
+    async def attempt() -> bool:
+        nonlocal uid
+        with tolerating(409):
+            if pool.devices is not None:
+                made = await client.request("POST", NODES, body=body, content_type=MEDIA_TYPE)
+                uid = str(made["metadata"]["uid"])
+            else:
+                await client.write("POST", NODES, body, content_type=MEDIA_TYPE)
+            return True
+        node = await get_node(client, name)
+        if node is None:
+            return False
+        if whose := await taken(client, pool, node):
+            raise NameTaken(whose)
+        await change_node(client, pool, ordinal, node)
+        uid = node.uid
+        return True
+
+    await objects.persist(attempt, f"{NODES}/{name}", f"node {name}")
+    return uid
+
+
+async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) -> None:
+    """Patch a node's owned fields; if its taints change concurrently, they are read again and kept.
+
+    Raises:
+        NameTaken: a real node has the name.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    path = f"{NODES}/{node.name}"
+    known: list[LiveNode] = [node]
+
+    async def attempt() -> bool:
+        current = known.pop() if known else await get_node(client, node.name)
+        if current is None:
+            await client.write("POST", NODES, Bodies(pool).of(ordinal), content_type=MEDIA_TYPE)
+            return True
+        if current.real:
+            raise NameTaken(f"a real node already carries the name {node.name}")
+        main, status = patches(pool, ordinal, current)
+        with tolerating(404):
+            if main is not None:
+                await client.write("PATCH", path, main, content_type=STRATEGIC_MERGE_PATCH)
+            if status is not None:
+                await client.write("PATCH", f"{path}/status", status, content_type=STRATEGIC_MERGE_PATCH)
+            return True
+        return False
+
+    await objects.persist(attempt, path, f"node {node.name}")

@@ -1,0 +1,245 @@
+"""Compare a pool's ResourceSlices with what is wanted, and converge them. A node has one or more, and owns them.
+
+A slice is published as a whole by one driver, which is emulated here: everything in its `spec` is ours, and so are its
+owner and our two labels. Other labels and annotations on it are left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import ApiError, objects
+from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.model.devices import Devices
+from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.model.slices import RESOURCE_API, Part, parts_of, slice_labels, slice_manifest, slice_name
+from kumulus.nodes.pools.compare import FieldDifference
+from kumulus.nodes.pools.slice_compare import LiveSlice, live_slice, slice_differences
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+SLICES = f"/apis/{RESOURCE_API}/resourceslices"
+_PAGE = 250
+# Up to this many slices that were not listed with the pool's label are looked up by name, as altered or missing.
+_ASK_SINGLY = 50
+
+
+class NotServed(Exception):
+    """The cluster does not serve the API of ResourceSlices."""
+
+
+@dataclass
+class SliceObservation:
+    """A pool's slices compared with what is wanted.
+
+    Attributes:
+        missing: slices that existing nodes lack.
+        altered: slices that differ, each with its differences.
+        extra: names of slices that carry the pool's label and belong to none of its nodes.
+    """
+
+    missing: list[Part] = field(default_factory=list)
+    altered: dict[Part, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether anything is left to do."""
+        return self.count > 0
+
+    @property
+    def count(self) -> int:
+        """How many slices are not as wanted."""
+        return len(self.missing) + len(self.altered) + len(self.extra)
+
+
+async def observe_slices(
+    client: Client, pool: Pool, devices: Devices, nodes: Mapping[int, str], patience: float | None = None
+) -> SliceObservation:
+    """List the pool's slices, page by page, and compare each with what is wanted.
+
+    A wanted slice that lost the pool's label (altered by hand) is found by its name.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        devices: the pool's devices.
+        nodes: UIDs of the pool's existing nodes, by ordinal.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        NotServed: the cluster is too old, or has the API switched off.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found = SliceObservation()
+    unseen = {slice_name(pool, devices, part): part for part in parts_of(range(pool.replicas), devices)}
+
+    def look(item: Mapping[str, Any]) -> None:
+        part = unseen.pop(item["metadata"]["name"], None)
+        if part is None:
+            found.extra.append(item["metadata"]["name"])
+            return
+        # The slice of a removed node is deleted with it; that the node is missing is recorded already.
+        uid = nodes.get(part.ordinal)
+        if uid is not None and (different := slice_differences(pool, devices, part, uid, item)):
+            found.altered[part] = (live_slice(pool, devices, part, uid, item), different)
+
+    try:
+        async for page in client.pages(SLICES, _selector(pool), limit=_PAGE, patience=patience):
+            for item in page:
+                look(item)
+    except ApiError as error:
+        raise _explained(error) from None
+    strays = [name for name, part in unseen.items() if part.ordinal in nodes]
+    for name in strays if len(strays) <= _ASK_SINGLY else ():
+        if (stray := await objects.find(client, f"{SLICES}/{name}")) is not None:
+            look(stray)
+    found.missing = sorted(part for part in unseen.values() if part.ordinal in nodes)
+    return found
+
+
+async def require_served(client: Client) -> None:
+    """Check that the cluster has ResourceSlices, before a pool that publishes some is recorded.
+
+    Raises:
+        NotServed: the cluster is too old, or has the API switched off.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    try:
+        await client.get(SLICES, {"limit": "1"})
+    except ApiError as error:
+        raise _explained(error) from None
+
+
+async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str) -> None:
+    """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted.
+
+    Raises:
+        NotServed: the cluster is too old, or has the API switched off.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    body = json.dumps(slice_manifest(pool, devices, part, node_uid), separators=(",", ":")).encode()
+    name = slice_name(pool, devices, part)
+    path = f"{SLICES}/{name}"
+
+    async def attempt() -> bool:
+        try:
+            await client.write("POST", SLICES, body)
+            if part == (0, 0):
+                await _require_kept(client, path, devices)
+            return True
+        except ApiError as error:
+            if error.status != 409:
+                raise _explained(error) from None
+        there = await objects.find(client, path)
+        if there is None:
+            return False
+        if not slice_differences(pool, devices, part, node_uid, there):
+            return True
+        live = live_slice(pool, devices, part, node_uid, there)
+        return await _mend(client, pool, devices, part, node_uid, live)
+
+    await objects.persist(attempt, path, f"resource slice {name}")
+
+
+async def _mend(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str, live: LiveSlice) -> bool:
+    """Patch a slice, or delete it when that cannot help; returns whether it is as wanted now."""
+    manifest = slice_manifest(pool, devices, part, node_uid)
+    path = f"{SLICES}/{manifest['metadata']['name']}"
+    with tolerating(404, 409):
+        if live.replace:
+            await client.delete(path, {"preconditions": {"uid": live.uid}})
+            return False
+        metadata = {"uid": live.uid, "labels": slice_labels(pool)}
+        patch = {"metadata": metadata, "spec": {**manifest["spec"], **dict.fromkeys(live.surplus)}}
+        await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
+        return True
+    return False
+
+
+async def converge_slices(
+    client: Client,
+    pool: Pool,
+    devices: Devices,
+    seen: SliceObservation,
+    nodes: Mapping[int, str],
+    stop: asyncio.Event,
+    progress: Callable[[int], None],
+) -> list[Outcome[Any]]:
+    """Publish missing slices, correct those that differ, withdraw surplus ones.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        devices: the pool's devices.
+        seen: what was observed just before.
+        nodes: UIDs of the pool's nodes, by ordinal.
+        stop: when set, nothing new is begun.
+        progress: called with the number of slices done.
+    """
+
+    async def put(part: Part) -> None:
+        known, uid = seen.altered.get(part), nodes[part.ordinal]
+        if known is None or not await _mend(client, pool, devices, part, uid, known[0]):
+            await publish(client, pool, devices, part, uid)
+
+    todo = sorted([*seen.missing, *seen.altered])
+    made = await for_each(todo, put, workers=client.connections, stop=stop, progress=progress)
+    return [made, await withdraw(client, seen.extra, stop)]
+
+
+async def withdraw(client: Client, names: Iterable[str], stop: asyncio.Event) -> Outcome[str]:
+    """Delete slices; the garbage collector may be deleting them too, after their nodes."""
+
+    async def remove(name: str) -> None:
+        await objects.remove(client, f"{SLICES}/{name}")
+
+    return await for_each(names, remove, workers=client.connections, stop=stop)
+
+
+async def slices_of(client: Client, pool_name: str) -> list[str]:
+    """The names of all slices that carry the pool's label; none if the API is not served."""
+    selector = {"labelSelector": f"{POOL_LABEL}={pool_name}"}
+    with tolerating(404):
+        return await objects.names(client, SLICES, selector)
+    return []
+
+
+def _selector(pool: Pool) -> dict[str, str]:
+    return {"labelSelector": f"{POOL_LABEL}={pool.name}"}
+
+
+async def _require_kept(client: Client, path: str, devices: Devices) -> None:
+    """Check that the API server kept what was posted: without a feature, it silently drops the fields.
+
+    Raises:
+        NotServed: it has dropped that devices are shared, or what each takes of its GPU.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    wanted, gate, written = ("allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations")
+    if devices.mig_profiles:
+        wanted, gate, written = ("consumesCounters", "DRAPartitionableDevices", "partitionable")
+    elif not devices.allow_multiple_allocations:
+        return
+    there = await objects.find(client, path)
+    published = there["spec"].get("devices") if there else None
+    if published and not published[0].get(wanted):
+        raise NotServed(
+            f"the cluster's API server drops {wanted} of resourceSlices: switch the feature gate {gate} on, in the "
+            f"scheduler, too, or leave {written} out"
+        )
+
+
+def _explained(error: ApiError) -> Exception:
+    if error.status != 404:
+        return error
+    return NotServed(
+        f"the cluster does not serve {RESOURCE_API}, which resourceSlices need: take Kubernetes 1.34 or later with "
+        "DynamicResourceAllocation on, or leave resourceSlices out"
+    )

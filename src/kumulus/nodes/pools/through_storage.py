@@ -1,0 +1,207 @@
+"""Create many nodes of a pool by writing them to the API server's storage, as it would write them itself.
+
+The API server learns of them by its own watch of its storage. That saves it the request, which is most of a node's
+cost. Whatever could turn out differently from a post is posted (docs/decisions/through-the-storage.md).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from kumulus.kube import ApiError
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.stored import NotAlike, StoredNodes, alike, node_key, same
+from kumulus.kube.stored_lease import StoredLeases, lease_key
+from kumulus.model.pools import Pool
+from kumulus.nodes.pools.bodies import MEDIA_TYPE, Bodies
+from kumulus.nodes.pools.live import NODES
+from kumulus.nodes.reporter import Reporter
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+FEWEST = 20
+"""Fewer nodes are posted: asking how they would be stored would take as long."""
+
+# In a pool whose nodes have labels of their own, or faults, this many show what most are like.
+_SAMPLE = 16
+# After this many failures the storage is not used again.
+_MOST_FAILURES = 8
+
+
+class Unwritten(Exception):
+    """The storage refused, or gave no answer: it is not known whether it has written."""
+
+
+class Storage(Protocol):
+    """The storage in which a cluster's API server keeps its objects."""
+
+    async def create(self, *objects: tuple[bytes, bytes]) -> bool:
+        """Write keys with their values, one object of each kind; False if one of them exists: nothing was written.
+
+        Raises:
+            Unwritten: it is not known whether they were written.
+        """
+
+    async def leases(self, client: Client, post: Post) -> StoredLeases | None:
+        """Leases of new nodes as their kwok-controller would make them; None if that cannot be found out.
+
+        Args:
+            client: the cluster's API.
+            post: posts a node, whose lease shows it, unless it is known already.
+
+        Raises:
+            ApiError, Unreachable: the node could not be posted.
+        """
+
+
+Post = Callable[[], Awaitable[str]]
+"""Posts a node of a pool, and returns its name."""
+
+
+class NotThroughStorage(Exception):
+    """The nodes have to be posted; the message tells the user why."""
+
+
+StorageOf = Callable[[str, "Client"], Awaitable[Storage | None]]
+"""The storage of a kubeconfig's cluster; None if none is known.
+
+Raises:
+    NotThroughStorage: nodes have to be posted, and the user should know why.
+"""
+
+
+async def find_storage(
+    storage_of: StorageOf | None, kubeconfig: str, client: Client, missing: int, report: Reporter
+) -> Storage | None:
+    """The storage that missing nodes are written to; None if they are posted.
+
+    Args:
+        storage_of: looks up storages.
+        kubeconfig: path of the cluster's kubeconfig.
+        client: the cluster's API.
+        missing: how many nodes.
+        report: receives the reason why they are posted if they could have been written.
+
+    Raises:
+        ApiError, Unreachable: the API server could not be asked.
+    """
+    if storage_of is None or missing < FEWEST:
+        return None
+    try:
+        return await storage_of(kubeconfig, client)
+    except NotThroughStorage as reason:
+        report.info(f"nodes are posted, not written to the API server's storage: {reason}")
+    return None
+
+
+@dataclass
+class Writer:
+    """Writes nodes of a pool; see :func:`writer`.
+
+    Attributes:
+        storage: where to write.
+        pool: the pool.
+        bodies: its nodes as they would be posted.
+        like: the nodes as they would be stored.
+        usual: the ordinal of a node that most others are like.
+        leases: the leases that are written with them; None if their kwok-controller makes them.
+        failures: how often the storage gave no answer.
+    """
+
+    storage: Storage
+    pool: Pool
+    bodies: Bodies
+    like: StoredNodes
+    usual: int
+    leases: StoredLeases | None = None
+    failures: int = field(default=0)
+
+    async def create(self, ordinal: int) -> str:
+        """Write a node, with its lease if that is known, and return its UID; empty if the node has to be posted.
+
+        A node has to be posted if its name exists, if it is not like the others of its pool (a fault is active on it),
+        and if the storage gave no answer: only the API server then knows whether it was written.
+        """
+        if self.failures >= _MOST_FAILURES:
+            return ""
+        name, uid, now = self.pool.node_name(ordinal), str(uuid.uuid4()), time.time()
+        try:
+            objects = [(node_key(name), self.like.of(self.bodies.manifest(ordinal), uid, int(now)))]
+            if self.leases:
+                objects.append((lease_key(name), self.leases.of(name, uid, str(uuid.uuid4()), now)))
+            return uid if await self.storage.create(*objects) else ""
+        except NotAlike:
+            return ""
+        except Unwritten:
+            self.failures += 1
+            return ""
+
+
+async def writer(
+    client: Client, storage: Storage, pool: Pool, ordinals: Sequence[int], bodies: Bodies
+) -> Writer | None:
+    """A writer for the missing nodes of a pool, once the API server has shown how it would store them.
+
+    It is asked for two of them in a dry run: for one as the template of the others, and for another to verify that
+    both ways give the same node. All the checks that the server makes of a node, it makes of these; the nodes of
+    a pool differ only in names and numbers.
+
+    Args:
+        client: the cluster's API.
+        storage: where its API server keeps its objects.
+        pool: the pool.
+        ordinals: which of its nodes are missing.
+        bodies: its nodes as they would be posted.
+
+    Returns:
+        None if only a post can tell what is wrong, or if there is no other node to compare with.
+
+    Raises:
+        NotThroughStorage: the nodes have to be posted, and the user should know why.
+        Unreachable: the server gave no answer.
+    """
+    one, other = _two_alike(bodies, ordinals)
+    if one == other:
+        return None
+    try:
+        answer, expected = await _tried(client, bodies, one), await _tried(client, bodies, other)
+        like = StoredNodes(answer, bodies.manifest(one))
+        made = like.of(bodies.manifest(other), "", 0)
+    except (ApiError, NotAlike):
+        # A node of that name exists, or the server refuses it: a post gives the same error again.
+        return None
+    if not same(made, expected):
+        raise NotThroughStorage(f"the API server makes something of its own of node {pool.node_name(other)}")
+    return Writer(storage, pool, bodies, like, one)
+
+
+def _two_alike(bodies: Bodies, ordinals: Sequence[int]) -> tuple[int, int]:
+    """Two nodes that most others are like; the same one twice if there are not two."""
+    sample = [ordinals[len(ordinals) * part // _SAMPLE] for part in range(_SAMPLE)]
+    sample = sorted({*sample, ordinals[-1]})
+    manifests = {ordinal: bodies.manifest(ordinal) for ordinal in sample}
+    groups = (
+        [other for other in sample if alike(manifests[ordinal], manifests[other])]
+        for ordinal in (sample[0], sample[len(sample) // 2], sample[-1])
+    )
+    most = max(groups, key=len)
+    return most[0], most[-1]
+
+
+async def _tried(client: Client, bodies: Bodies, ordinal: int) -> bytes:
+    """A node as the API server would store it."""
+    answer = await client.request(
+        "POST",
+        NODES,
+        params={"dryRun": "All"},
+        body=bodies.of(ordinal),
+        content_type=MEDIA_TYPE,
+        accept=PROTOBUF,
+        decode=bytes,
+    )
+    return bytes(answer)

@@ -1,0 +1,17 @@
+"""Start the plugin; Pulumi's engine runs this through ``provider/pulumi-resource-kumulus``."""
+
+import asyncio
+import os
+import sys
+
+from kumulus.host import open_files
+from kumulus.provider.garbage import collect_rarely
+from kumulus.provider.plugin.serving import serve
+
+if __name__ == "__main__":
+    collect_rarely()
+    # gRPC asks the user's proxy even for programs of this machine, and the plugin asks no others.
+    os.environ.setdefault("no_grpc_proxy", "127.0.0.1")
+    # The clusters of a stack may be made at once, each by some two hundred connections.
+    open_files.allow()
+    asyncio.run(serve(sys.argv[1:]))

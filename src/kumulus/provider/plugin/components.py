@@ -1,0 +1,134 @@
+"""The components that programs in other languages declare, and the conversion of their inputs to our arguments."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pulumi
+
+from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.resources import ClusterLike
+from kumulus.provider.plugin.references import cluster_of, group_of
+from kumulus.provider.plugin.settled import Settled
+
+_PACKAGE = "kumulus.components"
+_HEAD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A component.
+
+    Args:
+        module: the module of its class, which is imported when needed.
+        name: the class's name; its arguments are the class of that name with the suffix Args.
+        token: its type.
+    """
+
+    module: str
+    name: str
+    token: str
+
+    @property
+    def label(self) -> str:
+        """A suffix that distinguishes its parts from those of other components of the same name."""
+        return self.module.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def component(self) -> Any:
+        """Its class."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its arguments."""
+        return described(getattr(importlib.import_module(self.module), f"{self.name}Args"))
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """Its outputs."""
+        return outputs(self.component)
+
+    def construct(self, name: str, inputs: Mapping[str, Settled], opts: pulumi.ResourceOptions) -> Any:
+        """Declare it.
+
+        Args:
+            name: its name in the stack.
+            inputs: those from the other language's program, by their names in the schema.
+            opts: Pulumi's resource options.
+
+        Raises:
+            pulumi.RunError: arguments are wrong; lists all of them.
+        """
+        known = {each.key: each for each in self.arguments}
+        arguments = {
+            # An unknown argument keeps its name, so that the component reports it.
+            known[key].name if key in known else key: _value_for(known.get(key), value, f"{name}-{self.label}", opts)
+            for key, value in inputs.items()
+        }
+        return self.component(name, opts=opts, **{key: value for key, value in arguments.items() if value is not None})
+
+    def place(self, path: str) -> str:
+        """A path in the arguments, with the argument's name in the schema."""
+        names = {each.name: each.key for each in self.arguments}
+        head = _HEAD.match(path)
+        return names.get(head[0], head[0]) + path[head.end() :] if head else path
+
+    def state(self, component: Any) -> dict[str, Any]:
+        """Its outputs for the program, by their names in the schema."""
+        return {each.key: getattr(component, each.name) for each in self.outputs}
+
+
+def is_cluster(argument: Argument) -> bool:
+    """Whether an argument is a cluster."""
+    return argument.type is ClusterLike
+
+
+def is_groups(argument: Argument) -> bool:
+    """Whether an argument is a list of node groups."""
+    return argument.name == "node_groups"
+
+
+def _value_for(argument: Argument | None, value: Settled, owner: str, opts: pulumi.ResourceOptions) -> Any:
+    if argument is None:
+        return value.plain
+    if is_cluster(argument):
+        return cluster_of(value, owner, opts)
+    if is_groups(argument):
+        return [group_of(each) for each in value.items()]
+    return value.plain if argument.plain and value.is_plain else value.original
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """All components."""
+    found = {
+        "emulated_cluster": "EmulatedCluster",
+        "kwok_cluster": "KwokCluster",
+        "kind_cluster": "KindCluster",
+        "existing_cluster": "ExistingCluster",
+        "kwok_node_group": "KwokNodeGroup",
+        "helm_addon": "HelmAddon",
+        "tenant": "Tenant",
+    }
+    made = [Kind(f"{_PACKAGE}.{module}", name, f"kumulus:index:{name}") for module, name in found.items()]
+    # The type Fault is taken: it is the resource, with its nodes, that a FleetFault consists of.
+    return (*made, Kind("kumulus.provider.plugin.fleet_fault", "FleetFault", "kumulus:index:FleetFault"))
+
+
+def by_token(token: str) -> Kind:
+    """The component of a type.
+
+    Raises:
+        pulumi.RunError: there is no such component.
+    """
+    for each in kinds():
+        if each.token == token:
+            return each
+    names = ", ".join(each.token for each in kinds())
+    raise pulumi.RunError(f"kumulus has no component {token!r}; it has: {names}")

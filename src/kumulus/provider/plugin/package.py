@@ -1,0 +1,86 @@
+"""The whole package's schema, as Pulumi's registry, `pulumi package` and SDK generators read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kumulus.provider import VERSION
+from kumulus.provider.resources.registry import CLASSES
+from kumulus.provider.schema import declared, resource_schema, types_schema
+
+SCHEMA = Path(__file__).with_name("schema.json")
+"""The package's schema as last generated; YAML programs ask for it in every command."""
+
+REPOSITORY = "https://github.com/kumulus-io/kumulus"
+_DEPENDENCY = "3.246.0"
+_ABOUT: dict[str, Any] = {
+    "name": "kumulus",
+    "displayName": "Kumulus",
+    "version": VERSION,
+    "description": "Emulated Kubernetes clusters: a control plane, Helm add-ons and thousands of KWOK nodes with GPUs, "
+    "zones, topologies and faults.",
+    "keywords": ["pulumi", "kumulus", "kubernetes", "kwok", "gpu", "simulation", "category/infrastructure"],
+    "homepage": REPOSITORY,
+    "repository": REPOSITORY,
+    "license": "Apache-2.0",
+    "publisher": "Kumulus",
+    "attribution": "Emulated nodes and pods are played by KWOK (https://kwok.sigs.k8s.io).",
+    "meta": {"moduleFormat": "(.*)"},
+    "config": {},
+    "provider": {"description": "The plugin that makes emulated clusters; it has no configuration of its own."},
+    "language": {
+        "nodejs": {
+            "packageName": "@kumulus/kumulus",
+            "dependencies": {"@pulumi/pulumi": f"^{_DEPENDENCY}"},
+            "respectSchemaVersion": True,
+        },
+        # The package kumulus has the same components, hand-written, for programs that do not need a generated SDK.
+        "python": {
+            "packageName": "pulumi_kumulus",
+            "requires": {"pulumi": f">={_DEPENDENCY},<4.0.0"},
+            "respectSchemaVersion": True,
+            "pyproject": {"enabled": True},
+        },
+        "go": {
+            "importBasePath": f"{REPOSITORY.removeprefix('https://')}/sdk/go/kumulus",
+            "modulePath": f"{REPOSITORY.removeprefix('https://')}/sdk/go/kumulus",
+            "rootPackageName": "kumulus",
+            "generateResourceContainerTypes": True,
+            "respectSchemaVersion": True,
+        },
+        "csharp": {"rootNamespace": "Kumulus", "packageReferences": {"Pulumi": "3.*"}, "respectSchemaVersion": True},
+        "java": {"basePackage": "io.kumulus", "dependencies": {"com.pulumi:pulumi": "1.0.0"}},
+    },
+}
+
+
+def package() -> dict[str, Any]:
+    """The package's schema (https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/).
+
+    It takes seconds, as it imports every component's module. The plugin serves the file `SCHEMA` instead.
+    """
+    from kumulus.provider.plugin.component_schema import components_schema
+
+    components, sections = components_schema()
+    return {
+        **_ABOUT,
+        "types": {**types_schema(declared(CLASSES)), **sections},
+        "resources": {**{each.token: resource_schema(each) for each in CLASSES}, **components},
+        "functions": {},
+    }
+
+
+def written() -> str:
+    """The content of the file `SCHEMA`, which `python -m kumulus.provider.plugin.package` writes."""
+    return json.dumps({**package(), "version": "0.0.0"}, indent=1) + "\n"
+
+
+def schema_json() -> str:
+    """The package's schema as JSON, with this release's version."""
+    return json.dumps({**json.loads(SCHEMA.read_text()), "version": VERSION})
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(written())

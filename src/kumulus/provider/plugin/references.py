@@ -1,0 +1,175 @@
+"""Clusters and node groups of a program in another language, by the engine's references to them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pulumi
+from google.protobuf import struct_pb2
+from pulumi.resource import DependencyResource
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import get_monitor
+
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
+from kumulus.model.pools import Pool
+from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.plugin.settled import Settled
+from kumulus.provider.values import from_struct
+
+if TYPE_CHECKING:
+    import pulumi_kubernetes as kubernetes
+
+_CLUSTERS = ("KwokCluster", "KindCluster", "ExistingCluster", "EmulatedCluster")
+_REQUEST_S = 8
+
+
+class _Resource(DependencyResource):
+    """A resource declared elsewhere, for others to depend on and to be deleted with."""
+
+
+@dataclass
+class RemoteCluster:
+    """A cluster component of a program in another language; see :class:`kumulus.components.resources.ClusterLike`."""
+
+    cluster_name: str
+    resource: Any
+    lifetime: Any
+    outlives_stack: bool
+    owner: str
+    opts: pulumi.ResourceOptions
+    outputs: dict[str, Any]
+    groups: list[Any] = field(default_factory=list)
+    faults: list[Any] = field(default_factory=list)
+    prefix: str = ""
+
+    @property
+    def end(self) -> Any:
+        """What the plugin's resources in it are deleted with."""
+        return None if self.outlives_stack else self.resource
+
+    @property
+    def kubeconfig(self) -> pulumi.Output[str]:
+        """Path of its kubeconfig."""
+        return self._output("kubeconfig")
+
+    @property
+    def identity(self) -> pulumi.Output[str]:
+        """UID of its namespace kube-system."""
+        return self._output("identity")
+
+    @property
+    def server(self) -> pulumi.Output[str]:
+        """Address of its API server."""
+        return self._output("server")
+
+    @cached_property
+    def kubernetes(self) -> kubernetes.Provider:
+        """A Kubernetes provider for the component under construction, declared beside it."""
+        import pulumi_kubernetes as kubernetes
+
+        return kubernetes.Provider(
+            f"{self.owner}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            cluster_identifier=self.identity,
+            skip_update_unreachable=not self.outlives_stack,
+            kube_client_settings={"timeout": _REQUEST_S},
+            # Set here, as it cannot be inherited from a parent that is declared elsewhere.
+            opts=pulumi.ResourceOptions(parent=self.opts.parent, depends_on=[self.resource], protect=False),
+        )
+
+    @property
+    def stack_id(self) -> pulumi.Output[str]:
+        """The identity of the stack."""
+        return self._output("stackId")
+
+    def endpoint(self, name: str) -> pulumi.Output[str | None]:
+        """Where a further service of the cluster answers."""
+        return self._output("endpoints").apply(lambda found: (found or {}).get(name))
+
+    def _output(self, key: str) -> pulumi.Output[Any]:
+        return _output(self.outputs.get(key), self.resource)
+
+
+@dataclass
+class RemoteGroup:
+    """A node group of a program in another language: its pools, and their resources by name."""
+
+    pools: list[Pool]
+    resources: dict[str, Any]
+
+
+def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> RemoteCluster:
+    """The cluster that an argument refers to.
+
+    Args:
+        reference: the cluster component's URN, which the engine passes as the reference.
+        owner: a unique prefix for names of resources that are declared for the component under construction.
+        opts: that component's options.
+
+    Raises:
+        pulumi.RunError: it is not a cluster, or its name is not known yet.
+    """
+    urn = _urn(reference.plain, "cluster", _CLUSTERS)
+    found = _look(urn)
+    name, control_plane = found.get("clusterName"), found.get("controlPlaneUrn")
+    if not isinstance(name, str) or not isinstance(control_plane, str):
+        raise pulumi.RunError(f"cluster: {urn} has no name that is known in a preview; write its clusterName as a text")
+    lifetime = found.get("lifetimeUrn")
+    return RemoteCluster(
+        cluster_name=name,
+        resource=_Resource(control_plane),
+        lifetime=_Resource(lifetime) if isinstance(lifetime, str) else None,
+        outlives_stack=not isinstance(lifetime, str),
+        owner=owner,
+        opts=opts,
+        outputs=_look(control_plane),
+    )
+
+
+def group_of(reference: Any) -> RemoteGroup:
+    """The node group that an item of an argument refers to; raises errors like :func:`cluster_of`."""
+    urns = _look(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
+    pools = {urn: _look(urn) for urn in urns}
+    found = {
+        urn: pool_from_properties({key: pool[key] for key in POOL_KEYS if key in pool}) for urn, pool in pools.items()
+    }
+    return RemoteGroup(list(found.values()), {pool.name: _Resource(urn) for urn, pool in found.items()})
+
+
+def _urn(reference: Any, argument: str, kinds: tuple[str, ...]) -> str:
+    kind = (
+        reference.split("::")[2].rsplit(":", 1)[-1] if isinstance(reference, str) and reference.count("::") > 2 else ""
+    )
+    if kind not in kinds:
+        raise pulumi.RunError(f"{argument}: is {reference!r}; give it a resource that is a {' or a '.join(kinds)}")
+    return str(reference)
+
+
+def _look(urn: str) -> dict[str, Any]:
+    """The outputs of a resource of this update, from the engine."""
+    monitor = get_monitor()
+    assert monitor is not None
+    arguments = struct_pb2.Struct(fields={"urn": struct_pb2.Value(string_value=urn)})
+    request = resource_pb2.ResourceInvokeRequest(tok="pulumi:pulumi:getResource", args=arguments)
+    try:
+        answer = monitor.Invoke(request)
+    except grpc.RpcError as error:
+        raise pulumi.RunError(f"{urn} was not found: {error.details()}") from None
+    found = from_struct(getattr(answer, "return")).get("state")
+    return found if isinstance(found, dict) else {}
+
+
+def _output(value: Any, origin: pulumi.Resource) -> pulumi.Output[Any]:
+    loop = asyncio.get_running_loop()
+
+    def settled(result: Any) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = loop.create_future()
+        future.set_result(result)
+        return future
+
+    known = value is not UNKNOWN
+    return pulumi.Output({origin}, settled(value if known else None), settled(known), settled(False))

@@ -1,0 +1,98 @@
+"""What an experiment has to be that runs on the hub of a federation, and what only one on it may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.federation.members import Federation, Worker, require_inside, require_outside
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.runtimes import outages
+
+
+def experiment(**fields: Any) -> Experiment:
+    return Experiment.checked({"name": "x", "workloads": [{"name": "w"}], **fields})
+
+
+def federation() -> Federation:
+    workers = tuple(Worker(name, Path(f"/clusters/{name}/kubeconfig.yaml")) for name in ("worker-0", "worker-1"))
+    return Federation("hub", Path("/clusters/hub/kubeconfig.yaml"), "fed-hub", workers, "research", "kueue-system")
+
+
+@pytest.fixture
+def of_kwok(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The clusters that are of the runtime kwok; all unless a test takes one out."""
+    found = {"hub", "worker-0", "worker-1"}
+    monkeypatch.setattr(outages, "can_be_killed", lambda kubeconfig: kubeconfig.parent.name in found)
+    return found
+
+
+def refused(**fields: Any) -> str:
+    with pytest.raises(LabError) as raised:
+        require_inside(experiment(**fields), federation())
+    return str(raised.value)
+
+
+@pytest.mark.usefixtures("of_kwok")
+def test_a_job_in_the_federations_queue_and_a_timeline_of_outages_are_taken() -> None:
+    timeline = [
+        {"at": "1s", "kill": "worker-1"},
+        {"at": "1s", "partition": "worker-0"},
+        {"at": "9s", "restore": "worker-1"},
+        {"at": "9s", "delete": "w"},
+    ]
+    require_inside(experiment(timeline=timeline, workloads=[{"name": "w", "queue": "research"}]), federation())
+    require_inside(experiment(), federation())
+
+
+@pytest.mark.usefixtures("of_kwok")
+@pytest.mark.parametrize(
+    ("fields", "place", "remedy"),
+    [
+        ({"timeline": [{"kill": "worker-2"}]}, "timeline[0].kill: worker-2", "worker-0"),
+        ({"timeline": [{"kill": "elsewhere"}]}, "timeline[0].kill: elsewhere", "there are worker-0, worker-1"),
+        ({"timeline": [{"partition": "hub"}]}, "timeline[0].partition: hub is the hub", "there are worker-0"),
+        ({"timeline": [{"scheduler": "restart"}]}, "timeline[0].scheduler", "write kill, partition, restore or delete"),
+        ({"workloads": [{"name": "w", "kind": "JobSet"}]}, "workloads[0].kind", "write kind: Job"),
+        ({"workloads": [{"name": "w", "queue": "other"}]}, "workloads[0].queue", "research"),
+        (
+            {"workloads": [{"name": "w", "requests": {"nvidia.com/gpu": "1"}, "resourceClaims": "milli"}]},
+            "workloads[0].resourceClaims",
+            "--cluster",
+        ),
+        ({"scheduler": {"name": "volcano"}}, "scheduler:", "leave it out"),
+        ({"from": {"snapshot": "full"}}, "from:", "--cluster"),
+        ({"policy": "FGD"}, "policy:", "--cluster"),
+    ],
+)
+def test_what_a_federation_cannot_run_is_refused_with_the_place_and_what_to_write(
+    fields: dict[str, Any], place: str, remedy: str
+) -> None:
+    said = refused(**fields)
+    assert said.startswith(place)
+    assert remedy in said
+
+
+def test_a_control_plane_that_is_not_of_this_machine_is_not_killed_nor_a_hub_led_through_a_proxy(
+    of_kwok: set[str],
+) -> None:
+    of_kwok -= {"worker-0", "hub"}
+    said = refused(timeline=[{"kill": "worker-0"}, {"partition": "worker-1"}])
+    assert "timeline[0].kill: the control plane of worker-0 is not of the runtime kwok" in said
+    assert "write partition: worker-0" in said
+    assert "timeline[1].partition: the hub's Kueue is not on this machine" in said
+
+
+def test_without_a_federation_there_is_no_worker_to_kill() -> None:
+    require_outside(experiment(timeline=[{"at": "1s", "delete": "w"}]), "quickstart")
+    with pytest.raises(
+        LabError, match=r"timeline\[1\]\.kill: quickstart is no hub of a federation.*kumulus:federation"
+    ):
+        require_outside(experiment(timeline=[{"delete": "w"}, {"kill": "worker-0"}]), "quickstart")
+
+
+def test_the_workers_are_found_by_their_names() -> None:
+    assert federation().worker("worker-1").kubeconfig.parent.name == "worker-1"

@@ -1,0 +1,146 @@
+"""`kumulus experiment` without a cluster: what is told of what cannot be, and what is shown of runs there are."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kumulus.cli.main import main
+from kumulus.extras.lab.commands.experiment import add_arguments
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.report.files import RunDirectory
+from kumulus.host import installation
+from tests.support.reports import report
+
+ROOT = Path(__file__).resolve().parents[4]
+FILE = "name: t\nworkloads: [{name: a}]\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "t.yaml"
+    path.write_text(FILE)
+    return str(path)
+
+
+def run(*arguments: str) -> int:
+    return main(["experiment", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "nowhere.yaml"], "there is no file"),
+        (["run", "FILE"], "the file names no stack; write -s STACK, or --kubeconfig FILE"),
+        (["run", "FILE", "-s", "quickstrat"], "there is no stacks/Pulumi.quickstrat.yaml (did you mean quickstart?)"),
+        (
+            ["run", "FILE", "-s", "gpu-lab"],
+            "gpu-lab has no local cluster that is up\n  To start it: COMMAND up gpu-lab",
+        ),
+        (["run", "FILE", "--repetitions", "0"], "repetitions: is 0, less than 1"),
+        (["run", "FILE", "--kubeconfig", "nowhere"], "kubeconfig nowhere does not exist"),
+        (["compare", "latest"], "there is no run latest"),
+        (["history"], "there are no runs in"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_line(
+    arguments: list[str],
+    words: str,
+    file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("KUMULUS_HOME", str(tmp_path / "home"))
+    assert run(*(file if each == "FILE" else each for each in arguments)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    # As it is typed here: with ./ where no environment of it is active.
+    assert words.replace("COMMAND", installation.command()) in said
+
+
+def test_an_unreachable_cluster_is_told_with_its_address(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kumulus.extras.lab.commands.actions._PATIENCE", 0.2)
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    kubeconfig.write_text(
+        "current-context: c\ncontexts: [{name: c, context: {cluster: c}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+    )
+    assert run("run", file, "--kubeconfig", str(kubeconfig), "--results", str(tmp_path / "results")) == 1
+    assert "error: the Kubernetes API server at http://127.0.0.1:1 is not reachable: connection refused" in (
+        capsys.readouterr().err
+    )
+
+
+def test_files_are_checked_without_a_cluster(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("name: t\nworkload: []\n")
+    assert run("check", file, str(wrong)) == 1
+    captured = capsys.readouterr()
+    assert "t.yaml: t: 1 workload, 1 job; no mistakes" in captured.out
+    assert "workload: is not a known key; write workloads" in captured.err
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_experiment_that_comes_along_is_right_and_says_where_it_is_from(path: Path) -> None:
+    experiment = load(path).experiment
+    assert experiment.name == path.stem
+    assert experiment.expect
+    assert (ROOT / "stacks" / f"Pulumi.{experiment.stack}.yaml").exists()
+    if path.stem != "quickstart":
+        about = experiment.about
+        assert all((about.source, about.expected, about.emulation))
+
+
+def test_runs_are_listed_compared_and_put_on_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for each in (report(), report("20261121-160000-def456", scheduler="volcano", seed=2)):
+        RunDirectory(tmp_path, "fill", each.metadata.run_id).prepare({})
+        RunDirectory(tmp_path, "fill", each.metadata.run_id).write(each)
+    where = ("--results", str(tmp_path))
+    assert run("list", *where) == 0
+    assert "20261121-160000-def456  fill        volcano    success" in capsys.readouterr().out
+    assert run("compare", "20261121-15", "latest", *where) == 0
+    said = capsys.readouterr().out
+    assert "timeToSchedule.p99  1.25 s" in said
+    assert "unfair: seeds differ: 1 in 20261121-150000-abc123, 2 in 20261121-160000-def456" in said
+    comparison = tmp_path / "comparison.html"
+    assert run("compare", "20261121-15", "latest", "--page", str(comparison), *where) == 0
+    assert "<th>timeToSchedule.p99</th>" in comparison.read_text()
+    assert run("history", *where) == 0
+    assert (tmp_path / "history.html").exists()
+
+
+@pytest.mark.parametrize("name", ["scheduler-gate", "nodepools-gate"])
+def test_the_examples_for_ci_call_the_command_as_it_is(name: str) -> None:
+    workflow = yaml.safe_load((ROOT / "examples" / "ci" / f"{name}.yml").read_text())
+    [job] = workflow["jobs"].values()
+    steps = job["steps"]
+    lines = [line for step in steps for line in str(step.get("run", "")).splitlines()]
+    called = [shlex.split(line)[2:] for line in lines if "kumulus experiment" in line]
+    # What the action gives on.
+    called += [["run", "FILE", *shlex.split(step["with"]["args"])] for step in steps if "args" in step.get("with", {})]
+    assert [each[0] for each in called] == ["history", "run", "run"]
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    for arguments in called:
+        parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--scheduler", "volcanoo"], 'scheduler.name: is "volcanoo"'),
+        (["--scheduler-binary", "x"], "scheduler.binary: has no effect on the cluster's own scheduler"),
+    ],
+)
+def test_a_scheduler_on_the_command_line_is_checked_as_in_a_file(
+    arguments: list[str], words: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("run", file, "-s", "quickstart", *arguments) == 1
+    assert words in capsys.readouterr().err

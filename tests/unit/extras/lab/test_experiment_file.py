@@ -1,0 +1,317 @@
+"""Experiment files: what is taken, and what is said of every mistake."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.extras.lab.file.expect import bound
+from kumulus.extras.lab.file.load import load, with_prices
+from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.model.errors import SpecError
+
+WORK: dict[str, Any] = {"name": "work"}
+
+
+def told(**fields: Any) -> dict[str, str]:
+    """What is said of an experiment's mistakes: path to the rest of the line."""
+    with pytest.raises(SpecError) as raised:
+        Experiment.checked({"name": "test", "workloads": [WORK], **fields})
+    return {problem.path: f"{problem.message}; {problem.remedy}" for problem in raised.value.problems}
+
+
+def test_the_least_experiment_has_a_name_and_a_workload() -> None:
+    experiment = Experiment.checked({"name": "test", "workloads": [WORK]})
+    assert (experiment.repetitions, experiment.until, experiment.settle, experiment.timeout) == (1, "scheduled", 5, 600)
+    assert experiment.workloads[0].kind == "Job"
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "words"),
+    [
+        ({"workloads": []}, "workloads", "is empty; write what is created"),
+        ({"whyPolicy": "FGD"}, "whyPolicy", "write why: true as well"),
+        ({"whyPolicy": "FGD", "why": True, "policy": "FGD"}, "whyPolicy", "is beside a policy that decides"),
+        ({"workloads": [WORK, WORK]}, "workloads[1].name", '"work" is already workloads[0].name; write another name'),
+        ({"from": 3}, "from", "is 3, not a mapping; write from: {snapshot: full}"),
+        ({"from": {"snapshoot": "full"}}, "from.snapshoot", "is not a known key; write snapshot"),
+        ({"from": {}}, "from.snapshot", "is missing; write snapshot: full"),
+        ({"workloads": [{**WORK, "kind": "Jobs"}]}, "workloads[0].kind", 'is "Jobs"; write Job'),
+        ({"workloads": [{**WORK, "worker": 3}]}, "workloads[0].worker", "is not a known key; write workers"),
+        ({"workloads": [{**WORK, "workers": 0}]}, "workloads[0].workers", "is 0, less than 1"),
+        ({"workloads": [{**WORK, "requests": {"cpu": "1x"}}]}, "workloads[0].requests.cpu", '"1x"'),
+        ({"workloads": [{**WORK, "affinity": {"required": "zones"}}]}, "workloads[0].affinity.required", "write zone"),
+        (
+            {"workloads": [{**WORK, "kind": "Pod", "duration": "5m"}]},
+            "workloads[0].duration",
+            "is not for a Pod, whose pods have no end; write kind: Job",
+        ),
+        (
+            {"workloads": [{**WORK, "duration": "5m", "arrival": {"trace": {"file": "t.csv", "stay": True}}}]},
+            "workloads[0].duration",
+            "has no effect beside arrival.trace.stay, by which no job ends; leave one of them out",
+        ),
+        ({"workloads": [{**WORK, "kind": "Pod", "workers": 2}]}, "workloads[0].workers", "is not for a Pod"),
+        (
+            {"workloads": [{**WORK, "manifest": "a.yaml", "workers": 2}]},
+            "workloads[0].workers",
+            "has no effect beside manifest",
+        ),
+        ({"workloads": [{**WORK, "replace": {"A": "b"}}]}, "workloads[0].replace", "has no effect without manifest"),
+        (
+            {"workloads": [{**WORK, "arrival": {"rate": 1, "poisson": 2}}]},
+            "workloads[0].arrival.poisson",
+            "cannot be beside rate",
+        ),
+        ({"workloads": [{**WORK, "arrival": {"rate": 0}}]}, "workloads[0].arrival.rate", "is not above 0"),
+        ({"timeline": [{"at": 30}]}, "timeline[0].at", "is 30, which has no unit; write 30s"),
+        ({"timeline": [{"at": "3s"}]}, "timeline[0]", "says nothing of what happens; write one of fault, clear"),
+        (
+            {"timeline": [{"scheduler": "restart", "delete": "work"}]},
+            "timeline[0]",
+            "says scheduler and delete at once; write each as an item",
+        ),
+        ({"timeline": [{"scheduler": "stop"}]}, "timeline[0].scheduler", "stops the scheduler for good"),
+        (
+            {"workloads": [{**WORK, "replay": {"file": "day.jsonl"}}], "timeline": [{"delete": "work"}]},
+            "timeline[0].delete",
+            '"work" is a recording, which says what is deleted, and when; leave it out',
+        ),
+        (
+            {"timeline": [{"at": "60s", "scheduler": "stop"}, {"at": "5s", "scheduler": "start"}]},
+            "timeline[0].scheduler",
+            "stops the scheduler for good",
+        ),
+        ({"timeline": [{"delete": "wrok"}]}, "timeline[0].delete", '"wrok" is no workload; write work'),
+        (
+            {"timeline": [{"scale": {"workload": "wrok", "replicas": 2}}]},
+            "timeline[0].scale.workload",
+            '"wrok" is no workload; write work',
+        ),
+        (
+            {"timeline": [{"scale": {"workload": "work", "replicas": 2}}]},
+            "timeline[0].scale.workload",
+            "is not made of Deployments",
+        ),
+        (
+            {"timeline": [{"scale": {"workload": "work", "replicas": -1}}]},
+            "timeline[0].scale.replicas",
+            "is -1",
+        ),
+        ({"timeline": [{"clear": "rack"}]}, "timeline[0].clear", "is no fault of this timeline; leave it out"),
+        ({"timeline": [{"fault": {"name": "x", "kind": "xid"}}]}, "timeline[0].fault.kind", "is not in the catalog"),
+        ({"expect": [{"measure": "allocation.gpus"}]}, "expect[0].measure", "write allocation.gpu"),
+        ({"expect": [{"measure": "makespan"}]}, "expect[0]", "has no threshold; write atMost:, atLeast: or equals:"),
+        ({"expect": [{"measure": "makespan", "atMost": 5}]}, "expect[0].atMost", "is 5; write a duration such as 2s"),
+        ({"expect": [{"measure": "allocation.gpu", "atLeast": 99}]}, "expect[0].atLeast", "a percentage such as 99%"),
+        ({"expect": [{"measure": "allocation.gpu", "atLeast": "nan%"}]}, "expect[0].atLeast", 'is "nan%"'),
+        ({"expect": [{"measure": "memory.client", "atMost": "3s"}]}, "expect[0].atMost", "a quantity such as 300Mi"),
+        (
+            {"expect": [{"workload": "other", "nodes": ["a"]}]},
+            "expect[0].workload",
+            "is no workload; write one of work",
+        ),
+        ({"expect": [{"nodes": ["a"]}]}, "expect[0]", "names nodes, which is about a workload"),
+        ({"repetitions": 0}, "repetitions", "is 0, less than 1"),
+        ({"scheduler": {"name": "volcanoo"}}, "scheduler.name", 'is "volcanoo"'),
+        ({"productLabel": "a b"}, "productLabel", "is not a qualified name"),
+        ({"until": "running "}, "until", "write running"),
+        ({"autoscaler": {"name": "karpenter"}}, "autoscaler", "changes nothing; write nodePools or registrationDelay"),
+        ({"autoscaler": {"nodePools": []}}, "autoscaler.nodePools", "is empty"),
+        ({"autoscaler": {"zones": ["a"]}}, "autoscaler.zones", "is not a known key"),
+        (
+            {"autoscaler": {"nodePools": [{"name": "a"}, {"name": "a"}]}},
+            "autoscaler.nodePools[1].name",
+            "a is there twice; write another name",
+        ),
+        ({"autoscaler": {"registrationDelay": 5}}, "autoscaler.registrationDelay", "is 5, which has no unit"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place_and_remedy(fields: dict[str, Any], path: str, words: str) -> None:
+    found = told(**fields)
+    assert words in found.get(path, ""), found
+
+
+def test_a_key_is_suggested_as_the_file_has_it() -> None:
+    assert told(form={"snapshot": "full"})["form"] == "is not a known key; write from"
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    found = told(workloads=[{"name": "A b"}, {"name": "c", "jobs": -1}], timeline=[{}], expect=[{}])
+    assert found.keys() == {"workloads[0].name", "workloads[1].jobs", "timeline[0]", "expect[0]"}
+
+
+@pytest.mark.parametrize(
+    ("measure", "written", "value"),
+    [
+        ("makespan", "1m30s", 90),
+        ("makespan", 0, 0),
+        ("allocation.gpu", "99.5%", 0.995),
+        ("allocation.gpu", 1, 1),
+        ("pods.pending", 3, 3),
+        ("scheduling.rate", 200, 200),
+        ("memory.client", "300Mi", 300 * 2**20),
+        ("memory.client", "1G", 1e9),
+        ("makespan", "90", None),
+        ("allocation.gpu", 0.5, None),
+        ("pods.pending", True, None),
+        ("pods.pending", float("nan"), None),
+        ("pods.pending", "three", None),
+    ],
+)
+def test_a_threshold_is_read_in_its_measures_unit(measure: str, written: object, value: float | None) -> None:
+    found = bound(UNITS[measure], written)
+    assert found == (None if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [
+        ({"at": "60s"}, {}),
+        ({"after": "created"}, {"at": "9s"}),
+        ({"after": "created", "at": "9s"}, {"after": "created"}),
+    ],
+)
+def test_a_scheduler_that_is_stopped_may_be_started_by_any_item_that_happens_later(
+    start: dict[str, str], stop: dict[str, str]
+) -> None:
+    timeline = [{**start, "scheduler": "start"}, {**stop, "scheduler": "stop"}]
+    assert len(Experiment.checked({"name": "t", "workloads": [WORK], "timeline": timeline}).timeline) == 2
+
+
+def test_every_measure_has_a_unit_a_meaning_and_a_direction() -> None:
+    assert UNITS.keys() == BETTER.keys() == MEANINGS.keys()
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    return folder / "e.yaml"
+
+
+def test_files_that_an_experiment_names_are_read_from_beside_it(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        e_yaml="name: t\nsetup: [q.yaml]\nworkloads:\n- {name: a, manifest: j.yaml, replace: {ID: 'x-{index}'}}\n"
+        "- {name: b, arrival: {trace: {file: t.csv}}}\n",
+        q_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: q}\n---\n---\napiVersion: v1\nkind: Secret\n",
+        j_yaml="apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: ID-}\n",
+        t_csv="arrival,size,duration\n10,2,5\n4,1,60\n",
+    )
+    loaded = load(file)
+    assert [each["kind"] for each in loaded.setup] == ["ConfigMap", "Secret"]
+    assert [(job.arrival, job.size, job.duration) for job in loaded.traces["b"]] == [(0, 1, 60), (6, 2, 5)]
+    assert loaded.inputs.keys() == {"experiment.yaml", "q.yaml", "j.yaml", "t.csv"}
+
+
+@pytest.mark.parametrize(
+    ("more", "files", "words"),
+    [
+        ("setup: [q.yaml]", {}, "setup[0]: there is no file"),
+        ("setup: [q.yaml]", {"q_yaml": "kind: X"}, "setup[0]: q.yaml: [0].apiVersion: is nothing; write apiVersion"),
+        ("setup: [q.yaml]", {"q_yaml": ""}, "setup[0]: q.yaml: has no objects; write a Kubernetes manifest"),
+        ("setup: [q.yaml]", {"q_yaml": "a: [b"}, "setup[0]: q.yaml: line 1, column 6"),
+    ],
+)
+def test_a_mistake_in_a_named_file_is_told_with_both_places(
+    tmp_path: Path, more: str, files: dict[str, str], words: str
+) -> None:
+    file = write(tmp_path, e_yaml=f"name: t\nworkloads: [{{name: a}}]\n{more}\n", **files)
+    with pytest.raises(SpecError) as raised:
+        load(file)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("trace", "csv", "words"),
+    [
+        ("", "when,size\n1,2\n", 'has no column "arrival"; write arrival: when or size'),
+        (", columns: {size: workers}", "arrival,worker\n1,2\n", "write size: worker in arrival.trace.columns"),
+        ("", "arrival\nsoon\n", 'line 2, arrival: is "soon"; write a number from'),
+        ("", "arrival,size\n1,0\n", 'line 2, size: is "0"; write a number from 1'),
+        ("", 'arrival,size,note\n1,1,"two\nlines"\n\n1,0,\n', 'line 5, size: is "0"'),
+        ("", "arrival\n", "has no jobs; write a line for each"),
+        ("", "", 'has no column "arrival"'),
+    ],
+)
+def test_a_trace_that_cannot_be_played_is_told_with_its_line(tmp_path: Path, trace: str, csv: str, words: str) -> None:
+    body = f"name: t\nworkloads: [{{name: a, arrival: {{trace: {{file: t.csv{trace}}}}}}}]\n"
+    file = write(tmp_path, e_yaml=body, t_csv=csv)
+    with pytest.raises(SpecError) as raised:
+        load(file)
+    assert words in str(raised.value)
+
+
+def test_a_trace_is_played_faster_from_its_first_job_on_and_in_part(tmp_path: Path) -> None:
+    trace = "{file: t.csv, speed: 60, limit: 2, columns: {arrival: at}}"
+    body = f"name: t\nworkloads: [{{name: a, arrival: {{trace: {trace}}}}}]\n"
+    rows = "at,duration\n2026-01-01T00:00:00,60\n2026-01-01T00:02:00,120\n2026-01-01T00:05:00,1\n"
+    found = load(write(tmp_path, e_yaml=body, t_csv=rows)).traces["a"]
+    assert [(job.arrival, job.size, job.duration) for job in found] == [(0, None, 1), (2, None, 2)]
+
+
+LARGE = "{file: t.csv, window: {from: 1h, to: 3h}, limit: 3}"
+
+
+def test_of_a_large_trace_its_window_alone_is_read_kept_and_has_to_be_right(tmp_path: Path) -> None:
+    # Six megabytes in no order, of few lines that are long; what is wrong outside the window harms nobody.
+    outside = [f"{30_000 + number},1,{'9' * 140}" for number in range(40_000)]
+    inside = ["17200,2,60", "13600,1,", "20000,4,7", "13600,3,5"]
+    rows = [*outside[:20_000], *inside, *outside[20_000:], "10000,1,1"]
+    body = f"name: t\nworkloads: [{{name: a, arrival: {{trace: {LARGE}}}}}]\n"
+    file = write(tmp_path, e_yaml=body, t_csv="\n".join(["arrival,size,duration", *rows]))
+    assert (tmp_path / "t.csv").stat().st_size > 5 << 20
+    tracemalloc.start()
+    with pytest.raises(SpecError, match=r'line 20003, duration: is ""'):
+        load(file)
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace("13600,1,\n", "13600,1,9\n"))
+    tracemalloc.clear_traces()
+    loaded = load(file)
+    assert tracemalloc.get_traced_memory()[1] < 5 << 20
+    tracemalloc.stop()
+    assert [(job.arrival, job.size, job.duration) for job in loaded.traces["a"]] == [
+        (0, 1, 9),
+        (0, 3, 5),
+        (3600, 2, 60),
+    ]
+    played = ["arrival,size,duration", "17200,2,60", "13600,1,9", "13600,3,5"]
+    assert loaded.inputs["t.csv"].splitlines() == played
+
+
+def test_a_large_trace_that_is_no_text_is_told(tmp_path: Path) -> None:
+    body = f"name: t\nworkloads: [{{name: a, arrival: {{trace: {LARGE}}}}}]\n"
+    file = write(tmp_path, e_yaml=body)
+    (tmp_path / "t.csv").write_bytes(b"arrival\n" + (b"0" * 199 + b"1\n") * 30_000 + b"\xff")
+    with pytest.raises(SpecError, match=r"workloads\[0\].arrival.trace.file: is not a text in UTF-8"):
+        load(file)
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"\x1f\x8b\xff", "not of a packed one"), (b"a" * (5 << 20), "smaller")])
+def test_a_file_that_cannot_be_read_comes_with_a_remedy_for_any_file(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "queues.yaml").write_bytes(content)
+    file = write(tmp_path, e_yaml="name: t\nsetup: [queues.yaml]\nworkloads: [{name: a}]\n")
+    with pytest.raises(SpecError, match=said):
+        load(file)
+
+
+def test_prices_of_the_user_s_own_are_kept_beside_another_file_of_that_name(tmp_path: Path) -> None:
+    queue = "apiVersion: v1\nkind: Namespace\nmetadata: {name: q}\n"
+    file = write(tmp_path, e_yaml="name: t\nsetup: [prices.yaml]\nworkloads: [{name: a}]\n", prices_yaml=queue)
+    (tmp_path / "own.yaml").write_text("regions: {'*': {onDemand: {ours: 2.5}}}\n")
+    loaded, _ = with_prices(load(file), tmp_path / "own.yaml")
+    assert loaded.inputs["prices.yaml"] == queue
+    assert loaded.inputs["prices-2.yaml"].startswith("regions:")
+
+
+def test_a_replacement_that_replaces_nothing_is_a_mistake(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        e_yaml="name: t\nworkloads: [{name: a, manifest: j.yaml, replace: {JOBID: x}}]\n",
+        j_yaml="apiVersion: batch/v1\nkind: Job\n",
+    )
+    with pytest.raises(SpecError, match=r"workloads\[0\].replace.JOBID: does not occur in the manifest"):
+        load(file)

@@ -1,0 +1,53 @@
+"""A measure is named in one place, from which schema, reports and plots take it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kumulus.extras.lab.measure import summary
+from tests.support.variants import ask_a_copy
+
+QUESTIONS = """
+import json
+from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.schema import experiment_schema
+from kumulus.extras.lab.measure.statistics import spread
+
+name = "timeToSchedule.p95"
+expect = [{"measure": name, "atMost": "5s"}]
+experiment = Experiment.checked({"name": "a", "workloads": [{"name": "w"}], "expect": expect})
+print(json.dumps({
+    "named": [UNITS[name], BETTER[name], MEANINGS[name]],
+    "schema": name in json.dumps(experiment_schema()),
+    "taken": experiment.expect[0].measure,
+    "spread": spread(range(1, 101)),
+}))
+"""
+
+
+def test_a_percentile_is_a_number_in_one_file(tmp_path: Path) -> None:
+    added = {"extras/lab/file/measures.py": ("PERCENTILES = (50, 90, 99)", "PERCENTILES = (50, 90, 95, 99)")}
+    answers = json.loads(ask_a_copy(tmp_path, {}, added, QUESTIONS))
+    assert answers["named"] == ["s", "lower", "p95 of: from a pod's creation to its binding"]
+    assert answers["schema"]
+    assert answers["taken"] == "timeToSchedule.p95"
+    assert answers["spread"]["p95"] == 95
+
+
+def test_a_measure_that_is_taken_and_not_named_is_an_error_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("_pods", "_jobs", "_scheduling"):
+        monkeypatch.setattr(summary, part, lambda records: {})
+    monkeypatch.setattr(summary, "_allocation", lambda records: {})
+    monkeypatch.setattr(summary, "_usage", lambda sampler: {"pods.unheardOf": 1.0})
+    monkeypatch.setattr(summary, "_counter", lambda counted: {})
+
+    class Nothing:
+        pods: dict[str, object] = {}  # noqa: RUF012 - it stays empty
+        live, counted = 0, ()
+
+    with pytest.raises(AssertionError, match=r"lab/file/measures.py does not name pods.unheardOf"):
+        summary.measures(Nothing(), Nothing(), 1.0, 1.0)  # type: ignore[arg-type]

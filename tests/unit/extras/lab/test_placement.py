@@ -1,0 +1,91 @@
+"""What a run leaves to be looked at again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.watch.history.moment import moment
+from kumulus.extras.watch.live.node import NOWHERE
+from kumulus.kube.watch import Event
+
+CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+CONFIGURATION = "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs"
+
+
+def test_queues_are_recorded_with_their_quota_use_and_who_waits() -> None:
+    time = 0.0
+    placement = Placement({"title": "run"}, NOWHERE, lambda: time, {})
+
+    def happens(path: str, kind: Any, name: str, **item: Any) -> None:
+        placement.collections[path](Event(kind, name, {"metadata": {"name": name}, **item}))
+
+    def quota(used: str, waiting: int) -> dict[str, Any]:
+        flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": "8"}]}
+        usage = [{"name": "any", "resources": [{"name": "cpu", "total": used}]}]
+        status = {"flavorsUsage": usage, "pendingWorkloads": waiting, "admittedWorkloads": 1}
+        return {"spec": {"resourceGroups": [{"flavors": [flavor]}]}, "status": status}
+
+    happens(CLUSTER_QUEUES, "ADDED", "team", **quota("0", 0))
+    placement.begin()
+    time = 2.0
+    happens(CLUSTER_QUEUES, "MODIFIED", "team", **quota("8", 3))
+    time = 4.0
+    happens(CLUSTER_QUEUES, "DELETED", "team")
+    placement.end()
+    found = [moment(placement.history, at).queues for at in (1000, 2000, 4000)]
+    assert found == [
+        {"ClusterQueue/team": [{"cpu": "8"}, {"cpu": "0"}, 0, 1]},
+        {"ClusterQueue/team": [{"cpu": "8"}, {"cpu": "8"}, 3, 1]},
+        {},
+    ]
+
+
+@pytest.mark.parametrize("heard_first", ["the job", "the workload"])
+def test_why_a_job_waits_that_has_no_pods_yet_is_recorded(heard_first: str) -> None:
+    placement = Placement({"title": "run", "namespace": "run-1"}, NOWHERE, lambda: 0.0, {"work": "team"})
+
+    def says(message: str, namespace: str = "run-1") -> None:
+        metadata = {"name": "w", "namespace": namespace, "ownerReferences": [{"kind": "Job", "name": "train"}]}
+        waits = {"type": "QuotaReserved", "status": "False", "message": message}
+        item = {"metadata": metadata, "spec": {}, "status": {"conditions": [waits]}}
+        placement.collections[WORKLOADS](Event("MODIFIED", f"{namespace}/w", item))
+
+    job = PlannedJob("train", "work", 0.0, 4, ({"kind": "Job"},))
+    if heard_first == "the job":
+        placement.job(job)
+    says("insufficient quota")
+    says("of somebody else's", namespace="other")
+    if heard_first == "the workload":
+        placement.job(job)
+    found = moment(placement.history, 0).jobs["work/Job/train"]
+    assert (found.says, found.queue, found.size) == ("insufficient quota", "team", 4)
+
+
+def test_a_job_that_is_scaled_wants_as_many_pods_from_then_on() -> None:
+    time = 0.0
+    placement = Placement({"title": "run"}, NOWHERE, lambda: time, {"work": "team"})
+    placement.begin()
+    placement.job(PlannedJob("web", "work", 0.0, 500, ({"kind": "Deployment"},)))
+    time = 2.0
+    placement.resized("web", 350)
+    placement.resized("nobody's", 1)
+    sizes = [moment(placement.history, at).jobs["work/Deployment/web"].size for at in (1000, 2000)]
+    assert sizes == [500, 350]
+
+
+def test_queues_that_one_object_has_come_and_go_with_it() -> None:
+    placement = Placement({"title": "run"}, NOWHERE, lambda: 0.0, {})
+
+    def configured(*names: str) -> None:
+        children = ", ".join(f"{{name: {name}, resources: {{max: {{vcore: 4}}}}}}" for name in names)
+        text = f"partitions: [{{queues: [{{name: root, queues: [{children}]}}]}}]"
+        placement.collections[CONFIGURATION](Event("MODIFIED", "yunikorn-configs", {"data": {"queues.yaml": text}}))
+
+    configured("a", "b")
+    configured("b", "c")
+    assert set(moment(placement.history, 0).queues) == {"YuniKorn queue/root.b", "YuniKorn queue/root.c"}

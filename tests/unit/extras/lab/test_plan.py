@@ -1,0 +1,256 @@
+"""From an experiment file to the objects to create: the same seed gives the same, and what the file says is in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import Loaded, load
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
+from kumulus.extras.lab.plan.plan import Plan, make
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
+from kumulus.extras.lab.plan.scheduling import queues
+from kumulus.model.errors import SpecError
+from kumulus.model.manifests import expected_pods
+
+KEMU = Path(__file__).resolve().parents[5] / "shared" / "kemu-examples" / "workloads"
+
+
+def plan(*workloads: dict[str, Any], places: dict[str, str] | None = None, **fields: Any) -> Plan:
+    listed = [{"name": f"w{index}", **each} for index, each in enumerate(workloads)]
+    experiment = Experiment.checked({"name": "test", "workloads": listed, **fields})
+    return make(Loaded(experiment, Path()), places or {})
+
+
+def template(made: Plan) -> dict[str, Any]:
+    found: dict[str, Any] = made.jobs[0].objects[0]["spec"]["template"]
+    return found
+
+
+DRAWN = {
+    "jobs": 20,
+    "workers": 2,
+    "duration": {"lognormal": {"median": "5m", "sigma": 0.5}},
+    "arrival": {"poisson": 2},
+}
+
+
+def test_the_same_seed_plans_the_same_and_another_seed_does_not() -> None:
+    one, again, other = plan(DRAWN, seed=7), plan(DRAWN, seed=7), plan(DRAWN, seed=8)
+    assert one == again
+    assert one.digest != other.digest
+    assert [job.at for job in one.jobs] != [job.at for job in other.jobs]
+
+
+def test_a_workload_that_is_added_leaves_the_draws_of_the_others() -> None:
+    alone, beside = plan(DRAWN, seed=7), plan(DRAWN, {"jobs": 3}, seed=7)
+    assert [job for job in beside.jobs if job.workload == "w0"] == list(alone.jobs)
+
+
+def test_jobs_arrive_at_once_evenly_or_at_random() -> None:
+    assert [job.at for job in plan({"jobs": 3}).jobs] == [0, 0, 0]
+    assert [job.at for job in plan({"jobs": 3, "arrival": {"after": "10s", "rate": 2}}).jobs] == [10, 10.5, 11]
+    random = [job.at for job in plan({"jobs": 2000, "arrival": {"poisson": 4}}).jobs]
+    assert random == sorted(random)
+    # 2,000 exponential gaps of mean 1/4 s: their sum is within 10 % of 500 s, four standard deviations.
+    assert random[-1] == pytest.approx(500, rel=0.1)
+
+
+def test_a_job_has_the_workers_requests_and_labels_of_its_workload() -> None:
+    made = plan(
+        {"workers": 3, "requests": {"cpu": "2", "nvidia.com/gpu": "8"}, "labels": {"app": "x"}, "duration": "90s"}
+    )
+    job = made.jobs[0].objects[0]
+    assert (job["kind"], job["spec"]["parallelism"], job["spec"]["completions"]) == ("Job", 3, 3)
+    assert (made.jobs[0].workers, made.pods) == (3, 3)
+    pod = template(made)
+    assert pod["metadata"]["labels"] == {"app": "x", WORKLOAD_LABEL: "w0", JOB_LABEL: "w0-1"}
+    assert pod["metadata"]["annotations"] == {"pod-complete.stage.kwok.x-k8s.io/delay": "90.000s"}
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "nvidia.com/gpu": "8"}
+
+
+def test_affinity_keeps_the_workers_of_a_job_together_and_not_those_of_two() -> None:
+    made = plan({"jobs": 2, "affinity": {"required": "zone", "preferred": "rack"}}, places={"rack": "net/rack"})
+    affinity = template(made)["spec"]["affinity"]["podAffinity"]
+    assert affinity["requiredDuringSchedulingIgnoredDuringExecution"] == [
+        {"labelSelector": {"matchLabels": {JOB_LABEL: "w0-1"}}, "topologyKey": "topology.kubernetes.io/zone"}
+    ]
+    term = affinity["preferredDuringSchedulingIgnoredDuringExecution"][0]
+    assert term["podAffinityTerm"]["topologyKey"] == "net/rack"
+    with pytest.raises(UnknownPlace, match="rack is no level of this cluster's topology; there are host, zone, region"):
+        plan({"affinity": {"required": "rack"}})
+
+
+def test_a_gpu_product_is_a_node_selector_and_a_number_a_priority_class() -> None:
+    made = plan({"gpuProduct": "H100", "priority": -5}, {"priority": 100}, productLabel="example.com/gpu")
+    assert template(made)["spec"]["nodeSelector"] == {"example.com/gpu": "H100"}
+    assert template(made)["spec"]["priorityClassName"] == "experiment-minus-5"
+    assert [(each["kind"], each["metadata"]["name"], each["value"]) for each in made.setup] == [
+        ("PriorityClass", "experiment-minus-5", -5),
+        ("PriorityClass", "experiment-100", 100),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "workers"), [("Pod", 1), ("Deployment", 4), ("JobSet", 4), ("Job", 4)])
+def test_each_kind_makes_the_pods_it_says(kind: str, workers: int) -> None:
+    made = plan({"kind": kind, "workers": workers})
+    assert [expected_pods(each) for each in made.jobs[0].objects] == [workers]
+
+
+def given(folder: Path, manifest: str, **workload: Any) -> Plan:
+    (folder / "job.yaml").write_text(manifest)
+    body = {"name": "t", "workloads": [{"name": "w", "manifest": "job.yaml", **workload}]}
+    (folder / "e.yaml").write_text(json.dumps(body))
+    return make(load(folder / "e.yaml"), {})
+
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {generateName: train-, namespace: elsewhere}
+spec:
+  parallelism: 3
+  completions: 3
+  template: {metadata: {labels: {id: JOB_ID}}, spec: {containers: [{name: c, image: i}]}}
+"""
+
+
+def test_a_manifest_is_created_once_a_job_with_names_that_repeat(tmp_path: Path) -> None:
+    made = given(tmp_path, JOB, jobs=2, replace={"JOB_ID": "number-{index}"})
+    assert [job.objects[0]["metadata"] for job in made.jobs] == [{"name": "train-1"}, {"name": "train-2"}]
+    labels = [job.objects[0]["spec"]["template"]["metadata"]["labels"] for job in made.jobs]
+    assert labels[1] == {"id": "number-2", WORKLOAD_LABEL: "w", JOB_LABEL: "w-2"}
+    assert made.pods == 6
+    assert made == given(tmp_path, JOB, jobs=2, replace={"JOB_ID": "number-{index}"})
+
+
+def test_pods_that_follow_as_others_complete_are_known(tmp_path: Path) -> None:
+    made = given(tmp_path, JOB.replace("completions: 3", "completions: 8"), jobs=2)
+    assert (made.pods, made.later) == (6, 10)
+
+
+def test_each_objects_pods_ask_for_what_it_says(tmp_path: Path) -> None:
+    """A policy expects such pods as there will be, however many jobs they are of."""
+    launcher = "apiVersion: v1\nkind: Pod\nmetadata: {name: l}\nspec: {containers: [{name: c, image: i}]}\n"
+    workers = JOB.replace("image: i", 'image: i, resources: {requests: {"nvidia.com/gpu": "1"}}')
+    made = given(tmp_path, f"{launcher}---{workers}")
+    assert Counter(pod.gpus for pod in pods_planned(made, "p")) == {0: 1, 1: 3}
+    assert pods_typical(load(tmp_path / "e.yaml"), made) == pods_planned(made, "p")
+
+
+def test_two_objects_with_pods_and_one_name_are_refused(tmp_path: Path) -> None:
+    """The second would not be created, and its pods would be waited for."""
+    (tmp_path / "job.yaml").write_text(JOB)
+    both = [{"name": name, "manifest": "job.yaml"} for name in ("a", "b")]
+
+    def made(*workloads: dict[str, Any]) -> Plan:
+        (tmp_path / "e.yaml").write_text(json.dumps({"name": "t", "workloads": workloads}))
+        return make(load(tmp_path / "e.yaml"), {})
+
+    with pytest.raises(LabError, match="workload b: its Job train-1 has the name of one of job a-1"):
+        made(*both)
+    assert made(both[0], {**both[1], "replace": {"train-": "other-"}}).pods == 6
+
+
+def test_pod_templates_are_found_however_deep(tmp_path: Path) -> None:
+    pod = "{metadata: {}, spec: {containers: [{name: c, image: i}]}}"
+    manifest = (
+        f"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {{name: p}}\nspec: {{pytorchReplicaSpecs: "
+        f"{{Master: {{replicas: 1, template: {pod}}}, Worker: {{replicas: 2, template: {pod}}}}}}}\n"
+    )
+    made = given(tmp_path, manifest)
+    replicas = made.jobs[0].objects[0]["spec"]["pytorchReplicaSpecs"]
+    assert all(each["template"]["metadata"]["labels"][JOB_LABEL] == "w-1" for each in replicas.values())
+    assert made.pods == 0, "how many pods another controller makes is not known"
+
+
+@pytest.mark.skipif(not KEMU.is_dir(), reason=f"KEMU's workload files are not at {KEMU}")
+@pytest.mark.parametrize("name", [file.name for file in sorted(KEMU.glob("*"))] if KEMU.is_dir() else [])
+def test_kemus_workload_files_are_taken_as_they_are(tmp_path: Path, name: str) -> None:
+    text = (KEMU / name).read_text()
+    replace = {"JOB_ID": "job-{index}"} if "JOB_ID" in text else {}
+    made = given(tmp_path, text, jobs=2, replace=replace)
+    first = made.jobs[0].objects[0]
+    assert made.pods == 2 * first["spec"]["parallelism"]
+    assert "JOB_ID" not in json.dumps(made.jobs[0].objects) or "JOB_ID" in str(text.partition("spec:")[0])
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "coscheduling", "yunikorn", "kueue"])
+def test_a_gang_is_told_to_its_scheduler_and_everything_goes_into_the_runs_namespace(scheduler: str) -> None:
+    gang = {"workers": 3, "gang": True, "requests": {"cpu": "1"}}
+    made = plan(gang, scheduler={"name": scheduler})
+    assert all("namespace" not in each["metadata"] for each in made.jobs[0].objects)
+    groups = [each for each in made.jobs[0].objects if each["kind"] == "PodGroup"]
+    assert [each["spec"]["minMember"] for each in groups] == ([3] if scheduler in ("volcano", "coscheduling") else [])
+    job = made.jobs[0].objects[-1]
+    assert job["kind"] == "Job"
+    pods = job["spec"]["template"]
+    assert pods["spec"].get("schedulerName", "default-scheduler") == (
+        scheduler if scheduler != "kueue" else "default-scheduler"
+    )
+    assert pods["metadata"]["labels"][JOB_LABEL] == "w0-1"
+    assert made.pods == 3
+
+
+def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology() -> None:
+    gang = {"workers": 3, "gang": True, "topology": {"required": "rack"}, "disruption": "all"}
+    experiment = Experiment.checked(
+        {"name": "t", "scheduler": {"name": "native"}, "workloads": [{"name": "w", **gang}]}
+    )
+    (made,) = make(Loaded(experiment, Path()), {"rack": "example.com/rack"}).jobs
+    (job,) = made.objects
+    assert job["spec"]["scheduling"] == {
+        "schedulingPolicy": {"gang": {"minCount": 3}},
+        "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+        "disruptionMode": {"all": {}},
+    }
+    with pytest.raises(UnknownPlace, match="rack is no level"):
+        make(Loaded(experiment, Path()), {})
+
+
+@pytest.mark.parametrize("scheduler", ["default", "volcano", "kueue"])
+@pytest.mark.parametrize("more", [{"topology": {"required": "zone"}}, {"disruption": "all"}])
+def test_what_only_kubernetes_own_gangs_have_is_refused_on_others_by_name(
+    scheduler: str, more: dict[str, object]
+) -> None:
+    said = rf"w0: scheduler {scheduler} takes no {next(iter(more))}; leave it out, or write scheduler: {{name: native}}"
+    with pytest.raises(LabError, match=said):
+        plan({"workers": 3, "gang": True, **more}, scheduler={"name": scheduler})
+
+
+@pytest.mark.parametrize("more", [{"topology": {"required": "zone"}}, {"disruption": "all"}])
+def test_topology_and_disruption_are_of_gangs(more: dict[str, object]) -> None:
+    with pytest.raises(SpecError, match=r"is of a gang, and this workload is none; write gang: true"):
+        plan({"workers": 3, **more}, scheduler={"name": "native"})
+
+
+def test_a_gang_is_a_plain_job_to_the_default_scheduler() -> None:
+    assert plan({"workers": 3, "gang": True}).digest == plan({"workers": 3}).digest
+
+
+def test_a_job_waits_in_its_queue_and_queues_that_nobody_made_have_all_there_is() -> None:
+    listed = [{"name": "a", "queue": "team"}, {"name": "b"}, {"name": "c", "queue": "own"}]
+    experiment = Experiment.checked({"name": "t", "scheduler": {"name": "kueue"}, "workloads": listed})
+    made = make(Loaded(experiment, Path()), {})
+    waiting = [job.objects[0]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in made.jobs]
+    assert waiting == ["team", "default", "own"]
+    found = queues("kueue", experiment.workloads, {"own"}, {"cpu": "64"})
+    assert [(each["kind"], each["metadata"]) for each in found if each["kind"] == "LocalQueue"] == [
+        ("LocalQueue", {"name": "default"}),
+        ("LocalQueue", {"name": "team"}),
+    ]
+    assert queues("coscheduling", experiment.workloads, set(), {}) == []
+    assert queues("default", experiment.workloads, set(), {}) == []
+
+
+def test_what_a_scheduler_does_not_take_is_told_with_the_workload() -> None:
+    with pytest.raises(
+        LabError, match=r"workload w0: .* kueue is set up for Job and JobSet Write a Job, or use volcano"
+    ):
+        plan({"kind": "Deployment"}, scheduler={"name": "kueue"})

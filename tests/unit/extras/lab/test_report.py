@@ -1,0 +1,263 @@
+"""What a run writes, and what is read from it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report import compare, history, plots, plots_nodes
+from kumulus.extras.lab.report.files import RunDirectory, manifest
+from kumulus.extras.lab.report.junit import junit
+from kumulus.extras.lab.report.model import Cluster, Moment, PolicyUsed, Report
+from kumulus.extras.lab.report.read import find, report_at
+from kumulus.extras.lab.report.text import lines
+from tests.support import disk
+from tests.support.reports import report
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def written(results: Path, *reports: Report) -> None:
+    for each in reports:
+        directory = RunDirectory(results, each.metadata.experiment, each.metadata.run_id)
+        directory.prepare({"experiment.yaml": "name: fill\n"})
+        directory.write(each)
+
+
+def test_the_published_schema_is_that_of_the_models() -> None:
+    published = json.loads((ROOT / "docs" / "experiment-report.schema.json").read_text())
+    assert published == Report.model_json_schema()
+
+
+def test_a_report_is_read_as_it_was_written_and_indexed_once(tmp_path: Path) -> None:
+    one, other = report(), report("20261121-160000-def456", status="failure")
+    written(tmp_path, other, one)
+    RunDirectory(tmp_path, "fill", one.metadata.run_id).write(one)
+    runs = manifest(tmp_path)
+    assert [(run["run_id"], run["status"]) for run in runs] == [
+        (one.metadata.run_id, "success"),
+        (other.metadata.run_id, "failure"),
+    ]
+    assert report_at(tmp_path / runs[0]["path"]) == one
+    inputs = tmp_path / "fill" / one.metadata.run_id / "inputs" / "experiment.yaml"
+    assert inputs.read_text() == "name: fill\n"
+
+
+def test_a_run_is_found_by_its_id_its_beginning_its_place_or_as_the_latest(tmp_path: Path) -> None:
+    one, other = report(), report("20261121-160000-def456")
+    written(tmp_path, one, other)
+    place = tmp_path / "fill" / other.metadata.run_id
+    names = (other.metadata.run_id, "20261121-16", "latest", str(place), str(place / "report.json"))
+    assert {find(name, tmp_path) for name in names} == {place / "report.json"}
+    with pytest.raises(LabError, match="several runs begin with 20261121: 20261121-150000-abc123, 2026"):
+        find("20261121", tmp_path)
+    with pytest.raises(
+        LabError, match=r"there is no run 20261121-150000-abc124 .* did you mean 20261121-150000-abc123"
+    ):
+        find("20261121-150000-abc124", tmp_path)
+    with pytest.raises(LabError, match="`kumulus experiment list` shows the runs"):
+        find("x", tmp_path)
+
+
+def test_what_is_no_report_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text('{"metadata": {}, "results": {"status": "success", "tests": []}}')
+    with pytest.raises(LabError, match=r"report.json is no report of an experiment: metadata.run_id: Field required"):
+        report_at(tmp_path / "report.json")
+
+
+def test_a_full_disk_is_told_and_the_report_written_before_is_kept(tmp_path: Path) -> None:
+    first = report(status="partial")
+    directory = RunDirectory(tmp_path, "fill", first.metadata.run_id)
+    with disk.small(tmp_path, 1):
+        written(tmp_path, first)
+        disk.fill(tmp_path)
+        with pytest.raises(LabError) as raised:
+            directory.write(report())
+        assert report_at(directory.path / "report.json") == first
+        assert sorted(path.name for path in directory.path.iterdir()) == ["inputs", "report.json"]
+    said = f"{directory.path}/report.json cannot be written: No space left on device; make room, or write --results"
+    assert str(raised.value).startswith(said)
+
+
+def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("")
+    with pytest.raises(LabError, match=r"cannot be written: Not a directory; write --results DIRECTORY"):
+        RunDirectory(tmp_path / "results", "fill", "x").prepare({})
+
+
+def test_an_index_that_was_spoiled_is_told(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(LabError, match=r"manifest.json cannot be read: .*; remove it"):
+        manifest(tmp_path)
+
+
+def test_junit_has_a_case_for_each_threshold_and_for_the_end() -> None:
+    judged = [("makespan at most 10 s", True, "9 s"), ("allocation.gpu at least 99 %", False, "98 %\x01")]
+    root = ElementTree.fromstring(junit(report(judged=judged, status="partial", error="interrupted")))
+    suite = root[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [case.get("name") for case in suite] == ["comes to its end", *(what for what, _, _ in judged)]
+    failure = suite[2].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "found 98 %"
+    assert root[1][0].get("name") == "comes to its end"
+
+
+def test_a_report_in_lines_names_what_was_missed() -> None:
+    said = "\n".join(lines(report(judged=[("pods.pending exactly 0", False, "3")], status="failure")))
+    assert "fill: failure; all pods are scheduled" in said
+    assert "MISSED  pods.pending exactly 0: 3" in said
+
+
+def test_repetitions_are_compared_by_median_and_range() -> None:
+    one = report(measures=[{"timeToSchedule.p99": value} for value in (3.0, 1.0, 2.0)])
+    other = report("20261121-160000-def456", scheduler="volcano", measures=[{"timeToSchedule.p99": 4.0}])
+    rows = {row[0]: row[1:] for row in compare.table([one, other])}
+    assert rows["timeToSchedule.p99"] == ["2.00 s (1.00 s … 3.00 s)", "4.00 s"]
+    assert rows["scheduler"] == ["default", "volcano"]
+    assert "makespan" not in rows
+
+
+def test_what_came_of_the_demand_is_compared_with_the_policy_that_placed_it() -> None:
+    one, other = report(measures=[{"policy.allocated": 0.95}]), report(measures=[{"policy.allocated": 0.9}])
+    assert [row for row in compare.table([one, other]) if row[0] == "policy"] == []
+    one.results.tests[0].details.policy = PolicyUsed(
+        policy="FGD", allocated_percent={}, fragmented_percent_of_all_gpus={}, fragmented_percent_of_idle_gpus={}
+    )
+    rows = {row[0]: row[1:] for row in compare.table([one, other])}
+    assert rows["policy"] == ["FGD", "-"]
+    assert rows["policy.allocated"] == ["95.0 %", "90.0 %"]
+
+
+def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
+    one = report()
+    second = report("20261121-160000-def456", scheduler="volcano", settings={"clientQPS": "5000.0", "version": "1"})
+    assert list(compare.unfair([one, second])) == []
+    slow = report("20261121-160000-def456", settings={"kube-api-qps": "50"}, seed=2)
+    assert list(compare.unfair([one, slow])) == [
+        "seeds differ: 1 in 20261121-150000-abc123, 2 in 20261121-160000-def456",
+        "limits of the scheduler's requests differ: qps 5000 in 20261121-150000-abc123, "
+        "qps 50 in 20261121-160000-def456",
+    ]
+    ended = report("20261121-160000-def456", status="partial", error="interrupted")
+    assert list(compare.unfair([one, ended])) == ["20261121-160000-def456 did not come to its end: interrupted"]
+
+
+def test_a_comparison_is_unfair_when_one_scheduler_got_other_workloads() -> None:
+    one, edited = report(), report("20261121-160000-def456")
+    edited.metadata.inputs.workloads = "1" * 64
+    [said] = compare.unfair([one, edited])
+    assert said.startswith("workloads differ: ")
+    assert said.endswith(", 11111111 in 20261121-160000-def456")
+    # The objects of gangs are not the same for every scheduler, and those of another seed never are.
+    edited.metadata.scheduler.name = "volcano"
+    assert list(compare.unfair([one, edited])) == []
+    edited.metadata.scheduler.name, edited.metadata.seed = "default", 2
+    [said] = compare.unfair([one, edited])
+    assert said.startswith("seeds differ")
+
+
+def test_where_a_cluster_keeps_its_files_makes_no_comparison_unfair() -> None:
+    one, second = report(), report("20261121-160000-def456")
+    for each, place in ((one, "a"), (second, "b")):
+        each.metadata.client_settings["kwok-controller"] = {"config": f"/work/{place}/kwok.yaml"}
+    assert list(compare.unfair([one, second])) == []
+    second.metadata.client_settings["kube-controller-manager"] = {"kube-api-qps": "50"}
+    [said] = compare.unfair([one, second])
+    assert "limits of the control plane's requests differ" in said
+
+
+def test_the_history_page_holds_every_run_and_needs_nothing_else(tmp_path: Path) -> None:
+    odd = report("20261121-160000-def456", status="partial", error="<!-- <script></script><b>\u2028")
+    written(tmp_path, report(), odd)
+    (tmp_path / "fill" / "gone").mkdir()
+    path, unread = history.write(tmp_path)
+    text = path.read_text()
+    assert unread == []
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert (text.count("<script"), text.count("</script>"), "<!-- <" in text) == (1, 1, False)
+    assert report().metadata.run_id in text
+
+
+def test_a_run_whose_report_is_gone_is_left_out_of_the_page_and_told(tmp_path: Path) -> None:
+    written(tmp_path, report(), report("20261121-160000-def456"))
+    (tmp_path / "fill" / "20261121-160000-def456" / "report.json").unlink()
+    _, unread = history.write(tmp_path)
+    assert len(unread) == 1
+    assert "report.json cannot be read: No such file" in unread[0]
+    with pytest.raises(LabError, match="there are no runs in"):
+        history.write(tmp_path / "elsewhere")
+
+
+def test_runs_of_the_same_settings_are_one_series() -> None:
+    small = Cluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
+    made = [report(), report("20261121-160000-def456"), report("20261121-170000-aaaaaa", cluster=small)]
+    found = history._runs([("p", each) for each in made])
+    assert [run["series"] for run in found] == [0, 0, 1]
+
+
+def test_links_to_runs_in_directories_of_any_name_lead_there() -> None:
+    [found] = history._runs([("../a #1 50%/fill/run/report.json", report())])
+    assert found["path"] == "../a%20%231%2050%25/fill/run/report.json"
+    assert found["plots"] == ["../a%20%231%2050%25/fill/run/repetition-1.svg"]
+
+
+def test_another_policy_workload_or_configuration_is_another_series() -> None:
+    made = [report(f"20261121-{number}50000-abc123") for number in range(6)]
+    none: dict[str, float] = {}
+    measured = {"fragmented_percent_of_all_gpus": none, "fragmented_percent_of_idle_gpus": none}
+    for number, policy in ((0, "FGD"), (1, "FGD"), (2, "BestFit"), (3, "FGD"), (4, "FGD"), (5, "FGD")):
+        made[number].results.tests[0].details.policy = PolicyUsed(policy=policy, allocated_percent={}, **measured)
+    made[3].metadata.inputs.workloads = "1" * 64
+    made[4].metadata.inputs.files["least.yaml"] = "0" * 64
+    # The experiment's own file may have changed in what no figure depends on, such as its description.
+    made[5].metadata.inputs.files["experiment.yaml"] = "0" * 64
+    assert [run["series"] for run in history._runs([("p", each) for each in made])] == [0, 0, 1, 2, 3, 0]
+
+
+def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:
+    found = plots.write(report(measures=[{"timeToSchedule.p50": 1.0}, {}]), tmp_path)
+    assert [path.name for path in found] == [f"repetition-{n}.{kind}" for n in (1, 2) for kind in ("svg", "png")]
+    assert "a100 z1" in found[0].read_text()
+    assert found[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_has_letters_and_is_the_same_whenever_it_is_drawn(tmp_path: Path) -> None:
+    drawn = [plots.write(report(), tmp_path)[0].read_text() for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert ">seconds</text>" in drawn[0]
+
+
+def test_nodes_that_come_and_go_are_drawn_by_type_with_their_cost_and_what_happened(tmp_path: Path) -> None:
+    made = report()
+    [test] = made.results.tests
+    there = len(test.details.series["t"])
+    test.details.series |= {
+        "nodes e2-standard-4 spot": [float(number) for number in range(there)],
+        "cost per hour": [1.5] * there,
+    }
+    test.details.measures |= {"cost.total": 12.5}
+    test.details.timeline = [Moment(at=0.0, what="a zone is empty")]
+    drawn = plots.write(made, tmp_path)[0].read_text()
+    for said in ("nodes by instance type", "e2-standard-4 spot", "an hour, $12.50 in all", "0 s: a zone is empty"):
+        assert said in drawn
+    # The nodes of a fleet that stays as it is are said in the title.
+    test.details.series["nodes e2-standard-4 spot"] = [3.0] * there
+    assert "nodes by instance type" not in plots.write(made, tmp_path)[0].read_text()
+
+
+def test_dollars_in_a_picture_s_text_are_no_formula(tmp_path: Path) -> None:
+    made = report()
+    made.results.tests[0].details.timeline = [Moment(at=1.0, what="from $x_{ to $y")]
+    assert "1 s: from $x_{ to $y</text>" in plots.write(made, tmp_path)[0].read_text()
+
+
+def test_of_many_types_the_rarest_are_drawn_together() -> None:
+    series = {f"nodes t{number}": [float(number), 1.0] for number in range(5)} | {"nodes none": [0.0, 0.0]}
+    assert list(plots_nodes.by_type(series, 9)) == ["t4", "t3", "t2", "t1", "t0"]
+    assert plots_nodes.by_type(series, 3) == {"t4": [4.0, 1.0], "t3": [3.0, 1.0], "others": [3.0, 3.0]}
+    assert not plots_nodes.vary({"nodes a": [3.0, 3.0], "pods": [1.0, 2.0]})

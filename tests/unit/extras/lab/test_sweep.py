@@ -1,0 +1,346 @@
+"""Sweeps: what a file may say, which cells it has, what is called a difference, and that nothing is run twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.sweep import live, page, tables
+from kumulus.extras.lab.sweep.cells import cells_of
+from kumulus.extras.lab.sweep.engines import Engine, engine
+from kumulus.extras.lab.sweep.significance import difference, interval, needed
+from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.model.errors import SpecError
+from tests.support.sweeps import read, starts, swept
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"matrix": {}}, "matrix"),
+        ({"matrix": {"seed": "all"}}, "write 42-51"),
+        ({"matrix": {"policy": "FGD"}}, "write a list with at least one value"),
+        ({"measures": ["policy.alocated"]}, "write policy.allocated"),
+        ({"baseline": {"policy": "Random"}}, "is not in the matrix"),
+        ({"baseline": {"seed": 1}}, "is no field of the matrix"),
+        (
+            {
+                "matrix": {
+                    "settle": [{"name": "a", "value": "1s"}, {"name": "b", "value": "2s"}, {"name": "a", "value": "3s"}]
+                }
+            },
+            r"matrix.settle\[2\]: is called a, as another is; write {name: …, value: …} with a name of its own",
+        ),
+        ({"matrix": {"policy": [1, "1"]}}, r"matrix.policy\[1\]: is called 1, as another is"),
+        ({"matrix": {"seed": "0-99999", "policy": ["FGD", "BestFit"]}}, "more than 100,000"),
+    ],
+)
+def test_a_mistake_in_a_sweep_file_is_reported_with_its_place(tmp_path: Path, fields: Any, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        read(tmp_path, **fields)
+
+
+def test_every_combination_is_a_cell_of_its_own(tmp_path: Path) -> None:
+    sweep = read(tmp_path, matrix={"policy": ["FGD", "BestFit"], "seed": "3-5"})
+    cells = cells_of(sweep, tmp_path)
+    assert len({cell.id for cell in cells}) == 6
+    assert [(cell.values["policy"], cell.seed) for cell in cells][:4] == [
+        ("FGD", 3), ("FGD", 4), ("FGD", 5), ("BestFit", 3),
+    ]  # fmt: skip
+    assert [cell.id for cell in cells_of(sweep, tmp_path)] == [cell.id for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "matrix", "said"),
+    [
+        (
+            None,
+            {"scheduler": ["volcano"]},
+            "matrix.scheduler: has no effect without a cluster; leave it out, or write live",
+        ),
+        ({"workloads": [{"name": "w"}]}, {"seed": [1]}, "policy: is missing, .*; write policy: FGD, or live: true"),
+        (
+            None,
+            {"stackFile": ["s.yaml", "t.yaml"]},
+            "matrix.stackFile: has no effect: each run has the machines of s.yaml",
+        ),
+        (None, {"stack.nodeGroups.h.placement": [1]}, '"h" is none of the 1 items there; write t4'),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_is(
+    tmp_path: Path, experiment: dict[str, Any] | None, matrix: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SpecError, match=said):
+        cells_of(read(tmp_path, experiment=experiment, matrix=matrix), tmp_path)
+
+
+def test_a_value_of_many_words_is_called_by_its_name(tmp_path: Path) -> None:
+    soon, late = ({"nodePools": [{"name": "p", "spec": {"weight": weight}}]} for weight in (1, 2))
+    named = [{"name": "soon", "value": soon}, {"name": "late", "value": late}]
+    cells = cells_of(read(tmp_path, live=True, matrix={"autoscaler": named}, baseline={"autoscaler": "late"}), tmp_path)
+    assert [cell.values for cell in cells] == [{"autoscaler": "soon"}, {"autoscaler": "late"}]
+    assert [cell.raw["autoscaler"] for cell in cells] == [soon, late]
+    with pytest.raises(SpecError, match="is not in the matrix"):
+        read(tmp_path, matrix={"autoscaler": named}, baseline={"autoscaler": "never"})
+
+
+def test_the_first_of_named_values_is_what_others_are_compared_with(tmp_path: Path) -> None:
+    named = [{"name": name, "value": {"nodePools": [{"name": "p"}]}} for name in ("a", "b")]
+    sweep = read(tmp_path, matrix={"autoscaler": named, "seed": "1-2"}, measures=["cost.total"])
+    taken = [
+        Result(f"{name}{seed}", {"autoscaler": name, "seed": seed}, seed, "success", [{"cost.total": cost}])
+        for name, cost in (("b", 2.0), ("a", 1.0))
+        for seed in (1, 2)
+    ]
+    rows = page.tables(sweep, taken)["cost.total"]
+    assert [(row.name, row.against is None) for row in rows] == [("autoscaler a", True), ("autoscaler b", False)]
+
+
+def test_a_path_leads_into_the_experiment_and_into_the_stack(tmp_path: Path) -> None:
+    matrix = {
+        "workloads.tasks.arrival.trace.inflate": [1.2],
+        "scheduler": ["kube-scheduler"],
+        "stack.nodeGroups.t4.placement.0.replicas": [9],
+        "stack.kwok.heartbeatFactor": [3],
+    }
+    (cell,) = cells_of(read(tmp_path, live=True, matrix=matrix), tmp_path)
+    assert cell.raw["workloads"][0]["arrival"]["trace"]["inflate"] == 1.2
+    assert cell.raw["scheduler"] == {"name": "kube-scheduler"}
+    cluster = cell.stack["kumulus:cluster"]
+    assert cluster["nodeGroups"][0]["placement"][0]["replicas"] == 9
+    assert cluster["kwok"] == {"heartbeatFactor": 3}
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [("workloads.task.kind", "write tasks"), ("name.first", "has no fields"), ("policyy", "policyy")],
+)
+def test_a_path_that_leads_nowhere_is_an_error(tmp_path: Path, axis: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        cells_of(read(tmp_path, matrix={axis: ["Pod"]}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("workloads", "said"),
+    [
+        ([{"name": "w", "arrival": {"trace": "tasks.csv"}}], r"workloads\[0\].arrival.trace: is \"tasks.csv\""),
+        ([{"name": "w", "arrival": "tasks.csv"}], r"workloads\[0\].arrival: is \"tasks.csv\""),
+        (["w"], r"workloads\[0\]: is \"w\""),
+        ({"w": {"jobs": 1}}, "workloads: is"),
+        (5, "workloads: is 5"),
+    ],
+)
+def test_an_experiment_with_mistakes_is_refused_whatever_varies(tmp_path: Path, workloads: Any, said: str) -> None:
+    experiment = {"policy": "FGD", "workloads": workloads}
+    with pytest.raises(SpecError, match=said):
+        cells_of(read(tmp_path, experiment=experiment, matrix={"trace": ["tasks.csv"]}), tmp_path)
+
+
+def test_keys_of_a_stack_need_not_be_texts(tmp_path: Path) -> None:
+    """Whether they may be others is checked where the stack is."""
+    written = {"labels": {1: "a", "b": "c"}}
+    cells = cells_of(read(tmp_path, matrix={"stack.nodeGroups.t4.nodeTemplate.metadata": [written]}), tmp_path)
+    assert [cell.stack["kumulus:cluster"]["nodeGroups"][0]["nodeTemplate"]["metadata"] for cell in cells] == [written]
+
+
+def test_a_cell_is_another_when_a_file_that_it_names_is_another(tmp_path: Path) -> None:
+    sweep = read(tmp_path)
+    before = [cell.id for cell in cells_of(sweep, tmp_path)]
+    trace = tmp_path / "tasks.csv"
+    trace.write_text(trace.read_text() + "99,1,1Gi,1,1000\n")
+    assert not set(before) & {cell.id for cell in cells_of(sweep, tmp_path)}
+
+
+def test_a_sweep_runs_each_cell_once_and_then_none(tmp_path: Path) -> None:
+    first = swept(tmp_path)
+    assert (first.cells, first.before, len(starts(tmp_path / "results"))) == (4, 0, 4)
+    said: list[str] = []
+    again = swept(tmp_path, said)
+    assert (again.before, again.results) == (4, first.results)
+    assert said == ["4 of 4 runs are there already"]
+    # More seeds: only theirs are run.
+    more = swept(tmp_path, matrix={"policy": ["FGD", "BestFit"], "seed": "1-3"})
+    assert (more.cells, more.before, len(starts(tmp_path / "results"))) == (6, 4, 6)
+    assert len(set(starts(tmp_path / "results"))) == 6
+
+
+def test_one_that_comes_to_nothing_is_said_and_tried_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    done = swept(tmp_path, said, matrix={"policy": ["FGD", "Fgd"], "seed": [1]})
+    assert [bool(result.runs) for result in done.results] == [True, False]
+    assert "write FGD" in done.results[1].error
+    assert "Not complete" in (tmp_path / "results" / page.NAME).read_text()
+    swept(tmp_path, matrix={"policy": ["FGD", "Fgd"], "seed": [1]})
+    assert len(starts(tmp_path / "results")) == 3
+
+
+def test_only_one_sweep_writes_to_a_directory(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.prepare()
+    with store.alone(), pytest.raises(LabError, match="another sweep writes"), Store(tmp_path).alone():
+        pass
+
+
+def test_an_engine_is_one_of_three() -> None:
+    assert engine("local") == Engine()
+    assert engine("dask://10.0.0.1:8786") == Engine("dask", "10.0.0.1:8786")
+    assert engine("ray://10.0.0.1:10001").elsewhere
+    with pytest.raises(LabError, match="Write local, dask"):
+        engine("slurm://x")
+
+
+@pytest.mark.parametrize("scheme", ["dask", "ray"])
+def test_no_cluster_is_started_for_a_sweep_on_which_every_user_of_the_machine_could_run_code(scheme: str) -> None:
+    with pytest.raises(LabError, match=f"Write {scheme}://HOST:PORT. For processes of this machine"):
+        engine(f"{scheme}://")
+
+
+def test_noise_is_not_called_a_difference() -> None:
+    draw, called = random.Random(5), 0
+    for trial in range(300):
+        one, two = ({seed: draw.gauss(90, 1) for seed in range(8)} for _ in range(2))
+        called += difference(one, two, seed=trial).verdict in ("higher", "lower")
+    # 5 % are promised: 15 of 300; more than 26 would happen once in 200 times, and these are drawn once for all.
+    assert called <= 26
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_difference_past_the_noise_is_called_one(paired: bool) -> None:
+    draw = random.Random(6)
+    one = {seed: draw.gauss(95, 0.2) for seed in range(8)}
+    two = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(8)}
+    found = difference(one, two, comparisons=4)
+    assert (found.verdict, found.paired) == ("higher", paired)
+    assert found.low < 3 < found.high or abs(found.mean - 3) < 0.5
+    assert difference(two, one, comparisons=4).verdict == "lower"
+
+
+def test_too_few_runs_are_said_to_be_too_few_however_large_the_difference() -> None:
+    one, two = {seed: 100.0 + seed for seed in range(3)}, {seed: 1.0 + seed for seed in range(3)}
+    assert difference(one, two).verdict == "too few runs"
+    assert difference({1: 5.0}, {1: 1.0}).verdict == "too few runs"
+    seeds = needed(10)
+    enough = {seed: 100.0 + seed % 3 for seed in range(seeds)}, dict.fromkeys(range(seeds), 1.0)
+    assert difference(*enough, comparisons=10).verdict == "higher"
+    less = [{seed: each[seed] for seed in range(seeds - 1)} for each in enough]
+    assert difference(less[0], less[1], comparisons=10).verdict == "too few runs"
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("comparisons", [600, 4000])
+def test_a_difference_is_called_one_among_however_many_comparisons(paired: bool, comparisons: int) -> None:
+    draw, seeds = random.Random(7), needed(comparisons)
+    one = {seed: draw.gauss(95, 0.2) for seed in range(seeds)}
+    two = {seed + (0 if paired else 100): draw.gauss(92, 0.2) for seed in range(seeds)}
+    assert difference(one, two, comparisons).verdict == "higher"
+    noise = {seed: draw.gauss(95, 0.2) for seed in one}
+    assert difference(noise, one, comparisons).verdict == "within noise"
+
+
+def test_an_interval_holds_the_mean_about_as_often_as_it_says() -> None:
+    draw, held = random.Random(8), 0
+    for trial in range(200):
+        low, high = interval([draw.gauss(10, 2) for _ in range(30)], seed=trial)
+        held += low <= 10 <= high
+    assert 175 <= held <= 200
+
+
+def results(*values: float, policy: str) -> list[Result]:
+    runs = [{"policy.allocated": value} for value in values]
+    return [
+        Result(f"{policy}{n}", {"policy": policy, "seed": n}, n, "success", [run], {"allocated_percent": {"90": 89.5}})
+        for n, run in enumerate(runs)
+    ]
+
+
+def test_the_page_says_what_differs_and_what_does_not(tmp_path: Path) -> None:
+    sweep = read(tmp_path, measures=["policy.allocated"], baseline={"policy": "BestFit"}, description="<b>")
+    noise = random.Random(9)
+    base = [0.92 + noise.gauss(0, 0.002) for _ in range(8)]
+    found = results(*(value + 0.03 for value in base), policy="FGD") + results(*base, policy="BestFit")
+    rows = page.tables(sweep, found)["policy.allocated"]
+    assert [(row.name, row.against and row.against.verdict) for row in rows] == [
+        ("policy BestFit", None),
+        ("policy FGD", "higher"),
+    ]
+    page.write(sweep, {"policy.allocated": rows}, found, 16, tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_text()
+    assert "&lt;b&gt;" in text
+    assert "<svg" in text
+    assert "16 of 16 runs" in text
+    assert any("+3.00 %: higher" in line for line in page.lines(sweep, {"policy.allocated": rows}))
+
+
+def test_the_table_has_a_row_for_each_measure_and_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    path = tables.write(results(0.9, policy="FGD"), ["policy", "seed"], tmp_path)
+    assert path.name == "results.csv"
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["policy"], row["measure"], row["arrived"], row["value"]) for row in rows] == [
+        ("FGD", "policy.allocated", "", "0.9"),
+        ("FGD", "allocated_percent", "90", "89.5"),
+    ]
+
+
+def test_the_table_is_parquet_where_that_can_be_written(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is in the extra `sweep`")
+    table = parquet.read_table(tables.write(results(0.9, 0.8, policy="FGD"), ["policy", "seed"], tmp_path))
+    assert table.num_rows == 4
+    assert table.column("value").to_pylist() == [0.9, 89.5, 0.8, 89.5]
+    assert table.column("arrived").to_pylist() == [None, 90, None, 90]
+    assert str(table.schema.field("seed").type) == "int64"
+
+
+def test_as_many_clusters_are_made_at_once_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = cells_of(read(tmp_path, matrix={"seed": [1, 2]}), tmp_path)
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.psutil.cpu_count", lambda: 16)
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory.total", lambda: 64_000_000_000)
+    assert live.at_once(cells, 3) == 3
+    many = live.at_once(cells, 0)
+    assert 3 < many <= 16
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory.total", lambda: 1_500_000_000)
+    assert live.at_once(cells, 0) < many
+    monkeypatch.setattr("kumulus.extras.lab.sweep.live.memory.total", lambda: 1_000_000)
+    with pytest.raises(LabError, match="does not fit on this machine"):
+        live.at_once(cells, 0)
+
+
+def test_what_a_result_holds_comes_back_as_it_was(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.prepare()
+    (one,) = results(0.5, policy="FGD")
+    store.put(one)
+    assert store.get(one.id) == one
+    (tmp_path / "cells" / f"{one.id}.json").write_text(json.dumps({"id": 1})[:-3])
+    with pytest.raises(LabError, match="Remove it, and the cell is run again"):
+        store.get(one.id)
+
+
+def test_the_experiment_and_its_stack_file_are_needed(tmp_path: Path) -> None:
+    sweep = read(tmp_path)
+    experiment = tmp_path / "e.yaml"
+    raw = yaml.safe_load(experiment.read_text())
+    experiment.write_text(yaml.safe_dump({key: value for key, value in raw.items() if key != "stackFile"}))
+    with pytest.raises(LabError, match="names no stackFile"):
+        cells_of(sweep, tmp_path)
+
+
+def test_a_page_says_of_as_many_comparisons_as_its_verdicts_have_shared(tmp_path: Path) -> None:
+    sweep = read(tmp_path, matrix={"policy": ["FGD", "BestFit", "Random"], "seed": "1-2"}, measures=["pods.scheduled"])
+    results = [
+        Result(f"{policy}{seed}", {"policy": policy, "seed": seed}, seed, "success", runs)
+        for policy, runs in (("FGD", [{"pods.scheduled": 3.0}]), ("BestFit", [{"pods.scheduled": 4.0}]), ("Random", []))
+        for seed in (1, 2)
+    ]
+    file = tmp_path / "page.html"
+    page.write(sweep, page.tables(sweep, results), results, 6, file)
+    # A group without measures is one of those that are compared.
+    assert "2 comparisons" in file.read_text()

@@ -1,0 +1,40 @@
+"""The cluster's own scheduler in a timeline; any program on this machine can stand for it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.changes import Changes
+from kumulus.extras.lab.cluster.components import SCHEDULER, Components
+from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
+from kumulus.extras.lab.run.switch import OwnSwitch, Turn
+
+
+def turn(switch: OwnSwitch, how: Turn) -> str:
+    return asyncio.run(switch.turn(how))
+
+
+def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "logs").mkdir()
+    journal, components = Journal(Changes("one", "training", "uid", "")), Components(tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as first:
+        components.look({SCHEDULER: [first.pid]})
+        switch = OwnSwitch(OwnScheduler(tmp_path, components, journal), components)
+        for _ in range(2):
+            assert turn(switch, "stop") == "scheduler stopped"
+            assert (components.pids(SCHEDULER), switch.ended()) == ([], "")
+    assert turn(switch, "restart") == "scheduler restarted"
+    (second,) = components.pids(SCHEDULER)
+    assert journal.changes.stopped is None
+    assert turn(switch, "restart") == "scheduler restarted"
+    (third,) = components.pids(SCHEDULER)
+    assert len({first.pid, second, third}) == 3
+    turn(switch, "stop")

@@ -1,0 +1,160 @@
+"""What is said of a pod's decision, and of all of a run's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.extender.column import NAME as COLUMNS
+from kumulus.extras.lab.extender.column import Column, Columns
+from kumulus.extras.lab.extender.configuration import watched
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.report.decided import read
+from kumulus.extras.lab.report.why import explained, sums
+from kumulus.extras.lab.run.policy import with_scheduler
+from kumulus.extras.schedulers.decisions.document import NAME, Decision, Scored, Totals
+
+CHOSEN = Scored("node-a", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
+NEXT = Scored("node-bb", 150, {"NodeResourcesFit": 50, "TaintToleration": 100})
+PLAIN = Decision(
+    "n/a", "node-a", 10, 6, CHOSEN, 1, NEXT, passed=6, filters={"TaintToleration": 3, "NodeResourcesFit": 1}
+)
+
+
+def test_of_a_pod_it_says_what_refused_nodes_and_what_scored_them() -> None:
+    assert explained(PLAIN) == [
+        "n/a -> node-a",
+        "  nodes           10 looked at, 6 fitted, 4 were refused",
+        "  refused by      TaintToleration 3, NodeResourcesFit 1",
+        "  decided         the highest score",
+        "  score             node-a  node-bb",
+        "  NodeResourcesFit      90       50",
+        "  TaintToleration      100      100",
+        "  total                190      150",
+    ]
+
+
+def test_where_the_filters_are_not_known_it_says_why() -> None:
+    unknown = Decision("n/a", "x", 10, 6, CHOSEN, 1, passed=6, unknown="an attempt came between")
+    assert "  refused by      not known: an attempt came between" in explained(unknown)
+    assert "  nodes           10 looked at, 6 fitted, 4 were refused" in explained(unknown)
+    unasked = Decision("n/a", "x", 10, 6, CHOSEN, 1)
+    assert "  refused by      not known: kube-scheduler asked no extender" in explained(unasked)
+    assert not any("refused by" in line for line in explained(Decision("n/a", "x", 6, 6, CHOSEN, 1, passed=6)))
+
+
+def test_what_an_extender_left_is_not_said_to_be_all_that_fitted() -> None:
+    left = Decision("n/a", "x", 5, 1, passed=6, filters={"NodeAffinity": 4})
+    said = explained(left)
+    assert "  nodes           10 looked at, 6 fitted, 4 were refused" in said
+    assert "  left            1 of those that fitted, by an extender" in said
+    assert "  decided         the only node that an extender left" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (Column("n/a", "FGD", True, 6, 6, "node-a", 50.0, 0, 1, "node-bb", 47.5), "which decides: the highest score"),
+        (Column("n/a", "FGD", True, 6, 6, "", 50.0, 0, 3), "the highest score, as 3 nodes have it"),
+        (Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 3.0), "which looks on: 2 of 5 nodes have a"),
+        (
+            Column("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0),
+            "does not fit here, and fits on 2 of 6",
+        ),
+        (Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 1, 1, "node-bb", 3.0), "which looks on: 1 of 5 nodes has a"),
+        (Column("n/a", "Random", True, 6, 1, "node-a"), "it scores no node of the 6 that fitted"),
+        (Column("n/a", "FGD", False, 6, failure="it raised\nwith a traceback"), "which looks on: it failed: it raised"),
+    ],
+)
+def test_a_policys_column_says_how_the_node_stands(column: Column, said: str) -> None:
+    lines = explained(PLAIN, column)
+    assert said in next(line for line in lines if line.startswith("  policy  "))
+
+
+def test_a_policys_scores_stand_below_each_other_as_kube_schedulers_do() -> None:
+    *_, heads, scores = explained(PLAIN, Column("n/a", "FGD", False, 6, 5, "node-a", 0.0, 2, 1, "node-bb", 47.5))
+    assert heads == "  policy's score  node-a  node-bb"
+    assert scores == "  FGD                  0     47.5"
+    *_, heads, scores = explained(PLAIN, Column("n/a", "FGD", False, 6, 2, "node-a", None, 2, 0, "node-bb", 3.0))
+    assert scores == "  FGD                  -        3"
+
+
+def test_of_all_it_says_for_how_many_the_filters_are_known() -> None:
+    kept = [PLAIN] * 198 + [Decision("n/b", "x", 3, 2, CHOSEN, 1, passed=2, unknown="why")] * 2
+    kept.append(Decision("n/c", "x", 2, 2, CHOSEN, 1, passed=2))
+    document, lines = sums(kept, [Totals(201, 201)])
+    assert document["filters"] == {
+        "bindings": 200,
+        "named": 198,
+        "percent": 99.0,
+        "refused": {"TaintToleration": 594, "NodeResourcesFit": 198},
+        "unknown": {"why": 2},
+    }
+    assert "of 200 with refused nodes, the filters are known of 198 (99.0 %)" in lines
+    assert "          2  not known: why" in lines
+
+
+def test_where_nothing_was_refused_nothing_is_said_of_filters() -> None:
+    document, lines = sums([Decision("n/c", "x", 2, 2, CHOSEN, 1, passed=2)], [])
+    assert document["filters"]["bindings"] == 0
+    assert not any("refused" in line for line in lines)
+
+
+def test_what_a_run_recorded_is_read_of_all_starts_of_its_scheduler(tmp_path: Path) -> None:
+    assert read(tmp_path) is None, "a run without why"
+    for number, name in ((1, "scheduler"), (2, "scheduler-2")):
+        (tmp_path / name).mkdir()
+        line = Decision(f"experiment-x-{number}/a", "x", 1, 1).line()
+        (tmp_path / name / NAME).write_text(f'{line}\n{{"bound":1}}\n')
+    columns = Columns(tmp_path / "scheduler" / COLUMNS)
+    columns.keep(Column("experiment-x-1/a", "FGD", False, 1))
+    columns.close()
+    found = read(tmp_path)
+    assert found is not None
+    assert [each.pod for each in found.of(None)] == ["experiment-x-1/a", "experiment-x-2/a"]
+    assert [each.pod for each in found.of(2)] == ["experiment-x-2/a"]
+    assert len(found.totals) == 2
+    assert list(found.columns) == ["experiment-x-1/a"]
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scheduler" / NAME).mkdir(parents=True)
+    with pytest.raises(LabError, match=r"decisions\.jsonl cannot be read"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("scheduler: {name: volcano}\nwhy: true", "why: true cannot be beside scheduler: volcano"),
+        (
+            "scheduler: {name: coscheduling}\nwhy: true\nwhyPolicy: FGD",
+            "whyPolicy: FGD cannot be beside scheduler: coscheduling",
+        ),
+    ],
+)
+def test_a_scheduler_that_cannot_say_why_is_refused(tmp_path: Path, fields: str, said: str) -> None:
+    (tmp_path / "e.yaml").write_text(f"name: x\nworkloads: [{{name: w}}]\n{fields}\n")
+    with pytest.raises(LabError, match=said):
+        with_scheduler(load(tmp_path / "e.yaml"))
+
+
+@pytest.mark.parametrize("fields", ["why: true", "why: true\nwhyPolicy: FGD"])
+def test_who_is_to_say_why_has_a_kube_scheduler_of_its_own(tmp_path: Path, fields: str) -> None:
+    (tmp_path / "e.yaml").write_text(f"name: x\nworkloads: [{{name: w}}]\n{fields}\n")
+    assert with_scheduler(load(tmp_path / "e.yaml")).experiment.scheduler.name == "kube-scheduler"
+
+
+def test_the_configuration_of_one_that_is_watched_is_the_users_with_one_extender_more(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    own = {"urlPrefix": "http://mine"}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    mine.write_text(yaml.safe_dump({**head, "extenders": [own], "percentageOfNodesToScore": 7}))
+    made = watched(mine, "http://here/secret")
+    assert [each["urlPrefix"] for each in made["extenders"]] == ["http://mine", "http://here/secret"]
+    assert made["extenders"][1]["ignorable"], "pods are scheduled whether it answers or not"
+    assert made["percentageOfNodesToScore"] == 7
+    assert [each["schedulerName"] for each in watched(None, "http://here")["profiles"]] == ["second-scheduler"]

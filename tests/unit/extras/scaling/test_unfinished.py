@@ -1,0 +1,54 @@
+"""Which machines nobody finishes after Karpenter has ended; with Karpenter itself in tests/e2e/test_autoscaler.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kumulus.extras.scaling.karpenter.unfinished import lost
+
+Object = dict[str, Any]
+
+
+def claim(name: str, provider: str = "", *, registered: bool = False, going: bool = False) -> Object:
+    conditions = [
+        {"type": "Launched", "status": "True" if provider else "Unknown"},
+        {"type": "Registered", "status": "True" if registered else "Unknown"},
+    ]
+    metadata = {"name": name, **({"deletionTimestamp": "2026-11-23T12:00:00Z"} if going else {})}
+    return {
+        "metadata": metadata,
+        "status": {"conditions": conditions, **({"providerID": provider} if provider else {})},
+    }
+
+
+def node(name: str, *, registered: bool = False) -> Object:
+    taints = [] if registered else [{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}]
+    return {"metadata": {"name": name}, "spec": {"providerID": f"kwok://{name}", "taints": taints}}
+
+
+@pytest.mark.parametrize(
+    ("claims", "nodes", "wanted"),
+    [
+        ([], [], []),
+        # On its way when Karpenter ended.
+        ([claim("a", "kwok://one")], [], ["nodeclaims/a"]),
+        # There, and Karpenter will see it.
+        ([claim("a", "kwok://one")], [node("one")], []),
+        ([claim("a", "kwok://one", registered=True)], [node("one", registered=True)], []),
+        # Never launched: Karpenter does it.
+        ([claim("a")], [], []),
+        ([{"metadata": {"name": "a"}}], [], []),
+        # Posted before its claim could say so, which is launched again.
+        ([claim("a")], [node("one")], ["nodes/one"]),
+        ([], [node("one")], ["nodes/one"]),
+        # Karpenter's own to take away.
+        ([claim("a", "kwok://one", registered=True)], [], []),
+        ([claim("a", "kwok://one", going=True)], [], []),
+        ([], [node("one", registered=True)], []),
+        ([claim("a", "kwok://one"), claim("b", "kwok://two")], [node("two")], ["nodeclaims/a"]),
+    ],
+)
+def test_lost_is_what_one_half_of_does_not_come(claims: list[Object], nodes: list[Object], wanted: list[str]) -> None:
+    assert [path.split("/", 3 if "/api/v1" in path else 4)[-1] for path in lost(claims, nodes)] == wanted

@@ -1,0 +1,267 @@
+"""Gangs and queues in the words of each scheduler."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
+from kumulus.extras.schedulers.templates import Manifest
+from kumulus.extras.schedulers.yunikorn import workloads as yunikorn
+
+GANGS = [name for name in registry.NAMES if registry.get(name).gangs]
+
+
+def pod_spec(cpu: str = "500m") -> Manifest:
+    resources = {"requests": {"cpu": cpu, "nvidia.com/gpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}
+    return {
+        "containers": [{"name": "c", "image": "none", "resources": resources}],
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"operator": "Exists"}],
+        "priorityClassName": "high",
+    }
+
+
+def job(name: str = "train", pods: int = 4, **spec: Any) -> Manifest:
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec()}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "team"},
+        "spec": {"parallelism": pods, "completions": pods, "template": template, **spec},
+    }
+
+
+def test_volcano_has_a_pod_group_that_its_pods_name() -> None:
+    group, made = workloads.gang("volcano", [job()], "train", queue="research")
+    assert (group["kind"], group["apiVersion"]) == ("PodGroup", "scheduling.volcano.sh/v1beta1")
+    assert group["metadata"] == {"name": "train", "namespace": "team"}
+    assert group["spec"] == {
+        "minMember": 4,
+        "minResources": {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "4"},
+        "queue": "research",
+        "priorityClassName": "high",
+    }
+    template = made["spec"]["template"]
+    assert template["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "train"}
+    assert template["spec"]["schedulerName"] == "volcano"
+
+
+def test_coscheduling_has_a_pod_group_that_its_pods_are_labelled_with() -> None:
+    group, made = workloads.gang("coscheduling", [job()], "train", minimum=3)
+    assert (group["kind"], group["apiVersion"]) == ("PodGroup", "scheduling.x-k8s.io/v1alpha1")
+    assert group["spec"] == {"minMember": 3}
+    template = made["spec"]["template"]
+    assert template["metadata"]["labels"] == {"app": "train", "scheduling.x-k8s.io/pod-group": "train"}
+    assert template["spec"]["schedulerName"] == "coscheduling"
+
+
+def test_a_job_is_a_gang_of_kubernetes_own_by_itself_in_a_place_of_the_topology() -> None:
+    (made,) = workloads.gang("native", [job()], "train", minimum=3, topology="example.com/rack", disruption="all")
+    assert made["spec"]["scheduling"] == {
+        "schedulingPolicy": {"gang": {"minCount": 3}},
+        "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+        "disruptionMode": {"all": {}},
+    }
+    assert "schedulerName" not in made["spec"]["template"]["spec"]
+
+
+def test_pods_of_several_workloads_are_a_gang_of_kubernetes_own_by_a_group_of_their_priority() -> None:
+    group, one, other = workloads.gang("native", [job("a"), job("b", 2)], "train", topology="zone", disruption="single")
+    assert (group["apiVersion"], group["kind"]) == ("scheduling.k8s.io/v1beta1", "PodGroup")
+    assert group["metadata"] == {"name": "train", "namespace": "team"}
+    assert group["spec"] == {
+        "schedulingPolicy": {"gang": {"minCount": 6}},
+        "priorityClassName": "high",
+        "schedulingConstraints": {"topology": [{"key": "zone"}]},
+        "disruptionMode": {"single": {}},
+    }
+    for made in (one, other):
+        assert made["spec"]["template"]["spec"]["schedulingGroup"] == {"podGroupName": "train"}
+        assert "scheduling" not in made["spec"]
+
+
+def test_kueue_takes_a_suspended_job_and_leaves_its_pods_to_the_default_scheduler() -> None:
+    (made,) = workloads.gang("kueue", [job()], "train", queue="research")
+    assert made["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
+    assert made["spec"]["suspend"] is True
+    assert "schedulerName" not in made["spec"]["template"]["spec"]
+
+
+def test_yunikorn_has_task_groups_in_annotations() -> None:
+    (made,) = workloads.gang("yunikorn", [job()], "train", queue="research")
+    template = made["spec"]["template"]
+    (group,) = json.loads(template["metadata"]["annotations"]["yunikorn.apache.org/task-groups"])
+    assert group == {
+        "name": "train-0",
+        "minMember": 4,
+        "minResource": {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"},
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"operator": "Exists"}],
+    }
+    assert template["metadata"]["annotations"]["yunikorn.apache.org/task-group-name"] == "train-0"
+    assert template["metadata"]["labels"] == {"app": "train", "applicationId": "train", "queue": "root.research"}
+    assert template["spec"]["schedulerName"] == "yunikorn"
+
+
+def test_a_gang_of_several_templates_counts_the_pods_of_all() -> None:
+    jobset = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "set", "namespace": "team"},
+        "spec": {
+            "replicatedJobs": [
+                {"name": "driver", "template": {"spec": job(pods=1)["spec"]}},
+                {"name": "workers", "replicas": 2, "template": {"spec": job(pods=3)["spec"]}},
+            ]
+        },
+    }
+    group, _ = workloads.gang("volcano", [jobset], "set")
+    assert group["spec"]["minMember"] == 7
+    (made,) = workloads.gang("yunikorn", [jobset], "set", minimum=5)
+    first = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    groups = json.loads(first["metadata"]["annotations"]["yunikorn.apache.org/task-groups"])
+    assert [(each["name"], each["minMember"]) for each in groups] == [("set-0", 1), ("set-1", 4)]
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_the_callers_manifests_stay_as_they_are(name: str) -> None:
+    given = job()
+    workloads.single(name, given)
+    if name in GANGS:
+        workloads.gang(name, [given], "train")
+    assert given == job()
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_a_single_workload_names_its_scheduler(name: str) -> None:
+    (made,) = workloads.single(name, job())
+    expected = "default-scheduler" if name == "kueue" else registry.get(name).scheduler_name
+    assert made["spec"]["template"]["spec"].get("schedulerName", "default-scheduler") == expected
+
+
+def test_a_users_configuration_can_name_another_scheduler() -> None:
+    (made,) = workloads.single("kube-scheduler", job(), scheduler_name="mine")
+    assert made["spec"]["template"]["spec"]["schedulerName"] == "mine"
+    group, made = workloads.gang("coscheduling", [job()], "train", scheduler_name="mine")
+    assert made["spec"]["template"]["spec"]["schedulerName"] == "mine"
+    assert "template" not in group["spec"]
+
+
+def test_queues_have_quotas() -> None:
+    (made,) = workloads.queue("volcano", "research", "team", {"cpu": "64"})
+    assert made["spec"] == {"weight": 1, "reclaimable": True, "capability": {"cpu": "64"}}
+    flavor, cluster_queue, local_queue = workloads.queue("kueue", "research", "team", {"cpu": "64", "memory": "1Ti"})
+    (group,) = cluster_queue["spec"]["resourceGroups"]
+    assert group["coveredResources"] == ["cpu", "memory"]
+    assert group["flavors"][0]["name"] == flavor["metadata"]["name"]
+    assert group["flavors"][0]["resources"][1] == {"name": "memory", "nominalQuota": "1Ti"}
+    assert local_queue["metadata"] == {"name": "research", "namespace": "team"}
+    assert local_queue["spec"] == {"clusterQueue": "research"}
+    (partition,) = yaml.safe_load(yunikorn.queues({"research": {"vcore": "64"}, "rest": {}}))["partitions"]
+    assert partition["queues"][0]["queues"] == [
+        {"name": "research", "resources": {"max": {"vcore": "64"}}},
+        {"name": "rest"},
+    ]
+
+
+def test_requests_count_limits_init_containers_and_overhead_as_the_scheduler_does() -> None:
+    spec = pod_spec()
+    spec["initContainers"] = [{"name": "i", "resources": {"requests": {"cpu": "3"}}}]
+    spec["overhead"] = {"memory": "100Mi"}
+    found = templates.written(templates.requests({"spec": spec}))
+    assert found == {"cpu": "3", "memory": "1124Mi", "nvidia.com/gpu": "1"}
+
+
+@pytest.mark.parametrize("scheduler", registry.NAMES)
+def test_a_key_without_a_value_is_one_that_is_missing(scheduler: str) -> None:
+    spec = {"parallelism": None, "completions": None, "template": {"metadata": None, "spec": pod_spec()}}
+    bare = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "labels": None}, "spec": spec}
+    made = workloads.single(scheduler, bare)
+    if registry.get(scheduler).gangs:
+        made += workloads.gang(scheduler, [bare], "train")
+    assert {templates.size([each]) for each in made if each["kind"] == "Job"} == {1}
+
+
+def parts(*pods: int) -> list[Manifest]:
+    return [{"name": str(at), "template": {"spec": job(pods=count)["spec"]}} for at, count in enumerate(pods)]
+
+
+@pytest.mark.parametrize("scheduler", ["coscheduling", "native", "volcano"])
+def test_a_gang_whose_pods_are_not_created_together_is_refused_as_it_would_wait_for_itself(scheduler: str) -> None:
+    spec: Manifest = {"replicas": 3, "template": {"metadata": {}, "spec": pod_spec()}}
+    one_by_one: Manifest = {"kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec}
+    order = {"startupPolicy": {"startupPolicyOrder": "InOrder"}, "replicatedJobs": parts(2, 4)}
+    in_order = {"kind": "JobSet", "metadata": {"name": "train"}, "spec": order}
+    for each in (one_by_one, in_order):
+        with pytest.raises(SchedulerError, match="are created only once others run"):
+            workloads.gang(scheduler, [each], "g")
+    # As many as come at first suffice, and all come at first.
+    assert workloads.gang(scheduler, [in_order], "g", minimum=2)
+    assert workloads.gang(scheduler, [{**one_by_one, "spec": {**spec, "replicas": 1}}], "g")
+    assert workloads.gang(scheduler, [{**one_by_one, "spec": {**spec, "podManagementPolicy": "Parallel"}}], "g")
+    # YuniKorn holds the gang's place by pods of its own.
+    assert workloads.gang("yunikorn", [one_by_one], "g")
+
+
+def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
+    assert templates.size([job(pods=8, completions=3)]) == 3
+    assert templates.size([job(pods=8, completions=None)]) == 8
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda: workloads.single("slurm", job()), "there is no scheduler 'slurm'\n  Write one of kube-scheduler,"),
+        (
+            lambda: workloads.gang("kube-scheduler", [job()], "g"),
+            "knows no gangs\n  Use one of native, coscheduling, volcano",
+        ),
+        (lambda: workloads.gang("volcano", [], "g"), "gang 'g' has no workload"),
+        (
+            lambda: workloads.gang("volcano", [job()], "g", minimum=5),
+            "a minimum of 5 of 4 pods\n  Write a number from 1",
+        ),
+        (lambda: workloads.gang("coscheduling", [job()], "g", queue="q"), "coscheduling has no queues"),
+        (lambda: workloads.gang("native", [job()], "g", queue="q"), "native has no queues"),
+        (
+            lambda: workloads.gang("volcano", [job()], "g", disruption="all"),
+            "volcano takes no topology or disruption for it\n  Leave it out, or use native",
+        ),
+        (lambda: workloads.gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
+        (lambda: workloads.gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
+        (lambda: workloads.single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),
+        (lambda: workloads.queue("coscheduling", "q", "team", {"cpu": "1"}), "coscheduling has no queues"),
+        (lambda: workloads.queue("yunikorn", "q", "team", {"cpu": "1"}), "Start it with a queues.yaml"),
+        (lambda: workloads.queue("kueue", "q", "team", {}), "kueue needs a quota"),
+        (
+            lambda: workloads.single("kueue", {"kind": "Deployment", "metadata": {"name": "d"}, "spec": {}}),
+            "Deployment default/d: kueue is set up for Job and JobSet",
+        ),
+        (
+            lambda: workloads.single("volcano", {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {}}),
+            "CronJob default/c: a CronJob has no pod template that is known here",
+        ),
+        (
+            lambda: workloads.gang(
+                "volcano", [job(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}})], "g"
+            ),
+            "cpu: '1x' is not a Kubernetes quantity; write a quantity",
+        ),
+        (
+            lambda: workloads.single("volcano", {"kind": "Job", "metadata": {"name": "j"}, "spec": None}),
+            "Job default/j has no pod template\n  Write one with a list of containers",
+        ),
+        (
+            lambda: workloads.gang("volcano", [job(), {**job(), "metadata": {"name": "b"}}], "g"),
+            "its workloads are in several namespaces",
+        ),
+    ],
+)
+def test_what_a_scheduler_cannot_do_is_told(act: Any, words: str) -> None:
+    with pytest.raises(SchedulerError) as raised:
+        act()
+    assert words in str(raised.value)

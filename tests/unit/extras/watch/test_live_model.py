@@ -1,0 +1,236 @@
+"""The sums of a fleet, kept event by event."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kumulus.extras.watch.live.amounts import NOTHING, Amounts
+from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published
+from kumulus.extras.watch.live.model import Fleet, Group
+from kumulus.extras.watch.live.node import Node, State
+from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.rate import Rate
+
+ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
+NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())
+POD = Pod("default", "p", "", "", "Pending", Amounts(1000, 2**30, 2, 1), ("Insufficient cpu",), 0, 0, False)
+
+
+def bound(node: str, phase: str = "Running") -> Pod:
+    return replace(POD, node=node, phase=phase, reasons=())
+
+
+NODES = st.tuples(
+    st.sampled_from(["n0", "n1", "n2"]),
+    st.none()
+    | st.builds(
+        lambda zone, product, ready, gpus: replace(
+            NODE, zone=zone, product=product, ready=ready, allocatable=Amounts(96_000, 2**40, gpus, 110)
+        ),
+        st.sampled_from(["use1", "use2", ""]),
+        st.sampled_from(["H100", "A100", ""]),
+        st.sampled_from(["True", "False"]),
+        st.integers(0, 8),
+    ),
+)
+PODS = st.tuples(
+    st.sampled_from(["default/a", "default/b", "default/c", "default/d"]),
+    st.none()
+    | st.builds(
+        lambda node, phase, gpus: replace(
+            POD, node=node, phase=phase, requests=Amounts(1000, 0, gpus, 1), reasons=() if node else ("x", "y")
+        ),
+        st.sampled_from(["", "n0", "n1", "n2"]),
+        st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
+        st.integers(0, 8),
+    ),
+)
+
+
+SLICES = st.tuples(
+    st.sampled_from(["s0", "s1", "s2"]),
+    st.none()
+    | st.builds(
+        lambda node, pool, gpus: Published(node, Place("gpu.nvidia.com", pool), gpus),
+        st.sampled_from(["n0", "n1", "n2", ""]),
+        st.sampled_from(["p0", "p1", "p2"]),
+        st.integers(0, 9),
+    ),
+)
+CLAIMS = st.tuples(
+    st.sampled_from(["default/a", "default/b"]),
+    st.none()
+    | st.lists(st.sampled_from(["p0", "p1", "p2"]), max_size=3).map(
+        lambda pools: Claim(
+            tuple(Gpu(Place("gpu.nvidia.com", pool), f"gpu-{number}") for number, pool in enumerate(pools))
+        )
+    ),
+)
+
+
+def recount(fleet: Fleet, nodes: list[Node]) -> Group:
+    group = Group()
+    for name, node in fleet.nodes.items():
+        if node not in nodes:
+            continue
+        group.nodes += 1
+        group.states[node.state] += 1
+        group.allocatable = group.allocatable.plus(node.allocatable)
+        for pod in fleet.pods.values():
+            if pod.node == name and pod.holds:
+                group.taken = group.taken.plus(pod.requests)
+    return group
+
+
+def counts(group: Group) -> tuple[int, Counter[State], Amounts, Amounts]:
+    return group.nodes, +group.states, group.allocatable, group.taken
+
+
+@given(st.lists(st.one_of(NODES.map(lambda e: ("node", e)), PODS.map(lambda e: ("pod", e))), max_size=40))
+def test_sums_kept_event_by_event_are_those_of_counting_anew(events: list[tuple[str, tuple[str, Any]]]) -> None:
+    fleet = Fleet()
+    for kind, (name, item) in events:
+        if kind == "node":
+            fleet.set_node(name, replace(item, name=name) if item else None)
+        else:
+            fleet.set_pod(name, item)
+    nodes = list(fleet.nodes.values())
+    assert counts(fleet.total) == counts(recount(fleet, nodes))
+    for attribute, groups in (("product", fleet.by_product), ("zone", fleet.by_zone)):
+        names = {getattr(node, attribute) for node in nodes}
+        assert set(groups) == names
+        for name in names:
+            chosen = [node for node in nodes if getattr(node, attribute) == name]
+            assert counts(groups[name]) == counts(recount(fleet, chosen))
+    pods = list(fleet.pods.values())
+    assert +fleet.phases == Counter(pod.phase for pod in pods)
+    assert fleet.waiting == sum(pod.waits for pod in pods)
+    assert fleet.reasons == Counter(reason for pod in pods if pod.waits for reason in pod.reasons)
+    for node in ("n0", "n1", "n2"):
+        assert fleet.on(node) == [fleet.pods[key] for key in sorted(fleet.pods) if fleet.pods[key].node == node]
+
+
+@given(st.lists(st.one_of(SLICES.map(lambda e: ("slice", e)), CLAIMS.map(lambda e: ("claim", e))), max_size=30))
+def test_what_slices_publish_and_claims_have_is_what_counting_anew_gives(
+    events: list[tuple[str, tuple[str, Any]]],
+) -> None:
+    fleet = Fleet()
+    slices: dict[str, Published] = {}
+    claims: dict[str, Claim] = {}
+    for name in ("n0", "n1", "n2"):
+        fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
+    for kind, (key, item) in events:
+        (fleet.set_slice if kind == "slice" else fleet.set_claim)(key, item)
+        known: dict[str, Any] = slices if kind == "slice" else claims
+        known.pop(key, None)
+        if item is not None:
+            known[key] = item
+    # A pool of devices is one node's.
+    owners = {
+        place: {s.node for s in slices.values() if s.place == place} for place in {s.place for s in slices.values()}
+    }
+    if any(len(nodes) > 1 for nodes in owners.values()):
+        return
+    for name in ("n0", "n1", "n2"):
+        gpus = sum(s.gpus for s in slices.values() if s.node == name)
+        assert fleet.nodes[name].allocatable.gpus == max(2, gpus)
+        mine = {s.place for s in slices.values() if s.node == name}
+        assert fleet.taken(name).gpus == len(
+            {gpu for claim in claims.values() for gpu in claim.gpus if gpu.place in mine}
+        )
+    assert fleet.total.allocatable.gpus == sum(node.allocatable.gpus for node in fleet.nodes.values())
+    assert fleet.total.taken.gpus == sum(fleet.taken(name).gpus for name in fleet.nodes)
+
+
+def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts() -> None:
+    fleet, pool = Fleet(), Place("gpu.nvidia.com", "p0")
+    for name in ("n0", "n1"):
+        fleet.set_node(name, replace(NODE, name=name, allocatable=ALLOCATABLE._replace(gpus=2)))
+    fleet.set_slice("s0", Published("n1", pool, 1))
+    fleet.set_slice("s1", Published("n0", pool, 1))
+    fleet.set_slice("s1", None)
+    fleet.set_claim("default/a", Claim((Gpu(pool, "gpu-0"),)))
+    assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
+
+
+def test_a_gpu_that_claims_share_is_taken_once() -> None:
+    fleet, gpu = Fleet(), Gpu(Place("gpu.nvidia.com", "p0"), "gpu-0")
+    fleet.set_node("n0", replace(NODE, name="n0", allocatable=ALLOCATABLE._replace(gpus=2)))
+    fleet.set_slice("s0", Published("n0", gpu.place, 2))
+    for name in ("default/a", "default/b"):
+        fleet.set_claim(name, Claim((gpu,)))
+    assert fleet.taken("n0").gpus == 1
+    fleet.set_claim("default/a", None)
+    assert fleet.taken("n0").gpus == 1
+    fleet.set_claim("default/b", None)
+    assert fleet.taken("n0").gpus == 0
+
+
+def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
+    fleet = Fleet()
+    fleet.set_node("n0", NODE)
+    assert fleet.touched == {"n0"}
+    fleet.touched.clear()
+    fleet.set_node("n0", replace(NODE))
+    assert fleet.touched == set()
+    fleet.set_pod("default/p", bound("n0"))
+    assert fleet.touched == {"n0"}
+    fleet.touched.clear()
+    fleet.set_pod("default/p", bound("n0"))
+    assert fleet.touched == set()
+
+
+def test_a_fleet_that_is_cleared_is_as_a_new_one_and_what_went_is_noted() -> None:
+    fleet = Fleet()
+    fleet.set_node("n0", NODE)
+    fleet.set_pod("default/p", bound("n0"))
+    fleet.set_pod("default/waits", POD)
+    fleet.touched.clear()
+    fleet.clear()
+    assert (fleet.nodes, fleet.pods, fleet.by_zone, fleet.by_product) == ({}, {}, {}, {})
+    assert counts(fleet.total) == counts(Group())
+    assert (+fleet.phases, fleet.waiting, +fleet.reasons, fleet.on("n0")) == (Counter(), 0, Counter(), [])
+    assert fleet.touched == {"n0"}
+
+
+def test_a_pod_may_come_before_its_node() -> None:
+    fleet = Fleet()
+    fleet.set_pod("default/p", bound("n0"))
+    assert fleet.total.taken == NOTHING
+    fleet.set_node("n0", NODE)
+    assert fleet.total.taken == POD.requests
+
+
+def test_bindings_are_counted_when_they_are_heard() -> None:
+    fleet = Fleet()
+    now = time.monotonic()
+    fleet.set_pod("default/p", POD, now)
+    assert fleet.bindings.total == 0
+    fleet.set_pod("default/p", bound("n0", "Pending"), now)
+    fleet.set_pod("default/p", bound("n0"), now)
+    assert fleet.bindings.total == 1
+
+
+def test_a_list_counts_the_bindings_of_the_last_minute_by_the_pods_own_word() -> None:
+    fleet = Fleet()
+    now = int(time.time())
+    for name, at in (("a", now - 5), ("b", now - 3600), ("c", 0)):
+        fleet.set_pod(name, replace(bound("n0"), bound=at))
+    assert fleet.bindings.total == 1
+    assert sum(fleet.bindings.history()[-10:]) == 1
+
+
+def test_a_rate_is_of_the_last_ten_whole_seconds_and_forgets_after_a_minute() -> None:
+    rate = Rate()
+    for at in (30.5, 99.9, 100.1, 100.2, 109.9, 110.0):
+        rate.note(at)
+    assert rate.per_second(110.0) == 0.3
+    assert rate.history(110.0)[-10:] == [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert sum(rate.history(110.0)) == 4
+    assert rate.total == 6

@@ -1,0 +1,176 @@
+"""What is read of nodes and pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kumulus.extras.watch.live.amounts import Amounts
+from kumulus.extras.watch.live.node import Places, node_from
+from kumulus.extras.watch.live.pod import NOT_SEEN, explain, pod_from
+from kumulus.stackfile.group_topology import PRESETS
+from tests.support.messages import node_message, pod_message, quantities
+
+PLACES = Places.of(PRESETS.values())
+GI = 2**30
+
+
+def read(**more: Any) -> Any:
+    return node_from(node_message(**more), PLACES)
+
+
+def test_a_node_says_where_it_stands_and_what_it_has() -> None:
+    labels = {
+        "topology.kubernetes.io/zone": "use1",
+        "kumulus.io/group": "h100",
+        "kumulus.io/pool": "h100-use1",
+        "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3",
+        "cloud.provider.com/topology-rack": "h100-use1-r3",
+        "cloud.provider.com/topology-block": "h100-use1-b0",
+    }
+    node = read(name="h100-use1-7", labels=labels)
+    assert (node.name, node.zone, node.group, node.pool) == ("h100-use1-7", "use1", "h100", "h100-use1")
+    assert (node.rack, node.block, node.product) == ("h100-use1-r3", "h100-use1-b0", "NVIDIA-H100-80GB-HBM3")
+    assert node.allocatable == Amounts(96_000, 1360 * GI, 8, 110)
+
+
+@pytest.mark.parametrize(
+    ("labels", "capacity", "product"),
+    [
+        ({"datastrophic.io/gpu-type": "nvidia-a100-80gb", "kumulus.io/group": "a"}, {"gpu": "8"}, "nvidia-a100-80gb"),
+        ({"kumulus.io/group": "a"}, {"gpu": "8"}, "a"),
+        ({"node.kubernetes.io/instance-type": "p5"}, {"gpu": "8"}, "p5"),
+        ({"kumulus.io/group": "a"}, {"cpu": "8"}, ""),
+    ],
+)
+def test_gpus_without_discovery_are_called_after_kemus_label_or_the_group(
+    labels: dict[str, str], capacity: dict[str, str], product: str
+) -> None:
+    assert read(labels=labels, capacity=quantities(**capacity)).product == product
+
+
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [
+        ({}, "ready"),
+        ({"unschedulable": True}, "cordoned"),
+        ({"conditions": [{"type": "XidError", "status": "True"}], "unschedulable": True}, "faulted"),
+        ({"conditions": [{"type": "MemoryPressure", "status": "False"}]}, "ready"),
+        ({"annotations": {"kumulus.io/faults": "xid79,hot"}}, "faulted"),
+        ({"allocatable": quantities(cpu="96", gpu="7")}, "faulted"),
+        ({"ready": "False"}, "not ready"),
+        ({"ready": "Unknown", "annotations": {"kumulus.io/faults": "dead"}}, "not ready"),
+        ({"ready": ""}, "not ready"),
+    ],
+)
+def test_a_nodes_state_is_the_worst_there_is_to_say(more: dict[str, Any], state: str) -> None:
+    assert read(**more).state == state
+
+
+def test_taints_are_told_except_kwoks_own() -> None:
+    taints = [
+        {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"},
+        {"key": "gpu", "effect": "NoExecute"},
+        {"key": "team", "value": "a", "effect": "NoSchedule"},
+    ]
+    assert read(taints=taints).taints == ("gpu:NoExecute", "team=a:NoSchedule")
+
+
+def asks(**amounts: str) -> dict[str, Any]:
+    return {"resources": {"requests": quantities(**amounts)}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"containers": [asks(cpu="500m", gpu="2"), asks(cpu="1", memory="1Gi")]}, Amounts(1500, GI, 2, 1)),
+        ({"containers": [asks(cpu="1")], "initContainers": [asks(cpu="4"), asks(cpu="2")]}, Amounts(4000, 0, 0, 1)),
+        (
+            # The sidecar stays beside what comes after it: 1 + max(3, 2).
+            {
+                "containers": [asks(cpu="2")],
+                "initContainers": [{**asks(cpu="1"), "restartPolicy": "Always"}, asks(cpu="3")],
+            },
+            Amounts(4000, 0, 0, 1),
+        ),
+        (
+            {"containers": [asks(cpu="2")], "initContainers": [{**asks(cpu="1"), "restartPolicy": "Always"}]},
+            Amounts(3000, 0, 0, 1),
+        ),
+        ({"containers": [asks(cpu="1")], "overhead": quantities(cpu="250m")}, Amounts(1250, 0, 0, 1)),
+        (
+            {"containers": [asks(cpu="1", gpu="4")], "resources": {"requests": quantities(cpu="3")}},
+            Amounts(3000, 0, 4, 1),
+        ),
+        ({"containers": [asks(cpu="nonsense")]}, Amounts(0, 0, 0, 1)),
+    ],
+)
+def test_a_pods_requests_are_counted_as_the_scheduler_does(spec: dict[str, Any], expected: Amounts) -> None:
+    assert pod_from(pod_message(**spec)).requests == expected
+
+
+def test_a_pod_belongs_to_what_made_it() -> None:
+    found = pod_from(pod_message(metadata={"ownerReferences": [{"kind": "Job", "name": "train"}]}))
+    assert (found.owner, found.namespace, found.name) == ("Job/train", "default", "p")
+
+
+# What Kubernetes 1.35's scheduler wrote on this project's control plane.
+NO_NODE_FITS = (
+    "0/1000 nodes are available: 334 Insufficient nvidia.com/gpu, 666 node(s) didn't match Pod's node "
+    "affinity/selector."
+    " no new claims to deallocate, preemption: 0/1000 nodes are available: 1000 Preemption is not helpful for "
+    "scheduling."
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "expected"),
+    [
+        (
+            "Unschedulable",
+            NO_NODE_FITS,
+            ("Insufficient nvidia.com/gpu", "node(s) didn't match Pod's node affinity/selector"),
+        ),
+        ("Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.", ("Insufficient cpu",)),
+        (
+            "Unschedulable",
+            "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 Too many pods. preemption: not eligible",
+            ("node(s) had untolerated taint(s)", "Too many pods"),
+        ),
+        ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates", ("SchedulingGated",)),
+        ("Unschedulable", "3/4 tasks in gang unschedulable\nmore", ("3/4 tasks in gang unschedulable",)),
+        ("SchedulerError", "running Bind plugin: timeout", ("SchedulerError",)),
+        ("Unschedulable", "", ("Unschedulable",)),
+        ("", "", (NOT_SEEN,)),
+    ],
+)
+def test_why_a_pod_waits_is_told_without_numbers(reason: str, message: str, expected: tuple[str, ...]) -> None:
+    assert explain(reason, message) == expected
+
+
+def scheduled(status: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"type": "PodScheduled", "status": status, **more}]
+
+
+def test_only_a_pod_that_waits_has_reasons() -> None:
+    no = scheduled("False", reason="Unschedulable", message="0/3 nodes are available: 3 Insufficient cpu.")
+    assert pod_from(pod_message(conditions=no)).reasons == ("Insufficient cpu",)
+    assert pod_from(pod_message()).reasons == (NOT_SEEN,)
+    assert pod_from(pod_message(node="n", conditions=no)).reasons == ()
+    assert pod_from(pod_message(phase="Failed", conditions=no)).reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "holds", "waits"),
+    [
+        ({}, False, True),
+        ({"node": "n"}, True, False),
+        ({"node": "n", "phase": "Running"}, True, False),
+        ({"node": "n", "phase": "Succeeded"}, False, False),
+        ({"phase": "Failed"}, False, False),
+    ],
+)
+def test_a_pod_holds_room_from_its_binding_to_its_end(more: dict[str, Any], holds: bool, waits: bool) -> None:
+    found = pod_from(pod_message(**more))
+    assert (found.holds, found.waits) == (holds, waits)
