@@ -22,7 +22,7 @@ class Plan:
         replaced: what is deleted and created again, under the same name.
         changed: what is changed back in its place.
         created: what is created, as it is gone.
-        remade: objects whose controllers create again what they own.
+        remade: names of objects whose controllers create again what they own.
         left: names of what stays as it is, by the reason.
     """
 
@@ -88,7 +88,7 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
         else:
             deleted |= going
             put |= coming
-            remade += sorted(roots(family, wanted)) if others else []
+            remade += roots(family, wanted) if others else []
     untouched = set().union(*alone.values())
     left = {RELEASED: now.left, FORBIDDEN: now.forbidden}
     left |= {why: tuple(names(_heads(paths, wanted, present))) for why, paths in alone.items()}
@@ -99,7 +99,7 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
         replaced=frozenset(deleted & put),
         changed=frozenset((put & present.keys()) - deleted),
         created=frozenset(put - present.keys()),
-        remade=tuple(remade),
+        remade=tuple(names(remade)),
         left={why: which for why, which in left.items() if which},
     )
 
