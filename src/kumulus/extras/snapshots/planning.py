@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.snapshots.families import Objects, families, is_as_it_was, is_remade, rank, roots
+from kumulus.extras.snapshots.families import Objects, families, is_as_it_was, is_remade, is_replaced, roots
 from kumulus.extras.snapshots.restored import FORBIDDEN, MEANWHILE, OF_CLAIMS, RELEASED
 from kumulus.extras.snapshots.scope import CLAIMS, Contents
 
@@ -77,7 +77,9 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
             continue
         others = is_remade(family, {**present, **wanted})
         coming = set(roots(family, wanted)) if others else family & wanted.keys()
-        going = {path for path in family & present.keys() if path not in coming or rank(present[path]["kind"])}
+        going = {
+            path for path in family & present.keys() if path not in coming or is_replaced(wanted[path], present[path])
+        }
         if others and only is not None:
             # Its controller has already made others, under other names.
             going &= set(only)

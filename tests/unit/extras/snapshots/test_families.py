@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.snapshots.families import changed_back, families, is_as_it_was, is_remade, made, rank, roots
+from kumulus.extras.snapshots.families import (
+    changed_back,
+    families,
+    is_as_it_was,
+    is_remade,
+    is_replaced,
+    made,
+    rank,
+    roots,
+)
 
 Made = dict[str, dict[str, Any]]
 
@@ -79,6 +88,8 @@ def test_what_is_posted_has_no_identity_no_owner_and_no_status() -> None:
     headless = thing("Service", "db", spec={"clusterIP": "None", "clusterIPs": ["None"], "ports": []})
     assert made(headless)["spec"] == headless["spec"], "its user's own choice, not an address"
     assert not is_as_it_was(["s"], {"s": headless}, {"s": service})
+    assert is_replaced(headless, service)
+    assert not is_replaced(service, thing("Service", "web", spec={"clusterIP": "10.1.1.2", "ports": []}))
 
 
 def test_what_is_changed_in_its_place_keeps_its_version_its_finalizers_and_the_owners_that_stay() -> None:
