@@ -6,23 +6,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
-from kumulus.extras.scaling import registry
-from kumulus.extras.scaling.cluster_autoscaler.launch import OURS
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, DurationField, Section, checked, short_label
 from kumulus.stackfile.shapes import instance_type_problems
 from kumulus.stackfile.yamltext import json_problem
 
-if TYPE_CHECKING:
-    Name = str
-else:
-    # A type checker would need the literal names here, which only the registry has.
-    Name = Literal[registry.NAMES]
+Name = Literal["karpenter", "cluster-autoscaler"]
+NAMES: tuple[str, ...] = get_args(Name)
+"""The autoscalers, each a folder of the extra `scaling`."""
+BUILT: tuple[str, ...] = ("karpenter",)
+"""Those whose program is among our tools, and that can run in a cluster; the others' program is the user's own."""
+OURS = frozenset(("address", "cloud-config", "cloud-provider", "kubeconfig", "kubernetes", "leader-elect", "namespace"))
+"""Options of cluster-autoscaler that Kumulus sets itself, so that its processes find each other and the cluster."""
 
 
 def _spec_problems(where: Where, raw: object) -> list[Problem]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kumulus.extras.scaling import registry
 from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
-from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
+from kumulus.stackfile.autoscaler import BUILT, CLUSTER_AUTOSCALERS, KARPENTERS, NAMES
 
 Found = Iterator[Problem]
 _BOUNDS = ("minReplicas", "maxReplicas")
@@ -51,7 +50,7 @@ def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found
         if asked.get("image"):
             message = f"has no effect with the runtime {runtime}, where it runs beside the cluster"
             yield problem(("autoscaler", "image"), message, "leave it out")
-    elif name in registry.NAMES and registry.get(str(name)).deployment is None:
+    elif name in NAMES and name not in BUILT:
         message = f"{name} is not to be had with the runtime {runtime}: it resizes groups from beside the cluster"
         yield problem(("autoscaler", "name"), message, "write runtime: kwok, or name: karpenter")
     elif not asked.get("image"):

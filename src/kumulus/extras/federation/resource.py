@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.extras.federation import declared, federation
 from kumulus.extras.federation.federation import Manifest, Queue
-from kumulus.extras.federation.manifests import NAMESPACE
 from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.paths import address
@@ -32,6 +31,7 @@ from kumulus.provider.resources.in_cluster import (
     drifted,
 )
 from kumulus.provider.values import contains_unknown
+from kumulus.stackfile.federation import NAMESPACE
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
