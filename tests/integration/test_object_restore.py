@@ -171,7 +171,8 @@ async def test_what_was_not_agreed_to_is_left_alone(api: Api, client: Client, tm
 async def test_one_that_is_stopped_before_its_first_change_changes_nothing(
     api: Api, client: Client, tmp_path: Path
 ) -> None:
-    file, stop, begun = tmp_path / "full.snapshot", asyncio.Event(), []
+    file, stop = tmp_path / "full.snapshot", asyncio.Event()
+    begun: list[object] = []
     await save(client, "dev", file, [NAME])
     api.create(MAPS, {"metadata": {"name": "later"}, "data": {}})
     stop.set()
