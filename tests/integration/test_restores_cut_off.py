@@ -9,7 +9,6 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -258,19 +257,6 @@ def test_it_is_refused_while_an_experiment_runs_and_what_a_killed_one_left_is_no
     assert everything(plane) == before
 
 
-DYING = """
-import os, signal, sys
-from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
-commit = EtcdKeys._commit
-def dying(self, operations):
-    commit(self, operations)
-    os.kill(os.getpid(), signal.SIGKILL)
-EtcdKeys._commit = dying
-from kumulus.cli.main import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 async def test_one_of_a_cluster_s_keys_that_is_killed_is_finished_and_its_controllers_go_on(
     shared: Shared, plane: Plane, pools: Pools
 ) -> None:
@@ -287,9 +273,8 @@ async def test_one_of_a_cluster_s_keys_that_is_killed_is_finished_and_its_contro
         plane.api.delete(each)
     plane.api.create(PODS, pod(f"{name}-later", name))
 
-    line = [sys.executable, "-c", DYING, "snapshot", "restore", "cut-off", *stack]
-    environment = {**shared.environment(home), "PYTHONPATH": str(ROOT / "src")}
-    killed = await asyncio.to_thread(subprocess.run, line, env=environment, capture_output=True, text=True, check=False)
+    line, environment = dying("snapshot", "restore", "cut-off", *stack), shared.environment(home)
+    killed = await asyncio.to_thread(subprocess.run, line, env=environment, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     controllers = own_processes.running(plane.directory)
     assert len(own_processes.suspended(controllers)) == 3, "they stand still while the keys are written"
