@@ -14,8 +14,8 @@ from kumulus.runtimes.kwok import (
     access,
     autoscaling,
     components,
-    controller,
     etcd,
+    kubelets,
     kueue,
     logs,
     monitoring,
@@ -113,7 +113,7 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
 
 def fingerprint(options: Mapping[str, Any]) -> str:
     """Identify the settings that are changed in place; a fleet that grows changes none."""
-    wanted: Any = [controller_documents(options), controller.POLICY]
+    wanted: Any = controller_documents(options)
     # Only where they are asked for, so that clusters without additions keep the fingerprint they were made with.
     if kinds := custom_resources(options):
         wanted = [wanted, kinds, base_stages(options)]
@@ -204,8 +204,7 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
 def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     """The changes to the components that kwokctl starts."""
     options = wanted.options
-    directory = Layout.of(wanted.home, wanted.name).directory
-    pki = directory / "pki"
+    pki = Layout.of(wanted.home, wanted.name).directory / "pki"
     # kwokctl's `override` only replaces flags that kwokctl sets itself, such as some of etcd's; the others are added.
     patches = [
         _flags("kube-apiserver", _API_SERVER_FLAGS),
@@ -213,7 +212,7 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
-        *controller.patches(directory, ports["kwokControllerPort"]),
+        *kubelets.patches(ports["kwokControllerPort"]),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),

@@ -27,11 +27,8 @@ from kumulus.runtimes.place import Place, unfinished
 class Layout(Place):
     """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
 
-    CONTROLLERS: ClassVar[str] = "kwok-controller.yaml"
-    """Kwok-controller's kubeconfig."""
-
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
-        *(CONTROLLERS, "kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
+        *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
         *("bin", "etcd", "kueue", "logs", "pids", "pki", "prometheus"),
         *AUTOSCALERS,
     }
