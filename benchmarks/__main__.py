@@ -29,6 +29,7 @@ from benchmarks import (
     same_names,
     sizes,
     snapshots,
+    sweeps,
     why,
 )
 from benchmarks.report import Row, write
@@ -61,6 +62,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "certificates": certificates.of_etcd,
     "same-names": same_names.kept,
     "why": why.explained,
+    "sweeps": sweeps.judged,
     "kind": kind_fleet.large_kind,
 }
 
