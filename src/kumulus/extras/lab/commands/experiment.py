@@ -149,6 +149,7 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.extras.lab.commands import actions as experiment_actions
     from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
     from kumulus.extras.lab.commands import offline as experiment_offline
+    from kumulus.extras.lab.commands import run as experiment_run
     from kumulus.extras.lab.commands import show as experiment_show
     from kumulus.extras.lab.commands import sweep as experiment_sweep
     from kumulus.extras.lab.commands import why as experiment_why
@@ -156,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.model.errors import SpecError
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_actions.run,
+        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_run.run,
         "sweep": experiment_sweep.run,
         "check": experiment_actions.check,
         "compare": experiment_actions.compare,
