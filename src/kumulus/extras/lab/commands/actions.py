@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from pathlib import Path
 
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
-from kumulus.extras.lab.report.files import manifest, os_errors_explained
+from kumulus.extras.lab.report.files import manifest
 from kumulus.extras.lab.report.read import find, report_at
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
@@ -82,12 +80,6 @@ def annotate(args: argparse.Namespace) -> int:
     lines = github.lines_of(source.read_text(encoding="utf-8")) if source.is_file() else {}
     for line in github.commands(report, args.file, lines, args.level):
         print(line)
-    for variable, content in (
-        ("GITHUB_STEP_SUMMARY", github.summary(report)),
-        ("GITHUB_OUTPUT", github.outputs(report, path.parent)),
-    ):
-        if target := os.environ.get(variable):
-            with os_errors_explained(Path(target)), Path(target).open("a", encoding="utf-8") as file:
-                file.write(content)
+    github.published(github.summary(report), github.outputs(report, path.parent))
     missed_only = report.results.status == "failure" and not report.results.error
     return 0 if report.results.status == "success" or (missed_only and args.level == "warning") else 1

@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.cli import cluster, interrupts, project, stack_file, which
@@ -24,7 +26,8 @@ from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_ku
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes import directories
 
-_PATIENCE = 10.0
+PATIENCE = 10.0
+"""Seconds that a silent API server is waited for."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,33 +41,76 @@ def run(args: argparse.Namespace) -> int:
     for name in ("seeds", "jobs", "json"):
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
-    loaded = _overridden(load(args.file), args)
+    loaded = overridden_by(load(args.file), args)
+    return on_cluster(args, loaded, lambda place, loaded: _run(place, loaded, args))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are made.
+
+    Args:
+        found: the stack's cluster; None for one that is known by its kubeconfig alone.
+        kubeconfig: of the cluster.
+        federation: whose hub it is; None for a single cluster.
+        prices: of machines.
+    """
+
+    found: which.Which | None
+    kubeconfig: Path
+    federation: Federation | None
+    prices: Prices
+
+    def options(
+        self, args: argparse.Namespace, progress: Progress, on_report: Callable[[Report, Path], None]
+    ) -> Options:
+        """How a run is made here, that Ctrl-C ends.
+
+        Args:
+            args: of the command.
+            progress: what the user sees.
+            on_report: takes the report, as of :class:`Options`.
+        """
+        stop = interrupts.stop_event(
+            progress.say,
+            "ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)",
+            "ended at once: the next command on this cluster puts it back as it was",
+        )
+        stack = self.found.label if self.found else args.stack or self.kubeconfig.stem
+        snapshots = self.found.snapshots if self.found else None
+        shown = (progress.show, on_report, progress.say)
+        more = (self.prices, snapshots, self.federation)
+        return Options(self.kubeconfig, stack, args.results, _commit(), stop, *shown, *more)
+
+
+def on_cluster(
+    args: argparse.Namespace, loaded: Loaded, do: Callable[[Place, Loaded], Coroutine[None, None, int]]
+) -> int:
+    """Do something with an experiment on the cluster that is meant; returns the exit code.
+
+    Args:
+        args: of the command.
+        loaded: the experiment.
+        do: it; takes the experiment with the prices of the place.
+
+    Raises:
+        UserError: no cluster is up, or it does not answer.
+        SpecError: the file of prices has mistakes.
+    """
     found = _cluster(args, loaded.experiment)
     kubeconfig = found.require_up() if found else args.kubeconfig
     federation = federations.of_hub(found, kubeconfig) if found else None
     loaded, prices = _priced(loaded, args)
     try:
-        return asyncio.run(_run(loaded, found, kubeconfig, federation, prices, args))
+        return asyncio.run(do(Place(found, kubeconfig, federation, prices), loaded))
     except (ApiError, KubeconfigError, Unreachable) as error:
         hint = f"\n  {cluster.restart(found.stack)}" if found else ""
         full = directories.no_room(kubeconfig.parent)
         raise UserError(f"{error}{hint}" + (f"\n  {full}" if full else "")) from None
 
 
-async def _run(
-    loaded: Loaded,
-    found: which.Which | None,
-    kubeconfig: Path,
-    federation: Federation | None,
-    prices: Prices,
-    args: argparse.Namespace,
-) -> int:
+async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr, args.quiet)
-    stop = interrupts.stop_event(
-        progress.say,
-        "ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)",
-        "ended at once: the next command on this cluster puts it back as it was",
-    )
 
     def conclude(report: Report, directory: Path) -> None:
         progress.say("")
@@ -72,17 +118,18 @@ async def _run(
             print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
         beside.write(report, directory)
 
-    shown = (progress.show, conclude, progress.say)
-    stack = found.label if found else args.stack or kubeconfig.stem
-    snapshots = found.snapshots if found else None
-    options = Options(kubeconfig, stack, args.results, _commit(), stop, *shown, prices, snapshots, federation)
-    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+    options = place.options(args, progress, conclude)
+    async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
         report = await Run(client, loaded, options).run()
     return 0 if report.results.status == "success" else 1
 
 
-def _overridden(loaded: Loaded, args: argparse.Namespace) -> Loaded:
+def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     """The experiment with the command line's overrides, checked as the file is.
+
+    Args:
+        loaded: the experiment as its file has it.
+        args: of the command, those of `run`.
 
     Raises:
         SpecError: the command line has mistakes, or names files that cannot be read; lists all mistakes.

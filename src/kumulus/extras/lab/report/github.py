@@ -5,6 +5,7 @@ Source of the formats: https://docs.github.com/en/actions/reference/workflow-com
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import text
+from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.model import Judged, Report
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.yamltext import read_yaml
@@ -117,6 +119,18 @@ def outputs(report: Report, directory: Path) -> str:
     """Outputs of the workflow's step: `status`, `missed` and `report`."""
     missed = sum(bool(each.missed) for each in outcomes(report))
     return f"status={report.results.status}\nmissed={missed}\nreport={directory}\n"
+
+
+def published(summary: str, outputs: str) -> None:
+    """Add to the summary of a workflow's run, and to the outputs of its step; outside of one, do nothing.
+
+    Raises:
+        LabError: a file cannot be written.
+    """
+    for variable, content in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
+        if target := os.environ.get(variable):
+            with os_errors_explained(Path(target)), Path(target).open("a", encoding="utf-8") as file:
+                file.write(content)
 
 
 def command(level: Level, file: str, line: int | None, title: str, message: str) -> str:
