@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import psutil
 
 from benchmarks import (
+    ab,
     capture,
     certificates,
     console,
@@ -63,6 +64,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "same-names": same_names.kept,
     "why": why.explained,
     "sweeps": sweeps.judged,
+    "ab": ab.decided,
     "kind": kind_fleet.large_kind,
 }
 

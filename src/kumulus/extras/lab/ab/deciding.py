@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-LEVEL = 0.005
-"""How often a difference is decided where there is none, at most: half of the 1 % that is promised, so that a count of
-500 is below it, too."""
+LEVEL = 0.003
+"""How often a difference is decided where there is none, at most: less than the 1 % that is promised, so that a count
+among 500 is below it, too."""
 
 _STAKES = np.array([[0.5], [1.0], [2.0]])
 _STEPS = 60

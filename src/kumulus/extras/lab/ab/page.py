@@ -51,7 +51,7 @@ def checks_of(found: Comparison) -> list[Check]:
         Check(
             f"{each.measure} is not worse",
             False if found.cut_off else holds[each.verdict],
-            f"{each}; {found.cut_off}" if found.cut_off else str(each),
+            f"{each.found}; {found.cut_off}" if found.cut_off else each.found,
         )
         for each in found.pairs.changes()
     ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kumulus.extras.lab.ab.deciding import LEVEL, decision, excludes
-from kumulus.extras.lab.report.change import Change, Verdict, by_factor, judged
+from kumulus.extras.lab.report.change import Change, Verdict, as_part, by_factor, judged
 from kumulus.model.words import counted
 
 # An interval that ends here is as good as one of nothing: differences add up to less than this.
@@ -42,7 +42,7 @@ class Pairs:
     def differences(self, measure: str) -> list[float]:
         """The difference of each pair, as of :class:`Change`, in the order in which they ran."""
         apart, factor = self._apart(measure)
-        return [_as_part(each) if factor else each for each in apart]
+        return [as_part(each) if factor else each for each in apart]
 
     def _values(self, measure: str) -> list[tuple[float, float]]:
         return [(a[measure], b[measure]) for a, b in self.runs if measure in a and measure in b]
@@ -75,9 +75,5 @@ class Pairs:
             return Change(measure, None, None, False, None, -math.inf, math.inf, "not decided", note)
         found = decision(apart, LEVEL / len(self.measures))
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
-        middle, low, high = (_as_part(each) if factor else each for each in (found.difference, found.low, found.high))
+        middle, low, high = (as_part(each) if factor else each for each in (found.difference, found.low, found.high))
         return Change(measure, one, two, factor, middle, low, high, self._verdict(measure), note)
-
-
-def _as_part(value: float) -> float:
-    return math.expm1(min(value, 700.0)) if math.isfinite(value) else value

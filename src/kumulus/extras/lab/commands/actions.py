@@ -6,7 +6,6 @@ import argparse
 import sys
 
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.files import manifest
@@ -28,25 +27,6 @@ def check(args: argparse.Namespace) -> int:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1
     return 1 if wrong else 0
-
-
-def compare(args: argparse.Namespace) -> int:
-    """Show runs side by side."""
-    files = [find(run, args.results) for run in args.runs]
-    reports = [report_at(file) for file in files]
-    print(aligned(comparison.table(reports, args.all)))
-    for line in comparison.unfair(reports):
-        print(f"unfair: {line}")
-    if args.page is not None:
-        all_runs.write_comparison(args.page, list(zip(files, reports, strict=True)))
-        print(f"wrote {args.page}")
-    if args.pictures is not None:
-        # Drawing needs a library that is slow to load.
-        from kumulus.extras.lab.report import by_demand, spreads
-
-        drawn = [*spreads.write(reports, args.pictures), *by_demand.write(reports, args.pictures)]
-        print(f"wrote {len(drawn)} pictures to {args.pictures}")
-    return 0
 
 
 def history(args: argparse.Namespace) -> int:

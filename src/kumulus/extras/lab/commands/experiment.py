@@ -4,6 +4,7 @@
     kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
     kumulus experiment sweep experiments/sweep.yaml
     kumulus experiment compare latest 20261121-1504
+    kumulus experiment compare main mine --fail-if timeToSchedule.p99:+10%
     kumulus experiment ab e.yaml --a main.yaml --b mine.yaml
     kumulus experiment show latest
     kumulus experiment why latest training-0-x7k2p
@@ -139,6 +140,15 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument(
+        "--fail-if",
+        action="append",
+        metavar="LIMIT",
+        help="of two runs: exit with 1 if the second has so much more (or -, less) of a measure than the first: "
+        "timeToSchedule.p99:+10%%, fragmentation.end:+1pt; several",
+    )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the limits of --fail-if as JUnit XML")
+    parser.add_argument("--github", action="store_true", help="show them on GitHub, from within a workflow")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
     parser.add_argument(
         "--pictures",
@@ -177,6 +187,7 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.extras.journal.errors import JournalError
     from kumulus.extras.lab.commands import ab as experiment_ab
     from kumulus.extras.lab.commands import actions as experiment_actions
+    from kumulus.extras.lab.commands import compare as experiment_compare
     from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
     from kumulus.extras.lab.commands import offline as experiment_offline
     from kumulus.extras.lab.commands import run as experiment_run
@@ -191,7 +202,7 @@ def run(args: argparse.Namespace) -> int:
         "sweep": experiment_sweep.run,
         "ab": experiment_ab.run,
         "check": experiment_actions.check,
-        "compare": experiment_actions.compare,
+        "compare": experiment_compare.run,
         "show": experiment_show.show,
         "why": experiment_why.why,
         "fragmentation": experiment_fragmentation.show,

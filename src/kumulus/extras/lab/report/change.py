@@ -58,9 +58,14 @@ class Change:
             return ""
         return f"{self._signed(self.low)} … {self._signed(self.high)}"
 
-    def __str__(self) -> str:
+    @property
+    def found(self) -> str:
+        """The difference with its interval and what it means, in words."""
         between = f" ({self.interval})" if self.interval else ""
-        return f"{self.measure} {self.amount}{between}: {self.verdict}, {self.note}"
+        return f"{self.amount}{between}: {self.verdict}, {self.note}"
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.found}"
 
     def _signed(self, value: float) -> str:
         unit, sign = UNITS[self.measure], "-" if value < 0 else "+"
@@ -75,7 +80,15 @@ def by_factor(measure: str, values: Sequence[float]) -> bool:
 
 
 def judged(measure: str, sign: int) -> Verdict:
-    """What it means that a measure is larger (1), smaller (-1), or that this is not known (0)."""
-    if not sign:
+    """What it means that a measure is larger (1), smaller (-1), or that this is not known (0).
+
+    A measure of which neither more nor less is better is never decided.
+    """
+    if not sign or not BETTER[measure]:
         return "not decided"
     return "better" if (sign > 0) == (BETTER[measure] == "higher") else "worse"
+
+
+def as_part(value: float) -> float:
+    """A difference of logarithms as a part of the value before."""
+    return math.expm1(min(value, 700.0)) if math.isfinite(value) else value

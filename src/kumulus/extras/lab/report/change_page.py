@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 
 from kumulus.extras.lab.file.measures import MEANINGS
-from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.change import Change, judged
 
 # Colours are not the only sign: each verdict is a word, too.
 STYLE = """
@@ -17,11 +17,11 @@ STYLE = """
 .changes td{font-variant-numeric:tabular-nums;white-space:nowrap}.changes th{font-weight:600}
 .changes small{display:block;font-weight:400;opacity:.75;max-width:22rem;white-space:normal}
 .better{color:var(--better)}.worse{color:var(--worse)}.undecided,.incomplete{color:var(--open)}
-td.better,td.worse,td.undecided{font-weight:600}
+td.verdict{font-weight:600}
 """
 _PAGE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.3rem;margin:0}.verdict{font-size:1.15rem;font-weight:600;margin:.3rem 0 1rem}
+h1{font-size:1.3rem;margin:0}p.verdict{font-size:1.15rem;font-weight:600;margin:.3rem 0 1rem}
 figure{margin:1rem 0}figcaption{font-size:.85rem;opacity:.8}svg{width:100%;height:auto;display:block}
 circle{fill:currentColor;fill-opacity:.7}line{stroke:currentColor;stroke-dasharray:4 4;stroke-opacity:.6}
 rect{fill:currentColor;fill-opacity:.15}.unfair{color:var(--open)}
@@ -36,13 +36,19 @@ def table(names: Sequence[str], changes: Sequence[Change]) -> str:
         changes: of their measures.
     """
     heads = "".join(f"<th>{html.escape(each)}</th>" for each in ("", *names, "difference", "interval", "verdict"))
-    rows = "".join(
-        f"<tr><th>{html.escape(each.measure)}<small>{html.escape(MEANINGS[each.measure])}</small></th>"
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in (*each.values, each.amount, each.interval or "–"))
-        + f"<td class={style(each.verdict)}>{each.verdict}<small>{html.escape(each.note)}</small></td></tr>"
-        for each in changes
-    )
+    rows = "".join(map(_row, changes))
     return f"<div class=changes><table><tr>{heads}</tr>{rows}</table></div>"
+
+
+def _row(change: Change) -> str:
+    values = "".join(f"<td>{html.escape(each)}</td>" for each in change.values)
+    towards = judged(change.measure, (change.apart > 0) - (change.apart < 0)) if change.apart else ""
+    return (
+        f"<tr><th>{html.escape(change.measure)}<small>{html.escape(MEANINGS[change.measure])}</small></th>{values}"
+        f'<td class="{style(towards)}">{html.escape(change.amount)}</td><td>{html.escape(change.interval or "–")}</td>'
+        f'<td class="verdict {style(change.verdict)}">{change.verdict}'
+        f"<small>{html.escape(change.note)}</small></td></tr>"
+    )
 
 
 def page(title: str, headline: str, verdict: str, body: str) -> str:
