@@ -132,7 +132,8 @@ def test_a_missed_limit_is_exit_code_1_and_shown_everywhere(
     found = "1.02 s → 1.36 s, +33.0 % (+29.1 % … +37.0 %): worse, 5 and 5 repetitions"
     assert f"missed: {name}: {found}" in said
     assert "kept: fragmentation.end at most 1pt more: 10.0 % → 10.0 %, +0.0 points" in said
-    assert f"::error title=fill.compare::{name}: {found.replace('%', '%25')}" in said
+    escaped = f"{name}: {found}".replace("%", "%25")
+    assert f"::error title=fill.compare::{escaped}" in said
     assert f"| **missed** | {name} | {found} |" in summary.read_text()
     cases = list(ElementTree.fromstring(junit.read_text()).iter("testcase"))
     assert [(each.get("classname"), each.get("name"), len(each)) for each in cases] == [
