@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import psutil
 
 from benchmarks import (
+    ab,
     capture,
     certificates,
     console,
@@ -29,6 +30,7 @@ from benchmarks import (
     same_names,
     sizes,
     snapshots,
+    sweeps,
     why,
 )
 from benchmarks.report import Row, write
@@ -61,6 +63,8 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "certificates": certificates.of_etcd,
     "same-names": same_names.kept,
     "why": why.explained,
+    "sweeps": sweeps.judged,
+    "ab": ab.decided,
     "kind": kind_fleet.large_kind,
 }
 

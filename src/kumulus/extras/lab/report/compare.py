@@ -26,6 +26,11 @@ _FEW = (
 )  # fmt: skip
 
 
+def main_measures() -> tuple[str, ...]:
+    """What a comparison shows unless everything is asked for."""
+    return _FEW
+
+
 def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]]:
     """The comparison as rows of cells, the heading first.
 

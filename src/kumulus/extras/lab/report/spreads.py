@@ -1,4 +1,4 @@
-"""A plot for each measure: each run as a dot, with the median and the range of runs that differ by seed alone."""
+"""A plot for each measure: each run as a dot, with the mean and the range of runs that differ by seed alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def svg(measure: str, values: Values, meaning: str = "") -> str:
         for row, each in enumerate(values.values()):
             axes.plot([min(each), max(each)], [row, row], color=_COLOUR, linewidth=5, alpha=0.3, solid_capstyle="butt")
             axes.plot(each, [row] * len(each), "o", color=_DOT, markersize=4, alpha=0.8)
-            axes.plot([statistics.median(each)], [row], "|", color=_COLOUR, markersize=14, markeredgewidth=2)
+            axes.plot([statistics.fmean(each)], [row], "|", color=_COLOUR, markersize=14, markeredgewidth=2)
         axes.set_yticks(range(len(values)), [f"{name} (n = {len(each)})" for name, each in values.items()])
         axes.set_ylim(len(values) - 0.5, -0.5)
         drawing.plain(axes, along="x")
