@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio.subprocess import PIPE
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.schedulers import children
 from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
+from tests.support.api import Object
 from tests.support.faultproxy import FaultProxy, Harm
 
 pytestmark = pytest.mark.integration
@@ -275,7 +276,7 @@ async def test_a_client_that_is_stopped_knows_what_it_did_not_hear_and_waits_for
     words = ["experiment", "run", str(file), "--kubeconfig", lab.plane.observed.kubeconfig, "--results", str(results)]
     client = await asyncio.create_subprocess_exec(str(ROOT / "kumulus"), *words, stdout=PIPE, stderr=PIPE)
 
-    def bound(found: dict[str, Any]) -> bool:
+    def bound(found: Mapping[str, Object]) -> bool:
         return any(pod["spec"].get("nodeName") for pod in found.values())
 
     try:

@@ -86,7 +86,7 @@ class PlayedPods:
 
 def _frame(kind: str, raw: bytes) -> bytes:
     event = message_classes()["WatchEvent"](type=kind, object={"raw": raw}).SerializeToString()
-    return struct.pack(">I", len(event)) + event
+    return struct.pack(">I", len(event)) + bytes(event)
 
 
 def _pod(pod: Any) -> bytes:

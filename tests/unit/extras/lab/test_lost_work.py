@@ -31,10 +31,9 @@ class Account:
     def __init__(self, workers: int = 1, **jobs: int) -> None:
         self.records = Records(Allocation(), [("j", "w", workers), *((name, "w", size) for name, size in jobs.items())])
 
-    def pod(self, uid: str, **times: float) -> None:
+    def pod(self, uid: str, job: str = "j", **times: float) -> None:
         """A pod that is created, bound and starts to run at once, and succeeds, fails, is gone or preempted, then."""
-        job, wants = str(times.pop("job", "j")), GPUS
-        view = PodView(uid, "w", job, "", "Pending", "", "", wants)
+        view = PodView(uid, "w", job, "", "Pending", "", "", GPUS)
         running = view._replace(node="n", phase="Running")
         states = {
             "created": view,
@@ -71,7 +70,8 @@ def test_a_preempted_job_took_from_its_first_pod_to_its_last_for_the_work_that_w
     assert found["jobTimeToSchedule.max"] == 56
     assert found["timeToSchedule.max"] == 5, "a pod's own"
     user = users_of(account.records, {"j": "me"}, 200.0).by_name["me"]
-    assert (user.waited.heard, user.slowdown.heard) == ([56.0], [pytest.approx(116 / 60)])
+    assert user.waited.heard == [56.0]
+    assert user.slowdown.heard == [pytest.approx(116 / 60)]
 
 
 def test_what_a_pod_had_done_is_lost_when_it_is_deleted_or_fails_and_it_is_said_why() -> None:

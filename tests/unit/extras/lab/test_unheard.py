@@ -161,6 +161,8 @@ async def test_a_client_whose_loop_is_busy_knows_for_how_long() -> None:
     now = clock()
     assert clock.heard_since(now) == now, "in as long again, it has caught up"
     task.cancel()
+    await until(task.done)
+    assert clock.heard_since(now + 60) == now + 60, "it does not watch itself any more"
 
 
 class Played:

@@ -30,11 +30,13 @@ class Clock:
 
     async def watch_itself(self) -> None:
         """Note until cancelled how late the event loop comes round: it is busy, or the process was stopped."""
-        self._round = self()
-        while True:
-            await asyncio.sleep(_EVERY)
-            self._note(self._round, self())
-            self._round = self()
+        try:
+            while True:
+                self._round = self()
+                await asyncio.sleep(_EVERY)
+                self._note(self._round, self())
+        finally:
+            self._round = None
 
     def _note(self, before: float, now: float) -> None:
         late = now - before - _EVERY
