@@ -12,6 +12,7 @@ import pytest
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import gate, repetitions
+from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.files import RunDirectory
 from tests.support.reports import report
 
@@ -79,7 +80,7 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
 
 
 def test_repetitions_say_how_exactly_a_difference_is_known() -> None:
-    def change(base: list[float], new: list[float]) -> repetitions.Change:
+    def change(base: list[float], new: list[float]) -> Change:
         [found] = repetitions.changes(
             (report(measures=[{P99: each} for each in base]), report(measures=[{P99: each} for each in new])), [P99]
         )
