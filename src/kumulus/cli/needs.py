@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
+from kumulus.model.autoscaling import BUILT
 from kumulus.runtimes import registry
-from kumulus.stackfile.autoscaler import BUILT
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 

@@ -6,23 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from kumulus.model.autoscaling import OURS, Name
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, DurationField, Section, checked, short_label
 from kumulus.stackfile.shapes import instance_type_problems
 from kumulus.stackfile.yamltext import json_problem
-
-Name = Literal["karpenter", "cluster-autoscaler"]
-NAMES: tuple[str, ...] = get_args(Name)
-"""The autoscalers, each a folder of the extra `scaling`."""
-BUILT: tuple[str, ...] = ("karpenter",)
-"""Those whose program is among our tools, and that can run in a cluster; the others' program is the user's own."""
-OURS = frozenset(("address", "cloud-config", "cloud-provider", "kubeconfig", "kubernetes", "leader-elect", "namespace"))
-"""Options of cluster-autoscaler that Kumulus sets itself, so that its processes find each other and the cluster."""
 
 
 def _spec_problems(where: Where, raw: object) -> list[Problem]:

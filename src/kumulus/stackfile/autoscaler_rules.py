@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kumulus.model.autoscaling import BUILT, NAMES
 from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
-from kumulus.stackfile.autoscaler import BUILT, CLUSTER_AUTOSCALERS, KARPENTERS, NAMES
+from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
 
 Found = Iterator[Problem]
 _BOUNDS = ("minReplicas", "maxReplicas")

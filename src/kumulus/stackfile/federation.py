@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.errors import Problem, SpecError, Where, shown, under
+from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 from kumulus.model.fields import Section, checked, short_label, whole
 from kumulus.model.fields.validation import validated
 from kumulus.model.names import suggest
@@ -21,12 +22,6 @@ from kumulus.model.quantity import ZERO, Quantity
 from kumulus.model.totals import totals
 
 KEY = "federation"
-NAMESPACE = "kueue-system"
-"""Where Kueue keeps what is its own."""
-LOST_AFTER = "15m"
-"""After how long a worker that does not answer is lost, unless a file says otherwise."""
-ALL_AT_ONCE: Final = "allAtOnce"
-"""The dispatcher that offers a Job to all workers at once."""
 _LONGEST_NAME = 40
 _STEPS = "write dispatcher: incremental, or leave it out"
 _LABEL = short_label(_LONGEST_NAME)

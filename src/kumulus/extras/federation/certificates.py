@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.host import files
-from kumulus.stackfile.federation import NAMESPACE
+from kumulus.model.federation import NAMESPACE
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.extras.federation import certificates, manifests
-from kumulus.stackfile.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
+from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 
 NAME = "kueue"
 FRAMEWORKS = ("batch/job",)

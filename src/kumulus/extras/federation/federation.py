@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kumulus.model.federation import NAMESPACE
 from kumulus.model.nodes import KWOK_ANNOTATION
-from kumulus.stackfile.federation import NAMESPACE
 
 API = "kueue.x-k8s.io/v1beta2"
 RBAC = "rbac.authorization.k8s.io/v1"

@@ -12,7 +12,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.kube.yaml_limits import FAST_LOADER
-from kumulus.stackfile.federation import NAMESPACE
+from kumulus.model.federation import NAMESPACE
 
 OF_ITS_OWN = ("pod", "deployment", "statefulset")
 """Integrations that are named without an API group, and whose webhooks are called for every pod of the cluster."""

@@ -18,6 +18,7 @@ from kumulus.extras.federation.federation import Manifest, Queue
 from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.paths import address
+from kumulus.model.federation import NAMESPACE
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property, listing, mapping
@@ -31,7 +32,6 @@ from kumulus.provider.resources.in_cluster import (
     drifted,
 )
 from kumulus.provider.values import contains_unknown
-from kumulus.stackfile.federation import NAMESPACE
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

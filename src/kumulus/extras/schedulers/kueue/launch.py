@@ -15,7 +15,7 @@ from kumulus.extras.schedulers.kueue import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
 from kumulus.kube import ApiError, yaml_writing
-from kumulus.stackfile.federation import NAMESPACE
+from kumulus.model.federation import NAMESPACE
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
