@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-import kumulus
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
 
@@ -31,7 +30,7 @@ def with_tables(text: str) -> str:
 
 def tables(component: str) -> str:
     """The arguments and outputs of a component as tables of Markdown."""
-    module = import_module(getattr(kumulus, component).__module__)
+    module = import_module(getattr(import_module("kumulus"), component).__module__)
     lines = ["| Argument | | What it is |", "|---|---|---|"]
     lines += [_row(each) for each in described(getattr(module, f"{component}Args"))]
     if rows := outputs(getattr(module, component)):
