@@ -165,6 +165,24 @@ async def test_a_client_whose_loop_is_busy_knows_for_how_long() -> None:
     assert clock.heard_since(now + 60) == now + 60, "it does not watch itself any more"
 
 
+async def test_a_client_that_stands_still_again_for_a_moment_has_not_caught_up_before() -> None:
+    """What has gathered keeps it busy, too."""
+    clock = Clock()
+    task = asyncio.create_task(clock.watch_itself())
+    await until(lambda: clock.stall)
+    began = clock()
+    for seconds in (2.0, 0.25):
+        before = clock()
+        while clock() < before + seconds:
+            pass
+        await asyncio.sleep(0.15)
+    now = clock()
+    # The shorter one alone would be caught up with by then.
+    await until(lambda: clock() > now + 0.5)
+    assert clock.heard_since(clock()) <= began
+    task.cancel()
+
+
 class Played:
     """A workload played to a client that is a process of its own: a pod every few milliseconds, each waits a second."""
 

@@ -44,7 +44,7 @@ class Clock:
         if late > RESOLUTION:
             # One that stands still again before it has caught up is as late as from the first time on.
             self._stood_since = min(self._stood_since, before) if before < self._caught_up_at else before
-            self._caught_up_at = now + late
+            self._caught_up_at = max(self._caught_up_at, now + late)
 
     @property
     def stall(self) -> float:

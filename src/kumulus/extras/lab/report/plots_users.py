@@ -30,8 +30,8 @@ def write(found: ByUser, measures: Mapping[str, float], directory: Path, name: s
     most = sorted(found.users, key=lambda each: -found.users[each].hours)[:_MOST]
     users = {each: found.users[each] for each in most}
     with drawing.drawn(11, 6.4, 2, 2) as (figure, [waits, slowdowns, shares, hours]):
-        _bars(waits, users, lambda user: user.waited, "seconds from a pod's creation to its node")
-        _bars(slowdowns, users, lambda user: user.slowdown, "slowdown of completed pods")
+        _bars(waits, users, lambda user: user.waited, "seconds until all of a job has nodes for good")
+        _bars(slowdowns, users, lambda user: user.slowdown, "slowdown of completed jobs")
         _shares(shares, found)
         _hours(hours, measures)
         for axes in figure.axes:
