@@ -12,7 +12,6 @@ import argparse
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
 
-_PIP = "pip install 'kumulus[completion]'"
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -30,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError:
-        way = f"{installation.command()} venv --with completion" if installation.checkout() else _PIP
+        way = installation.way_to_add("completion")
         raise UserError(f"completion needs the package argcomplete\n  To get it: {way}") from None
 
     print(shellcode(["kumulus"], shell=args.shell))

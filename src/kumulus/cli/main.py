@@ -142,8 +142,7 @@ def _help() -> str:
 
 
 def _lacks(name: str, extra: Extra) -> str:
-    ours = installation.checkout() and not extra.install
-    how = f"{installation.command()} venv --with {extra.name}" if ours else f"pip install '{extra.to_install}'"
+    how = f"pip install '{extra.install}'" if extra.install else installation.way_to_add(extra.name)
     comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
     needs = listed(extra.missing, 5)
     return f"error: `kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"

@@ -62,11 +62,6 @@ class Extra:
         """The modules that it needs and that are not installed."""
         return [module for module in self.needs if util.find_spec(module) is None]
 
-    @property
-    def to_install(self) -> str:
-        """What pip is to be given to have it whole."""
-        return self.install or f"kumulus[{self.name}]"
-
 
 @functools.cache
 def every() -> tuple[Extra, ...]:

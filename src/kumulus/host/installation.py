@@ -38,3 +38,8 @@ def command() -> str:
         return "kumulus"
     path = os.path.relpath(root / "kumulus")
     return path if path.startswith(os.pardir) else os.path.join(os.curdir, path)
+
+
+def way_to_add(extra: str) -> str:
+    """How to install the packages of one of Kumulus' extras, as a command that can be pasted."""
+    return f"{command()} venv --with {extra}" if checkout() else f"pip install 'kumulus[{extra}]'"

@@ -49,6 +49,17 @@ def under_way(identity: str) -> str:
     return next(filter(None, (each.under_way(identity) for each in every())), "")
 
 
+def left(identity: str) -> str:
+    """See :meth:`Runs.left`; of the first extra that has left something."""
+    return next(filter(None, (each.left(identity) for each in every())), "")
+
+
+def forget(identity: str) -> None:
+    """See :meth:`Runs.forget`; of every extra."""
+    for each in every():
+        each.forget(identity)
+
+
 async def put_back(client: Client, identity: str | None = None) -> list[str]:
     """See :meth:`Runs.put_back`; of every extra."""
     return [line for each in every() for line in await each.put_back(client, identity)]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from kumulus.model.contents import expected_nodes
 from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
@@ -17,7 +18,7 @@ from kumulus.provider.resources.base import Checked, Found, Operation, Propertie
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.resources.left_by_runs import forget, left_by_runs, put_back, require_no_run
+from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -275,7 +276,7 @@ class Cluster(Resource):
             if gone:
                 await self._runtime(outputs).delete(recorded, op.report)
         if gone and not registry.outlives_stack(outputs.get("runtime")):
-            forget(recorded.identity)
+            runs.forget(recorded.identity)
 
     def _runtime(self, properties: Properties) -> Runtime:
         name = str(known(properties, "runtime"))

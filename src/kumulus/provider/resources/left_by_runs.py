@@ -21,11 +21,7 @@ def left_by_runs(outputs: Properties) -> str:
         outputs: the cluster's, from the state.
     """
     identity: Any = outputs.get("identity")
-    return _left(identity) if isinstance(identity, str) and identity else ""
-
-
-def _left(identity: str) -> str:
-    return next(filter(None, (each.left(identity) for each in runs.every())), "")
+    return runs.left(identity) if isinstance(identity, str) and identity else ""
 
 
 def require_no_run(identity: str) -> None:
@@ -51,7 +47,7 @@ async def put_back(seen: Observed, report: Reporter) -> None:
     Raises:
         ProviderError: not all changes could be undone.
     """
-    if not _left(seen.identity):
+    if not runs.left(seen.identity):
         return
     try:
         async with apiserver.client(Path(seen.kubeconfig)) as client:
@@ -59,9 +55,3 @@ async def put_back(seen: Observed, report: Reporter) -> None:
                 report.info(line)
     except (ApiError, KubeconfigError, Unreachable, runs.RunError) as error:
         raise ProviderError(f"what a run has left is not all put back: {error}") from None
-
-
-def forget(identity: str) -> None:
-    """The cluster is gone, and with it all that runs have left on it."""
-    for each in runs.every():
-        each.forget(identity)

@@ -55,7 +55,8 @@ def outdated(layout: Layout, wanted: Wanted) -> list[str]:
         then = {}
     now = configuration.parts(wanted.options)
     # A component that is not recorded was made by a run that was interrupted.
-    return [name for name in {*now, *then, "kwok-controller", metrics_server.NAME} if then.get(name) != now.get(name)]
+    every = {*now, *then, "kwok-controller", metrics_server.NAME}
+    return [name for name in every if name not in then or then[name] != now.get(name)]
 
 
 def note(wanted: Wanted) -> dict[str, str]:

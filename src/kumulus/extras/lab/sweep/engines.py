@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.sweep.running import Task, run
 from kumulus.extras.lab.sweep.store import Result
+from kumulus.host import installation
 
 LOCAL = "local"
 _SCHEMES = ("dask", "ray")
@@ -129,5 +130,5 @@ def _ray(address: str) -> Iterator[None]:
 def _missing(scheme: str, package: str) -> LabError:
     return LabError(
         f"--engine {scheme}:// needs the Python package {package}, which is not installed\n"
-        f"  pip install 'kumulus[{scheme}]', or in a checkout: ./kumulus venv --with {scheme}"
+        f"  To get it: {installation.way_to_add(scheme)}"
     )
