@@ -158,4 +158,3 @@ def test_without_usage_nothing_of_it_is_left(measured: Plane) -> None:
     assert "metrics-server" not in Layout(measured.directory).ports()
     services = "/apis/apiregistration.k8s.io/v1/apiservices"
     assert not [each for each in measured.api.list(services) if "metrics" in each["metadata"]["name"]]
-    assert all(len(node["status"]["addresses"]) == 2 for node in measured.api.list(NODES))

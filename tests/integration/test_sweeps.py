@@ -220,7 +220,7 @@ def test_without_the_extra_it_is_said_how_to_get_it(tmp_path: Path, scheme: str,
         check=False,
     )
     assert done.returncode == 1
-    assert f"pip install 'kumulus[{scheme}]'" in done.stderr
+    assert f"kumulus venv --with {scheme}" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -157,7 +157,8 @@ class EmulatedCluster(pulumi.ComponentResource):
         within += [each for each in (self.kwok, self.autoscaler) if each]
         within += [*self.device_classes.values(), *self.tenants.values()]
         opts = pulumi.ResourceOptions(parent=self, depends_on=within)
-        DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, opts=opts)
+        outlives = spec.runtime_descriptor.outlives_stack
+        DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, outlives_stack=outlives, opts=opts)
         self._describe(loaded)
 
     def _describe(self, loaded: Loaded) -> None:

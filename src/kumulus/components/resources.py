@@ -307,16 +307,25 @@ class DestroyCheck(pulumi.CustomResource):
     Args:
         resource_name: its name in the stack.
         cluster: the cluster.
+        outlives_stack: whether the cluster is not the stack's own, and so on no machine of its. Its output `machine` is
+            never set, which is an unknown value to a preview: as an input, it would be a change in each of them.
         opts: Pulumi's resource options; it depends on all that goes with the cluster.
     """
 
-    def __init__(self, resource_name: str, *, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        cluster: Cluster,
+        outlives_stack: bool = False,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         properties = {
             "name": cluster.name,
             "runtime": cluster.runtime,
             "directory": cluster.directory,
             "owner": cluster.owner,
-            "machine": cluster.machine,
+            "machine": None if outlives_stack else cluster.machine,
             "clusterIdentity": cluster.identity,
         }
         super().__init__("kumulus:index:DestroyCheck", resource_name, properties, plugin.asked_for(opts))

@@ -20,7 +20,6 @@ from kumulus.runtimes.kwok import (
     logs,
     objects,
     sizing,
-    usage,
 )
 from kumulus.runtimes.kwok.layout import Layout
 
@@ -76,8 +75,7 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    found = [*stages(), *(stage for each in addition.every() for stage in each.stages(options))]
-    return [*found, *usage.stages()] if usage_kind(options) else found
+    return [*stages(), *(stage for each in addition.every() for stage in each.stages(options))]
 
 
 def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -> list[dict[str, Any]]:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
 from kumulus.kube import objects
-from kumulus.kube.bulk import for_each
-from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model.nodes import LOCALHOST
 from kumulus.nodes.ownership import already_there
 from kumulus.runtimes.kwok import components
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.usage import ADDRESS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -62,7 +60,7 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
             f"--client-ca-file={pki / 'ca.crt'}",
             f"--tls-cert-file={pki / 'admin.crt'}",
             f"--tls-private-key-file={pki / 'admin.key'}",
-            f"--kubelet-preferred-address-types={ADDRESS['type']}",
+            f"--kubelet-preferred-address-types={LOCALHOST['type']}",
             f"--kubelet-port={settings['options']['kwokControllerPort']}",
             # The certificate is kwok-controller's, made for no node.
             "--kubelet-insecure-tls",
@@ -119,7 +117,7 @@ async def register(client: Client, listen: int) -> None:
 
 
 async def unregister(client: Client) -> None:
-    """Undo :func:`register`, and remove the nodes' address; finding none of it, or somebody else's, is success.
+    """Undo :func:`register`; finding none of it, or somebody else's, is success.
 
     Raises:
         ApiError, Unreachable: the server refused.
@@ -127,18 +125,6 @@ async def unregister(client: Client) -> None:
     for path in (_REGISTRATION, _SERVICE):
         if (there := await objects.find(client, path)) and _is_ours(there):
             await objects.remove(client, path)
-    addressed = [
-        f"/api/v1/nodes/{node['metadata']['name']}/status"
-        async for page in client.pages("/api/v1/nodes")
-        for node in page
-        if ADDRESS in (node.get("status", {}).get("addresses") or [])
-    ]
-    change = {"status": {"addresses": [{"$patch": "delete", "type": ADDRESS["type"]}]}}
-    await for_each(
-        addressed,
-        lambda path: client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH),
-        workers=client.connections,
-    )
 
 
 def _is_ours(there: Mapping[str, Any]) -> bool:
