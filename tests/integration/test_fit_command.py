@@ -232,7 +232,10 @@ def test_one_question_at_a_time_and_none_beside_an_experiment(clone: Clone) -> N
             clone.until(lambda clone: book.read(clone.plane.identity)[0], running)
             done = clone.run(clone.fit())
             assert done.returncode == 1
-            assert re.match(r"error: experiment training runs on this cluster \(run .*\); wait for it\n", done.stderr)
+            message = (
+                r"error: experiment training runs on this cluster \(run .*\); wait for it, or end it in order: kill"
+            )
+            assert re.match(f"{message} {running.pid}\n", done.stderr)
             assert clone.left().keys() == {"journal"}
         finally:
             running.send_signal(signal.SIGINT)

@@ -121,6 +121,9 @@ class Places:
         if "status" in why or directory in self._moving:
             # A cluster that is gone has nothing to lose, and the user has consented to a move.
             self._agreed.add(directory)
+        if (moving := self._moving.get(directory)) and moving.files is not None:
+            # They went along with the project: what is made again is there.
+            self._agreed.add(str(moving.files))
         self._require_consent(directory, inputs, f"cluster {outputs.get('name')} would be replaced ({', '.join(why)})")
 
     def require_consent_anew(self, directory: str, inputs: Properties) -> None:

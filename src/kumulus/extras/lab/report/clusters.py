@@ -54,7 +54,8 @@ def lines(found: ByCluster | None) -> Iterator[str]:
     counts = f"{'jobs':>6} {'pods':>7} {'nodes':>6} {'dispatch p50':>13} {'p99':>9}"
     yield f"  {'worker of ' + found.hub:<20} {counts}{heads}"
     for name, worker in [*found.workers.items()][:_MOST]:
-        half, most = (shown("s", worker.dispatched[part]) if worker.dispatched else "-" for part in ("p50", "p99"))
+        times = worker.dispatched
+        half, most = (shown("s", times[part]) if part in times else "-" for part in ("p50", "p99"))
         shares = "".join(
             f" {shown('share', worker.allocated.get(each, 0.0)):>7} {shown('share', worker.peak.get(each, 0.0)):>7}"
             for each in resources
