@@ -62,6 +62,8 @@ def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
     project.write_stack(CLUSTER)
     project.up()
     nodes, identity = project.node_uids(), project.identity()
+    # On a busy machine the controller manager makes it only some seconds after the API server answers.
+    project.api().until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
     project.api().create(PODS, trains("a100-z-0"))
 
     project.write_stack({**CLUSTER, "podUsage": [TRAINING], "faults": [XID]})

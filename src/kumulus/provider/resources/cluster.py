@@ -59,8 +59,8 @@ class Cluster(Resource):
         settings = settings or Settings()
         self._hourly = settings.hourly
         self._places = Places(runtimes, settings)
-        # The directories of clusters that the stack has and keeps, and of those that are made again.
-        self._kept: set[str] = set()
+        # The directories of clusters that the stack has and keeps, by URN, and of those that are made again.
+        self._kept: dict[str, str] = {}
         self._remade: set[str] = set()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
@@ -80,10 +80,11 @@ class Cluster(Resource):
         if contains_unknown([inputs.get("name"), inputs.get("home")]):
             return
         directory = _directory(inputs)
+        self._kept.pop(urn, None)
         if old_inputs:
-            self._kept |= {directory} & {_directory(old_inputs)}
+            if directory == _directory(old_inputs):
+                self._kept[urn] = directory
             return
-        self._kept.discard(directory)
         if await self._is_there(directory, inputs):
             self._places.require_consent_anew(directory, inputs)
             self._remade.add(directory)
@@ -171,7 +172,7 @@ class Cluster(Resource):
             return "", await self._preview_create(op, declared, inputs)
         wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=expected_nodes(declared.get("contents")))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
-        self._kept.add(_directory(inputs))
+        self._kept[op.urn] = _directory(inputs)
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
 
     async def _preview_create(self, op: Operation, declared: Properties, inputs: Properties) -> Properties:
@@ -267,7 +268,7 @@ class Cluster(Resource):
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """See :meth:`Resource.delete`; what has been made in its place since, or is still declared, stays."""
         recorded = self._recorded(outputs)
-        if recorded.directory in self._kept:
+        if recorded.directory in self._kept.values():
             op.report.info(f"cluster {recorded.name} stays, as the stack still declares it")
             gone = recorded.directory in self._remade
         else:
