@@ -1,47 +1,36 @@
-"""A node pool's properties, their checks, and the pool that they describe."""
+"""A node pool's inputs: checked once, and what follows from them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kumulus.model.checks import MOST_REPLICAS
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
 from kumulus.model.named_nodes import count_problems
-from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties, pool_within
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.object_types import DEVICES, NAMED_NODE, NODE_INFO, TAINT, TOPOLOGY
-from kumulus.provider.properties import INTEGER, STRING, STRINGS, Property, listing
+from kumulus.provider.object_types import POOL
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties
 from kumulus.provider.resources.in_cluster import PLACE, PLACE_KEYS
 from kumulus.provider.values import contains_unknown
 
-# The inputs of PLACE, then the keys of `POOL_KEYS`; as an output, `replicas` is the number that a read has counted.
-INPUTS = (
-    *PLACE,
-    Property(
-        "name",
-        STRING,
-        "The pool's name; nodes are `<name>-<ordinal>`, from 0, unless they are named.",
-        required=True,
-        replaces=True,
-    ),
-    Property("replicas", INTEGER, "How many nodes; shrinking removes the highest ordinals.", required=True),
-    Property("labels", STRINGS, "Labels of every node."),
-    Property("gpu", STRINGS, "What the labels of GPU Feature Discovery follow from, in their place."),
-    Property("annotations", STRINGS, "Annotations of every node."),
-    Property("taints", listing(TAINT), "Taints of every node."),
-    Property("capacity", STRINGS, "Quantities by resource, such as `cpu`, `memory`, `nvidia.com/gpu`."),
-    Property("allocatable", STRINGS, "Quantities by resource; the capacity where it names none."),
-    Property("nodeInfo", NODE_INFO, "What a node reports about its machine."),
-    Property("topology", TOPOLOGY, "Where its nodes stand: racks, blocks, switches, NVLink domains."),
-    Property("resourceSlices", DEVICES, "Devices of a node for Dynamic Resource Allocation, a ResourceSlice each."),
-    Property("shards", INTEGER, "How many kwok-controllers share the nodes, each by its label."),
-    Property("nodes", listing(NAMED_NODE), "Its nodes by name, as many as there are replicas."),
-    Property("minReplicas", INTEGER, "The fewest nodes that an autoscaler leaves; 0 without."),
-    Property("maxReplicas", INTEGER, "The most nodes that an autoscaler makes; with it, `replicas` is for the start."),
-)
+INPUTS = (*PLACE, *(replace(each, replaces=each.name == "name") for each in POOL))
+"""As an output, `replicas` is the number that a read has counted."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a stack wants of a pool.
+
+    Args:
+        pool: the pool, with the stack's identity among its nodes' labels.
+        inputs: the checked inputs, which are recorded.
+    """
+
+    pool: Pool
+    inputs: Properties
 
 
 def checked(inputs: Properties, failures: list[Failure]) -> Checked:
@@ -69,15 +58,11 @@ def pool_of(properties: Properties) -> Pool:
         ProviderError: they describe no pool, as in a state that was edited by hand.
     """
     try:
-        pool = pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
+        pool = pool_within(properties)
     except SpecError as error:
         raise ProviderError(str(error)) from None
-    return replace(pool, labels={**pool.labels, **Owner(_identity(properties)).labels})
-
-
-def _identity(properties: Properties) -> str:
-    found = properties.get("stackId")
-    return found if isinstance(found, str) else ""
+    identity = properties.get("stackId")
+    return replace(pool, labels={**pool.labels, **Owner(identity if isinstance(identity, str) else "").labels})
 
 
 def formerly(op: Operation, outputs: Properties) -> int:
