@@ -14,16 +14,16 @@ from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.new_pods import wait_until_managed
-from kumulus.nodes.pools import drift, pods, record, scaled
+from kumulus.nodes.pools import record, scaled
 from kumulus.nodes.pools.converge import converge
 from kumulus.nodes.pools.live import of_pool, selected
 from kumulus.nodes.pools.lost import may_lack
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refuse_taken
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
-from kumulus.nodes.pools.result import explain
+from kumulus.nodes.pools.result import describe_drift, explain, summary_of
 from kumulus.nodes.pools.slices import NotServed, require_served
-from kumulus.nodes.pools.through_storage import StorageOf, find_storage
+from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.nodes.pools.turns import Turns
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
@@ -41,8 +41,20 @@ from kumulus.provider.resources.in_cluster import (
     with_remedy,
 )
 from kumulus.provider.resources.limit import limited, why
-from kumulus.provider.resources.pool_inputs import INPUTS, Wanted, as_recorded, checked, formerly, left_behind, pool_of
-from kumulus.provider.resources.pool_outcome import Attempt, number, outcome, outputs_of
+from kumulus.provider.resources.pool_preview import report_update
+from kumulus.provider.resources.pool_properties import (
+    INPUTS,
+    Attempt,
+    Wanted,
+    as_recorded,
+    checked,
+    formerly,
+    left_behind,
+    number,
+    outcome,
+    outputs_of,
+    pool_of,
+)
 from kumulus.provider.values import contains_unknown
 
 if TYPE_CHECKING:
@@ -149,7 +161,7 @@ class NodePool(InCluster[Wanted]):
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
-        found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
+        found = describe_drift(pool, seen) | ({} if on_record else {"record": "not as wanted"})
         return outputs_of(as_recorded(inputs, outputs), number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
@@ -247,10 +259,9 @@ class NodePool(InCluster[Wanted]):
         self, op: Operation, client: Client, stop: asyncio.Event, wanted: Wanted, pool: Pool, seen: Observation
     ) -> Result:
         """Make the nodes as they are wanted, through the API server, or in its storage where that is possible."""
-        kubeconfig = str(wanted.inputs["kubeconfig"])
-        storage = await find_storage(self._storage_of, kubeconfig, client, len(seen.missing), op.report)
+        storage_of = self._storage_of and partial(self._storage_of, str(wanted.inputs["kubeconfig"]), client)
         with self.cleared_way(wanted.inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
-            return await converge(client, pool, seen, stop, op.report, storage)
+            return await converge(client, pool, seen, stop, op.report, storage_of)
 
     async def _on_record(self, wanted: Wanted, recorded_as: str | None) -> Pool | None:
         """The pool as the cluster has it on record; refuses, in a preview too, one that is in its way there."""
@@ -264,44 +275,21 @@ class NodePool(InCluster[Wanted]):
                 raise ProviderError(f"pool {wanted.pool.name}: {error}") from None
         return None
 
-    async def _as_left(self, old: Pool | None, new: Pool, inputs: Properties) -> tuple[Pool | None, Pool]:
-        """The old and the new pool with the existing nodes, if an autoscaler sets, or did set, their number."""
-        if old is None or (old.bounds is None and new.bounds is None):
-            return old, new
-        with suppress(*UNASKED):
-            there = (await scaled.numbered(await self.client(inputs, LOOK_PATIENCE), old, LOOK_PATIENCE)).keys()
-            left = scaled.within(new, there) if new.bounds else None
-            return scaled.with_ordinals(old, there), new if left is None else scaled.with_ordinals(new, left)
-        return old, new
-
     async def _preview(self, op: Operation, wanted: Wanted, recorded: Properties | None) -> None:
-        """Report what an update means: nodes, GPUs, CPUs and memory gained or lost, and pods that would be deleted."""
-        new, inputs = wanted.pool, wanted.inputs
+        """Report what an update means, and the drift that it repairs."""
         old = there = await self._on_record(wanted, recorded_owner(recorded))
         if recorded is not None:
             old = _pool_if_any(recorded)
-        elif there is None:
-            op.report.info(consequences(None, new, hourly=self._hourly).describe())
-            return
-        else:
+        elif there is not None:
             # It is replaced by itself, or has left the state.
             op.report.info(f"pool {there.name} is there already, and stays")
-        resized = old is not None and old.replicas != new.replicas
-        old, new = await self._as_left(old, new, inputs)
-        bound = 0
-        if going := _names(old) - _names(new) if old else set():
-            try:
-                client = await self.client(inputs, LOOK_PATIENCE)
-                bound = len(await pods.bound_to(client, going, running=True))
-            except UNASKED as error:
-                op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
-        if meaning := consequences(old, new, bound, self._hourly):
-            op.report.info(meaning.describe())
-        elif new.bounds and resized:
-            between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
-            op.report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
-        if found := _drift(recorded or {}) or self._lost.get(new.name, {}):
-            op.report.info(f"drift to repair: {drift.summary(found)}")
+        else:
+            op.report.info(consequences(None, wanted.pool, hourly=self._hourly).describe())
+            return
+        client = partial(self.client, wanted.inputs, LOOK_PATIENCE)
+        await report_update(client, old, wanted.pool, self._hourly, op.report)
+        if found := _drift(recorded or {}) or self._lost.get(wanted.pool.name, {}):
+            op.report.info(f"drift to repair: {summary_of(found)}")
 
 
 def _pool_if_any(properties: Properties) -> Pool | None:
@@ -327,7 +315,3 @@ async def _orphaned(client: Client, pool: Pool, formerly: int, recorded: str | N
 def _drift(outputs: Properties) -> Mapping[str, object]:
     found = outputs.get("drift")
     return found if isinstance(found, Mapping) else {}
-
-
-def _names(pool: Pool) -> set[str]:
-    return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}
