@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.control_plane import ControlPlane, pools
-from kumulus.nodes.pools.bodies import MEDIA_TYPE, Bodies
+from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
 from kumulus.toolchain import golang
 
 _SOURCE = Path(__file__).parent / "loadgen"

@@ -18,7 +18,7 @@ from benchmarks.creation import FLEET
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
 from kumulus import toolchain
-from kumulus.nodes.pools.bodies import Bodies
+from kumulus.nodes.pools.single import Bodies
 from tests.support.project import Project
 
 _KEMU_RATE = 5.0

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.pools import afterwards
+from kumulus.nodes.pools.observe import Patience
+from kumulus.provider.resources import pool_properties
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import Plane, Pools, operation
 from tests.support.faultproxy import FaultProxy, Harm, Kind
@@ -103,7 +104,7 @@ async def test_an_outage_of_two_seconds_is_waited_for(far: Far) -> None:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that stays away is looked at for three seconds afterwards, and not for as long as a busy one needs."""
-    monkeypatch.setattr(afterwards, "CALM", afterwards.Patience(whole=3.0, still=1.0))
+    monkeypatch.setattr(pool_properties, "CALM", Patience(whole=3.0, still=1.0))
 
 
 @pytest.mark.usefixtures("hurried")

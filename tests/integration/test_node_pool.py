@@ -18,8 +18,8 @@ from kumulus.model.applied import APPLIED
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
 from kumulus.model.pools import POOL_LABEL
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.pools import afterwards
 from kumulus.nodes.pools import converge as converging
+from kumulus.nodes.pools import observe as observing
 from kumulus.nodes.pools.live import listed_node, live_node
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.single import change_node
@@ -547,7 +547,7 @@ async def test_a_stop_records_nodes_whose_slices_are_under_way_though_looking_ta
         return await observe(*given, **options)
 
     monkeypatch.setattr(converging, "publish", slowly)
-    monkeypatch.setattr(afterwards, "observe", look)
+    monkeypatch.setattr(observing, "observe", look)
     with pytest.raises(PartialFailure) as failed:
         await pools.create(inputs, stop=stop)
     assert published > 4

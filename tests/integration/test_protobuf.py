@@ -13,7 +13,7 @@ from kumulus.kube.protobuf import encode_node
 from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import Pool
 from kumulus.model.topology import Level, Topology
-from kumulus.nodes.pools.bodies import Bodies
+from kumulus.nodes.pools.single import Bodies
 from tests.integration.conftest import NODES, Plane, Pools
 
 pytestmark = [pytest.mark.integration, pytest.mark.every_version]

@@ -29,8 +29,7 @@ from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.errors import PartialFailure
 from kumulus.nodes.faults.leases import HOLDER, LEASES
-from kumulus.nodes.pools.bodies import Bodies
-from kumulus.nodes.pools.single import create_node
+from kumulus.nodes.pools.single import Bodies, create_node
 from kumulus.nodes.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool

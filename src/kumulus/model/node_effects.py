@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from kumulus.model.pool_form import taints_from
-from kumulus.model.pools import Taint
+from kumulus.model.pools import Taint, taints_from
 from kumulus.model.quantity import ZERO, Quantity, parse
 
 KUBELETS = ("", "silent", "notReady", "reboot", "gone")

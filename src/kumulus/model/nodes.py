@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from kumulus.model.active_faults import with_faults
 from kumulus.model.node_effects import Condition
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool, Taint
-from kumulus.model.shards import shard_labels
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 KWOK_ANNOTATION = "kwok.x-k8s.io/node"
@@ -85,12 +84,8 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     """
     name = pool.node_name(ordinal)
     identity = {CLUSTER_LABEL: cluster} if cluster else {}
-    places = pool.topology.labels(pool.name, ordinal) if pool.topology else {}
-    shard = shard_labels(pool.name, ordinal, pool.shards)
-    named = pool.named(ordinal)
-    own = named.labels if named else {}
     ours = OwnedFields(
-        labels={HOSTNAME_LABEL: name, **pool.labels, **places, **own, **shard, **identity, POOL_LABEL: pool.name},
+        labels={HOSTNAME_LABEL: name, **pool.labels, **pool.labels_of(ordinal), **identity, POOL_LABEL: pool.name},
         annotations={
             METRICS_ANNOTATION: f"/metrics/nodes/{name}/metrics/resource",
             **pool.annotations,

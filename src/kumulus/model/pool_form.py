@@ -1,59 +1,35 @@
-"""The plain form of a node pool, in which it is passed to the plugin and stored in records: checked, read, written."""
+"""The plain form of a node pool, in which it is passed to the plugin and stored in records: checked, read, written.
+
+What the form has follows from the fields of :class:`kumulus.model.pools.Pool`; here is what spans several of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, cast
 
 from kumulus.model.bounds import bounds_from, bounds_problems
-from kumulus.model.checks import (
-    annotation_problems,
-    label_problems,
-    node_info_problems,
-    problem,
-    replicas_problems,
-    resource_problems,
-    taint_problems,
-    unknown_key_problems,
-    whole_problems,
-)
-from kumulus.model.device_checks import devices_problems
-from kumulus.model.devices import devices_from
-from kumulus.model.errors import Problem, SpecError, Where, shown
-from kumulus.model.gfd import compacted, expanded, gpu_problems
-from kumulus.model.named_nodes import named_nodes_from, named_nodes_problems
+from kumulus.model.checks import problem, replicas_problems, unknown_key_problems
+from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.gfd import expanded
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, longest_node_name
 from kumulus.model.pools import (
-    ARCH_LABEL,
     GROUP_LABEL,
     INSTANCE_TYPE_LABEL,
-    OS_LABEL,
     REGION_LABEL,
     ZONE_LABEL,
-    NodeInfo,
+    Key,
     Pool,
-    Taint,
     allocatable_of,
+    node_info_from,
 )
-from kumulus.model.quantity import QuantityError, canonical, parse
-from kumulus.model.shards import MOST_SHARDS
-from kumulus.model.topology import topology_from, topology_problems
+from kumulus.model.quantity import QuantityError, parse
 
-_OPTIONAL: dict[str, Callable[[Where, object], list[Problem]]] = {
-    "labels": partial(label_problems, ours_too=True),
-    "gpu": gpu_problems,
-    "annotations": partial(annotation_problems, ours_too=True),
-    "taints": taint_problems,
-    "capacity": resource_problems,
-    "allocatable": resource_problems,
-    "nodeInfo": node_info_problems,
-    "topology": topology_problems,
-    "resourceSlices": devices_problems,
-    "shards": lambda where, raw: whole_problems(where, raw, 1, MOST_SHARDS),
-    "nodes": partial(named_nodes_problems, ours_too=True),
-}
-POOL_KEYS = ("name", "replicas", *_OPTIONAL, "minReplicas", "maxReplicas")
+_KEYS: tuple[tuple[str, Key], ...] = tuple(
+    (each.name, key) for each in fields(Pool) for key in each.metadata.get("keys", ())
+)
+POOL_KEYS = tuple(key.name for _, key in _KEYS)
 """The keys of the plain form, in its order."""
 
 
@@ -92,16 +68,15 @@ def pool_problems(raw: Mapping[str, object]) -> list[Problem]:
     found = unknown_key_problems((), raw, POOL_KEYS)
     most = raw.get("replicas") if raw.get("maxReplicas") is None else raw["maxReplicas"]
     found += _name_problems(raw.get("name"), 0 if raw.get("nodes") else most)
-    found += replicas_problems(("replicas",), raw.get("replicas"))
-    for key, check in _OPTIONAL.items():
-        if raw.get(key) is not None:
-            found += check((key,), raw[key])
+    for _, key in _KEYS:
+        if key.check and (raw.get(key.name) is not None or key.name == "replicas"):
+            found += key.check((key.name,), raw.get(key.name))
     if raw.get("allocatable") is not None:
         found += allocatable_problems(raw["allocatable"], raw.get("capacity") or {})
     return found + bounds_problems((), raw, raw.get("replicas"))
 
 
-def pool_from_properties(raw: Mapping[str, object]) -> Pool:
+def pool_from_properties(raw: Mapping[str, Any]) -> Pool:
     """A pool from its plain form, with canonical quantities; group, zone and region are read from the labels.
 
     Raises:
@@ -110,28 +85,29 @@ def pool_from_properties(raw: Mapping[str, object]) -> Pool:
     if problems := pool_problems(raw):
         name = raw.get("name")
         raise SpecError(problems, f"node pool {name}" if isinstance(name, str) else "a node pool")
-    labels = dict(cast(Mapping[str, str], raw.get("labels") or {}))
-    if raw.get("gpu"):
-        labels = {**expanded(cast(Mapping[str, str], raw["gpu"])), **labels}
-    capacity = canonical_resources(raw.get("capacity"))
-    return Pool(
-        name=cast(str, raw["name"]),
-        group=labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, ""),
-        zone=labels.get(ZONE_LABEL, ""),
-        region=labels.get(REGION_LABEL, ""),
-        replicas=int(cast(float, raw["replicas"])),
-        labels=labels,
-        annotations=dict(cast(Mapping[str, str], raw.get("annotations") or {})),
-        taints=taints_from(raw.get("taints")),
-        capacity=capacity,
-        allocatable=allocatable_of(capacity, canonical_resources(raw.get("allocatable"))),
-        node_info=node_info_from(raw.get("nodeInfo"), labels),
-        topology=topology_from(raw.get("topology")),
-        devices=devices_from(cast(Mapping[str, Any], raw["resourceSlices"])) if raw.get("resourceSlices") else None,
-        shards=int(cast(float, raw.get("shards") or 1)),
-        nodes=named_nodes_from(raw.get("nodes")),
-        bounds=bounds_from(raw),
-    )
+    read: dict[str, Any] = {
+        field: key.read(raw[key.name]) for field, key in _KEYS if key.read and raw.get(key.name) is not None
+    }
+    labels = {**(expanded(raw["gpu"]) if raw.get("gpu") else {}), **read.get("labels", {})}
+    following: dict[str, Any] = {
+        "labels": labels,
+        "group": labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, ""),
+        "zone": labels.get(ZONE_LABEL, ""),
+        "region": labels.get(REGION_LABEL, ""),
+        "allocatable": allocatable_of(read.get("capacity", {}), read.get("allocatable")),
+        "node_info": node_info_from(raw.get("nodeInfo"), labels),
+        "bounds": bounds_from(raw),
+    }
+    return Pool(**{**read, **following})
+
+
+def pool_within(properties: Mapping[str, Any]) -> Pool:
+    """A pool from properties that contain its plain form, such as those of the plugin's NodePool.
+
+    Raises:
+        SpecError: as of :func:`pool_from_properties`.
+    """
+    return pool_from_properties({key: properties[key] for key in POOL_KEYS if key in properties})
 
 
 def pool_to_properties(pool: Pool) -> dict[str, object]:
@@ -140,45 +116,8 @@ def pool_to_properties(pool: Pool) -> dict[str, object]:
     A pool without GPU labels, a topology, devices, shards, named nodes or bounds has no such key, so that its form is
     the same as in states written before these keys existed.
     """
-    labels, gpu = compacted(pool.labels)
-    return {
-        "name": pool.name,
-        "replicas": pool.replicas,
-        "labels": labels,
-        **({"gpu": gpu} if gpu else {}),
-        "annotations": dict(pool.annotations),
-        "taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in pool.taints],
-        "capacity": dict(pool.capacity),
-        "allocatable": dict(pool.allocatable),
-        "nodeInfo": pool.node_info.to_plain(),
-        **({"topology": pool.topology.to_plain()} if pool.topology else {}),
-        **({"resourceSlices": pool.devices.to_plain()} if pool.devices else {}),
-        **({"shards": pool.shards} if pool.shards > 1 else {}),
-        **({"nodes": [node.to_plain() for node in pool.nodes]} if pool.nodes else {}),
-        **({"minReplicas": pool.bounds.least, "maxReplicas": pool.bounds.most} if pool.bounds else {}),
-    }
-
-
-def canonical_resources(raw: object) -> dict[str, str]:
-    """Resources with their quantities in canonical form; the values are already checked."""
-    return {name: canonical(written) for name, written in cast(Mapping[str, str], raw or {}).items()}
-
-
-def taints_from(raw: object) -> tuple[Taint, ...]:
-    """Taints from a checked list of mappings."""
-    taints = cast(Sequence[Mapping[str, str]], raw or ())
-    return tuple(Taint(taint["key"], taint.get("value") or "", taint["effect"]) for taint in taints)
-
-
-def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
-    """Node information: the given values (already checked), else those in the labels, else the defaults."""
-    overrides = cast(Mapping[str, str | None], raw or {})
-    default = NodeInfo()
-    return NodeInfo(
-        architecture=overrides.get("architecture") or labels.get(ARCH_LABEL) or default.architecture,
-        operating_system=overrides.get("operatingSystem") or labels.get(OS_LABEL) or default.operating_system,
-        kubelet_version=overrides.get("kubeletVersion") or default.kubelet_version,
-    )
+    written = {key.name: key.write(getattr(pool, field)) for field, key in _KEYS}
+    return {name: value for name, value in written.items() if value is not None}
 
 
 def _name_problems(name: object, replicas: object) -> list[Problem]:

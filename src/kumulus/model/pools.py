@@ -1,20 +1,37 @@
 """A node pool: the nodes of one group in one zone, all alike.
 
+:class:`Pool` is the table of a pool's fields. Its plain form (`pool_form`), the checks, and the inputs of the plugin's
+NodePool with their types and descriptions (`provider.object_types`) follow from it.
+
 Frozen dataclasses rather than models: the provider plugin imports this file, and every command waits for its start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from kumulus.model.bounds import Bounds
-from kumulus.model.devices import Devices
-from kumulus.model.gfd import GPU_PRODUCT_LABEL
-from kumulus.model.named_nodes import NamedNode
+from kumulus.model.checks import (
+    annotation_problems,
+    label_problems,
+    node_info_problems,
+    replicas_problems,
+    resource_problems,
+    taint_problems,
+    whole_problems,
+)
+from kumulus.model.device_checks import devices_problems
+from kumulus.model.devices import Devices, devices_from
+from kumulus.model.errors import Problem, Where
+from kumulus.model.gfd import GPU_PRODUCT_LABEL, compacted, gpu_problems
+from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
 from kumulus.model.names import node_name
-from kumulus.model.topology import Topology
+from kumulus.model.quantity import canonical_resources
+from kumulus.model.shards import MOST_SHARDS, shard_labels
+from kumulus.model.topology import Topology, topology_from, topology_problems
 
 if TYPE_CHECKING:
     from kumulus.model.active_faults import PoolFaults
@@ -72,48 +89,152 @@ class NodeInfo:
         }
 
 
+def taints_from(raw: object) -> tuple[Taint, ...]:
+    """Taints from a checked list of mappings."""
+    taints = cast(Sequence[Mapping[str, str]], raw or ())
+    return tuple(Taint(taint["key"], taint.get("value") or "", taint["effect"]) for taint in taints)
+
+
+def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
+    """Node information: the given values (already checked), else those in the labels, else the defaults."""
+    overrides = cast(Mapping[str, str | None], raw or {})
+    default = NodeInfo()
+    return NodeInfo(
+        architecture=overrides.get("architecture") or labels.get(ARCH_LABEL) or default.architecture,
+        operating_system=overrides.get("operatingSystem") or labels.get(OS_LABEL) or default.operating_system,
+        kubelet_version=overrides.get("kubeletVersion") or default.kubelet_version,
+    )
+
+
 @dataclass(frozen=True)
-class Pool:
-    """The nodes of one group in one zone.
+class Key:
+    """A key of a pool's plain form; most fields of a pool have one.
 
     Args:
-        name: `<group>-<zone>`; node names start with it.
+        name: the key.
+        check: finds every problem of its value; None where only the whole pool can be checked.
+        read: makes the field of its checked value; None for a field that follows from several keys.
+        write: makes the value of the field; None leaves the key out.
+        type: the value's type, if it is not the field's.
+        doc: what it is, if that is not the field's description.
+    """
+
+    name: str
+    check: Callable[[Where, object], list[Problem]] | None = None
+    read: Callable[[Any], object] | None = None
+    write: Callable[[Any], object] = lambda value: value
+    type: object = None
+    doc: str = ""
+
+
+def keys(*found: Key) -> dict[str, tuple[Key, ...]]:
+    """The metadata of a field with these keys."""
+    return {"keys": found}
+
+
+def _plain(value: Any) -> object:
+    return value.to_plain() if value else None
+
+
+def _plain_taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
+    return [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The nodes of one group in one zone; quantities are in canonical form.
+
+    Args:
+        name: the pool's name; nodes have it with their ordinal, from 0, unless they are named.
         group: the node group's name; empty when no label names it.
         zone: the value of the zone label, which a template may have set; empty without one.
         region: the value of the region label; empty without one.
-        replicas: how many nodes.
-        labels: the labels that all nodes of the pool have in common (not the host name).
-        annotations: likewise.
-        taints: in the order given; none means an empty tuple.
-        capacity: resource names to quantities in canonical form.
-        allocatable: likewise; has every resource of `capacity`.
-        node_info: architecture, operating system and kubelet version.
-        topology: where its nodes are in the network; None if it has none.
-        devices: what each node publishes for Dynamic Resource Allocation; None for nothing.
-        shards: how many kwok-controllers share the cluster's nodes; if more than one, nodes have their shard's label.
-        nodes: its named nodes; none for `<name>-<ordinal>`. A pool read from a cluster may have more of these than
-            `replicas`, which counts live nodes.
+        replicas: how many nodes; shrinking removes the highest ordinals.
+        labels: labels of every node, without the host name.
+        annotations: annotations of every node.
+        taints: taints of every node, in this order.
+        capacity: quantities by resource, such as cpu, memory, nvidia.com/gpu.
+        allocatable: quantities by resource; the capacity where it names none.
+        node_info: what a node reports about its machine.
+        topology: where its nodes stand: racks, blocks, switches, NVLink domains.
+        devices: devices of a node for Dynamic Resource Allocation, in ResourceSlices.
+        shards: how many kwok-controllers share the cluster's nodes, each by its label.
+        nodes: its nodes by name, as many as there are replicas; a pool read from a cluster may have more.
         bounds: between which an autoscaler chooses its number of nodes; then `replicas` is the initial number.
         faults: those currently active on its nodes; not part of what the stack declares for the pool.
         absent: ordinals that an autoscaler currently leaves out; likewise.
     """
 
-    name: str
+    name: str = field(metadata=keys(Key("name", read=str)))
     group: str
     zone: str
     region: str
-    replicas: int
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Taint, ...] = ()
-    capacity: Mapping[str, str] = field(default_factory=dict)
-    allocatable: Mapping[str, str] = field(default_factory=dict)
-    node_info: NodeInfo = NodeInfo()
-    topology: Topology | None = None
-    devices: Devices | None = None
-    shards: int = 1
-    nodes: tuple[NamedNode, ...] = ()
-    bounds: Bounds | None = None
+    replicas: int = field(metadata=keys(Key("replicas", replicas_problems, int)))
+    labels: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=keys(
+            Key("labels", partial(label_problems, ours_too=True), dict, lambda labels: compacted(labels)[0]),
+            Key(
+                "gpu",
+                gpu_problems,
+                write=lambda labels: compacted(labels)[1] or None,
+                doc="What the labels of GPU Feature Discovery follow from, in their place.",
+            ),
+        ),
+    )
+    annotations: Mapping[str, str] = field(
+        default_factory=dict, metadata=keys(Key("annotations", partial(annotation_problems, ours_too=True), dict, dict))
+    )
+    taints: tuple[Taint, ...] = field(
+        default=(), metadata=keys(Key("taints", taint_problems, taints_from, _plain_taints))
+    )
+    capacity: Mapping[str, str] = field(
+        default_factory=dict, metadata=keys(Key("capacity", resource_problems, canonical_resources, dict))
+    )
+    allocatable: Mapping[str, str] = field(
+        default_factory=dict, metadata=keys(Key("allocatable", resource_problems, canonical_resources, dict))
+    )
+    node_info: NodeInfo = field(default=NodeInfo(), metadata=keys(Key("nodeInfo", node_info_problems, write=_plain)))
+    topology: Topology | None = field(
+        default=None, metadata=keys(Key("topology", topology_problems, topology_from, _plain))
+    )
+    devices: Devices | None = field(
+        default=None, metadata=keys(Key("resourceSlices", devices_problems, devices_from, _plain))
+    )
+    shards: int = field(
+        default=1,
+        metadata=keys(
+            Key("shards", partial(whole_problems, least=1, most=MOST_SHARDS), int, lambda n: n if n > 1 else None)
+        ),
+    )
+    nodes: tuple[NamedNode, ...] = field(
+        default=(),
+        metadata=keys(
+            Key(
+                "nodes",
+                partial(named_nodes_problems, ours_too=True),
+                named_nodes_from,
+                lambda nodes: [node.to_plain() for node in nodes] or None,
+            )
+        ),
+    )
+    bounds: Bounds | None = field(
+        default=None,
+        metadata=keys(
+            Key(
+                "minReplicas",
+                write=lambda bounds: bounds and bounds.least,
+                type=int,
+                doc="The fewest nodes that an autoscaler leaves; 0 without.",
+            ),
+            Key(
+                "maxReplicas",
+                write=lambda bounds: bounds and bounds.most,
+                type=int,
+                doc="The most nodes that an autoscaler makes; with it, `replicas` is for the start.",
+            ),
+        ),
+    )
     faults: PoolFaults | None = field(default=None, compare=False)
     absent: frozenset[int] = field(default=frozenset(), compare=False)
 
@@ -139,6 +260,15 @@ class Pool:
     def named(self, ordinal: int) -> NamedNode | None:
         """One node's own name, labels and cordon; None for a node that the pool does not name."""
         return self.nodes[ordinal] if 0 <= ordinal < len(self.nodes) else None
+
+    def labels_of(self, ordinal: int) -> dict[str, str]:
+        """The labels that set one node apart: where it stands, those of its own, its shard."""
+        named = self.named(ordinal)
+        return {
+            **(self.topology.labels(self.name, ordinal) if self.topology else {}),
+            **(named.labels if named else {}),
+            **shard_labels(self.name, ordinal, self.shards),
+        }
 
 
 def names_of(nodes: NodeSet, pools: Mapping[str, Pool]) -> set[str]:

@@ -7,6 +7,7 @@ Source of the grammar and of the canonical form: k8s.io/apimachinery/pkg/api/res
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
@@ -127,6 +128,11 @@ def canonical(written: str | int | float) -> str:
         QuantityError: it is not a quantity.
     """
     return str(parse(written))
+
+
+def canonical_resources(raw: Mapping[str, str | int | float] | None) -> dict[str, str]:
+    """Resources with their quantities in canonical form; the values are already checked."""
+    return {name: canonical(written) for name, written in (raw or {}).items()}
 
 
 def is_bytes(resource: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -17,8 +18,8 @@ from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
-from kumulus.model.pools import NodeInfo, Taint
-from kumulus.model.topology import LEVELS, Level
+from kumulus.model.pools import NodeInfo, Pool, Taint
+from kumulus.model.topology import LEVELS, Level, Topology
 from kumulus.provider.properties import (
     ANY,
     BOOLEAN,
@@ -67,6 +68,28 @@ def of_dataclass(
     return ObjectType(name or made_from.__name__, description=summary, properties=properties)
 
 
+def of_plain_form(made_from: type) -> tuple[Property, ...]:
+    """The properties of a dataclass whose fields have the keys of its plain form, as :class:`Pool` has."""
+    _, descriptions = documented(made_from.__doc__ or "")
+    return tuple(
+        Property(
+            key.name,
+            _type(key.type or _annotation(made_from, field)),
+            key.doc or descriptions[field.name],
+            required=_needed(field),
+        )
+        for field in dataclasses.fields(made_from)
+        for key in field.metadata.get("keys", ())
+    )
+
+
+def _annotation(made_from: type, field: dataclasses.Field[Any]) -> Any:
+    """A field's type, or the one that it has if it is not None."""
+    hint = eval(str(field.type), vars(sys.modules[made_from.__module__]))  # noqa: S307 - our own text
+    parts = [each for each in typing.get_args(hint) if each is not types.NoneType]
+    return parts[0] if isinstance(hint, types.UnionType) and len(parts) == 1 else hint
+
+
 def _needed(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
@@ -108,9 +131,11 @@ def _type(hint: Any) -> Type:
 
 
 TAINT = of_dataclass(Taint, optional=("value",))
-NODE_INFO = of_dataclass(NodeInfo)
-NAMED_NODE = of_dataclass(NamedNode)
-BY_CLASS: dict[Any, ObjectType] = {Taint: TAINT, NodeInfo: NODE_INFO, Condition: of_dataclass(Condition)}
+BY_CLASS: dict[Any, ObjectType] = {
+    Taint: TAINT,
+    NodeInfo: of_dataclass(NodeInfo),
+    Condition: of_dataclass(Condition),
+}
 LEVEL = of_dataclass(Level, "TopologyLevel", omit=("name",))
 TOPOLOGY = ObjectType(
     "Topology",
@@ -128,6 +153,8 @@ ATTRIBUTE = ObjectType(
     ),
 )
 DEVICES = of_dataclass(Devices, known={"attributes": mapping(ATTRIBUTE)})
+BY_CLASS |= {NamedNode: of_dataclass(NamedNode), Topology: TOPOLOGY, Devices: DEVICES}
+POOL = of_plain_form(Pool)
 NODE_EFFECTS, POD_EFFECTS = of_dataclass(NodeEffects), of_dataclass(PodEffects)
 INTERRUPTION = of_dataclass(Interruption)
 OFFER_EFFECTS = of_dataclass(OfferEffects, known={"interruption": INTERRUPTION})

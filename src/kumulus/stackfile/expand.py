@@ -9,7 +9,6 @@ from typing import Literal
 from kumulus.model.bounds import Bounds
 from kumulus.model.gfd import SIMULATED_POOL_LABEL
 from kumulus.model.names import SYSTEM_GROUP, pool_name
-from kumulus.model.pool_form import node_info_from
 from kumulus.model.pools import (
     ARCH_LABEL,
     CLUSTER_LABEL,
@@ -21,6 +20,7 @@ from kumulus.model.pools import (
     ZONE_LABEL,
     Pool,
     allocatable_of,
+    node_info_from,
 )
 from kumulus.model.shards import shards_for
 from kumulus.stackfile.groups import NodeGroup, Placement

@@ -15,8 +15,7 @@ from kumulus.model.fields import Section, checked, text, whole, whole_form
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GpuProduct, family
 from kumulus.model.mig import MIG_CLASS
 from kumulus.model.names import Mistake, dns_subdomain_mistake
-from kumulus.model.pool_form import canonical_resources
-from kumulus.model.quantity import NANO, parse
+from kumulus.model.quantity import NANO, canonical_resources, parse
 from kumulus.nodes.catalog.instances import gpu_products, mig_profiles
 
 

@@ -13,7 +13,7 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.fields import Annotations, Labels, Section, checked, found, short_label, text, whole
 from kumulus.model.names import Mistake
-from kumulus.model.pool_form import canonical_resources
+from kumulus.model.quantity import canonical_resources
 from kumulus.model.quotas import quota_problems
 
 TENANT_NAME_LENGTH = 40

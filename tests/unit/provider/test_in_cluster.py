@@ -35,7 +35,7 @@ from tests.support.object_store import storing
 from tests.support.said import Said
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
-RESOURCES: list[tuple[type[InCluster], dict[str, Any]]] = [
+RESOURCES: list[tuple[type[InCluster[Any]], dict[str, Any]]] = [
     (NodePool, {"name": "a-z", "replicas": 1}),
     (HyperNodes, {"pools": {}}),
     (Namespace, {"name": "n", "stack": "organization/p/dev"}),
@@ -44,13 +44,15 @@ RESOURCES: list[tuple[type[InCluster], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("resource", "own"), RESOURCES)
-def test_a_place_that_is_not_text_is_refused(resource: type[InCluster], own: dict[str, Any]) -> None:
+def test_a_place_that_is_not_text_is_refused(resource: type[InCluster[Any]], own: dict[str, Any]) -> None:
     found = resource(Connections()).check({}, {**PLACE, **own, "kubeconfig": 5.0}, "stack")
     assert [(failure.path, failure.reason) for failure in found.failures] == [("kubeconfig", "5.0 is not a string")]
 
 
 @pytest.mark.parametrize(("resource", "own"), RESOURCES)
-def test_inputs_that_are_missing_or_unheard_of_are_told_each(resource: type[InCluster], own: dict[str, Any]) -> None:
+def test_inputs_that_are_missing_or_unheard_of_are_told_each(
+    resource: type[InCluster[Any]], own: dict[str, Any]
+) -> None:
     found = resource(Connections()).check({}, {"colour": "red"}, "stack").failures
     assert {failure.path for failure in found} >= {"colour", *PLACE}
     assert f"{resource.__name__} has no input 'colour'; it takes kubeconfig" in found[0].reason
@@ -58,7 +60,7 @@ def test_inputs_that_are_missing_or_unheard_of_are_told_each(resource: type[InCl
 
 @pytest.mark.parametrize(("resource", "own"), RESOURCES)
 def test_drift_is_a_difference_and_another_identity_another_resource(
-    resource: type[InCluster], own: dict[str, Any]
+    resource: type[InCluster[Any]], own: dict[str, Any]
 ) -> None:
     found = resource(Connections())
     inputs = {**PLACE, **own}
@@ -82,7 +84,7 @@ def operation(report: Said) -> Operation:
     return Operation("urn:pulumi:dev::p::t::n", report, asyncio.Event())
 
 
-OF_A_CLUSTER: list[tuple[type[InCluster], dict[str, Any], str]] = [
+OF_A_CLUSTER: list[tuple[type[InCluster[Any]], dict[str, Any], str]] = [
     (NodePool, {"name": "a-z", "replicas": 1}, "pool a-z"),
     (HyperNodes, {"pools": {}}, "HyperNodes"),
     (Namespace, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
@@ -114,7 +116,7 @@ def test_every_resource_of_a_cluster_is_among_those_tried_here() -> None:
 
 @pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
 async def test_what_was_in_a_cluster_that_is_gone_is_gone(
-    resource: type[InCluster], own: dict[str, Any], title: str, tmp_path: Path
+    resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     kept = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
     report = Said()
@@ -152,7 +154,7 @@ async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path)
 
 @pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
 async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
-    resource: type[InCluster], own: dict[str, Any], title: str, tmp_path: Path
+    resource: type[InCluster[Any]], own: dict[str, Any], title: str, tmp_path: Path
 ) -> None:
     # A name that says nothing, in a folder that is not here: as on another machine.
     recorded = {**PLACE, **own, "kubeconfig": str(tmp_path / "kubeconfig.yaml")}
@@ -171,7 +173,7 @@ async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
 
 @pytest.mark.parametrize(("resource", "own", "title"), OF_A_CLUSTER)
 def test_whether_a_cluster_outlives_its_stack_is_true_or_false(
-    resource: type[InCluster], own: dict[str, Any], title: str
+    resource: type[InCluster[Any]], own: dict[str, Any], title: str
 ) -> None:
     found = resource(Connections()).check({}, {**PLACE, **own, "clusterOutlivesStack": "yes"}, "")
     assert Failure("clusterOutlivesStack", "'yes' is not a boolean") in found.failures

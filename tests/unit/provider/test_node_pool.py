@@ -19,7 +19,7 @@ from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.pool_inputs import pool_of
+from kumulus.provider.resources.pool_properties import pool_of
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.object_store import MAPS, NODES, Store, storing

@@ -11,7 +11,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
 from kumulus.model.pool_form import pool_from_properties, pool_problems, pool_to_properties
 from kumulus.model.pools import Pool, names_of
-from kumulus.nodes.pools.bodies import Bodies
+from kumulus.nodes.pools.single import Bodies
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.fault_targets import chosen
 from kumulus.stackfile.faults import Target

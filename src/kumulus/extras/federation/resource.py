@@ -48,7 +48,7 @@ _QUEUE = (
 )
 
 
-class _Member(InCluster):
+class _Member(InCluster[Properties]):
     """A cluster of a federation: a set of objects in it."""
 
     role: ClassVar[str]

@@ -34,7 +34,7 @@ _REMEDY = "leave autoscaler: out of the stack, or remove that one first"
 _NAMED = 5
 
 
-class Autoscaler(InCluster):
+class Autoscaler(InCluster[Properties]):
     """An autoscaler inside a cluster: its Deployment, its rights, its kinds, its pools."""
 
     token: ClassVar[str] = "kumulus:index:Autoscaler"

@@ -14,8 +14,8 @@ from kumulus.model.checks import problem
 from kumulus.model.distributions import Distribution, distribution_of, distribution_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import LABEL_LENGTH, Mistake, dns_label_mistake, dns_subdomain_mistake, label_value_mistake
-from kumulus.model.pool_form import canonical_resources, taints_from
-from kumulus.model.pools import Taint
+from kumulus.model.pools import Taint, taints_from
+from kumulus.model.quantity import canonical_resources
 
 Check = Callable[[Where, object], list[Problem]]
 Form = str | Mapping[str, object]

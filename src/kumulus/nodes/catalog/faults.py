@@ -19,7 +19,7 @@ from kumulus.model.interruptions import Interruption
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
-from kumulus.model.pool_form import taints_from
+from kumulus.model.pools import taints_from
 
 FILE = Path(__file__).with_name("faults.yaml")
 

@@ -180,14 +180,15 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
     Args:
         client: of the cluster.
         patience: seconds to keep trying an unreachable server.
-        only_pool: the only pool to read; None for all.
+        only_pool: the only pool to read; None for all, empty for none.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
     faults: dict[str, Record] = {}
     pools: dict[str, Pool] = {}
-    async for page in client.pages(_MAPS, {"labelSelector": RECORD_LABEL}, patience=patience):
+    selector = f"{RECORD_LABEL}={_FAULT}" if only_pool == "" else RECORD_LABEL
+    async for page in client.pages(_MAPS, {"labelSelector": selector}, patience=patience):
         for item in page:
             kind, name = item["metadata"]["labels"][RECORD_LABEL], item["metadata"]["name"]
             if kind == _POOL and only_pool is not None and name != f"kumulus-pool-{only_pool}":

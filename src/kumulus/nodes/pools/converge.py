@@ -17,11 +17,10 @@ from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import for_each
 from kumulus.model.pools import Pool
 from kumulus.model.slices import parts_of
-from kumulus.nodes.pools.bodies import Bodies
 from kumulus.nodes.pools.observe import Observation
 from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.pools.result import Meter, Result
-from kumulus.nodes.pools.single import NameTaken, change_node, create_node
+from kumulus.nodes.pools.single import Bodies, NameTaken, change_node, create_node
 from kumulus.nodes.pools.slices import converge_slices, publish
 from kumulus.nodes.pools.through_storage import FEWEST, NotThroughStorage, Storage, Writer, writer
 from kumulus.nodes.reporter import Reporter
@@ -36,7 +35,7 @@ async def converge(
     seen: Observation,
     stop: asyncio.Event,
     report: Reporter,
-    storage: Storage | None = None,
+    find_storage: Callable[[], Awaitable[Storage | None]] | None = None,
 ) -> Result:
     """Apply the difference between a pool and what was observed of it.
 
@@ -46,9 +45,9 @@ async def converge(
         seen: what was observed just before.
         stop: when set, nothing new is begun.
         report: receives transient status lines, and the reason why nodes are posted if they could have been written.
-        storage: where to write new nodes; they are posted if it is None.
+        find_storage: finds where to write new nodes, as :data:`StorageOf`; they are posted without.
     """
-    work = _Work(client, pool, seen, stop, Meter(report), Result(), report, storage)
+    work = _Work(client, pool, seen, stop, Meter(report), Result(), report, find_storage)
     result = work.result
     for name in seen.foreign:
         result.problems.append(f"a real node already carries the name {name}; rename the node group or its zone")
@@ -88,7 +87,7 @@ class _Work:
     meter: Meter
     result: Result
     report: Reporter
-    storage: Storage | None
+    find_storage: Callable[[], Awaitable[Storage | None]] | None
 
     async def create(self) -> set[int]:
         """Create the missing nodes, each with its slice; returns the ordinals of the nodes that exist now."""
@@ -123,10 +122,11 @@ class _Work:
 
     async def _writer(self, bodies: Bodies) -> Writer | None:
         """What writes the missing nodes; None if they are to be posted."""
-        if self.storage is None or len(self.seen.missing) < FEWEST or self.stop.is_set():
+        if self.find_storage is None or len(self.seen.missing) < FEWEST or self.stop.is_set():
             return None
         try:
-            return await writer(self.client, self.storage, self.pool, self.seen.missing, bodies)
+            if storage := await self.find_storage():
+                return await writer(self.client, storage, self.pool, self.seen.missing, bodies)
         except NotThroughStorage as reason:
             self.report.info(f"nodes are posted, not written to the API server's storage: {reason}")
         return None

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kumulus.kube.media import METADATA_ONLY
+from kumulus.nodes.faults import records
+from kumulus.nodes.faults.records import Records
 from kumulus.nodes.pools.live import NODES
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-    from kumulus.nodes.faults.records import Records
 
 # Pulumi asks for a stack's pools one after the other; in these seconds they share an answer.
 _LASTS = 5.0
@@ -32,8 +33,6 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
-    from kumulus.nodes.faults import records
-
     asked = _asked.get(client)
     if asked is None or time.monotonic() - asked[0] > _LASTS:
         asked = _asked[client] = time.monotonic(), asyncio.ensure_future(_look(client, patience))
@@ -50,8 +49,6 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
 
 async def _look(client: Client, patience: float) -> tuple[Records, int | None]:
     """What is on record, and how many nodes there are; None if the server does not say."""
-    from kumulus.nodes.faults import records
-
     known, page = await asyncio.gather(
         records.read(client, patience), client.get(NODES, {"limit": "1"}, patience=patience, accept=METADATA_ONLY)
     )

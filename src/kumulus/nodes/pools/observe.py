@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from kumulus.kube import objects
+from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.applied import APPLIED
@@ -16,7 +17,7 @@ from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.pools.compare import FieldDifference, field_differences
 from kumulus.nodes.pools.live import NODES, LiveNode, live_node, of_pool, selected
 from kumulus.nodes.pools.others import is_anothers
-from kumulus.nodes.pools.slices import SliceObservation, observe_slices
+from kumulus.nodes.pools.slices import NotServed, SliceObservation, observe_slices
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -33,6 +34,27 @@ _ASK_SINGLY, _FIRST_PAGE = 50, 500
 # busy server, and their lists would grow by the nodes that other pools have created in the meantime.
 _listings: WeakKeyDictionary[Client, asyncio.Task[list[str]]] = WeakKeyDictionary()
 _first_pages: WeakKeyDictionary[Client, asyncio.Task[list[str] | None]] = WeakKeyDictionary()
+
+
+# Seconds between two looks that must find the same.
+_STILL = 0.25
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to look after a failure, in seconds.
+
+    Attributes:
+        whole: for one complete read, long enough for a busy machine.
+        still: after the first read, for nothing to change any more.
+    """
+
+    whole: float
+    still: float
+
+
+# The user has pressed Ctrl-C and waits; the server did not answer an earlier request; neither.
+STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8.0)
 
 
 @dataclass
@@ -135,6 +157,38 @@ async def observe(
     if pool.devices is not None:
         found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
     return found
+
+
+async def observe_until_still(
+    client: Client, pool: Pool, patience: Patience, recorded: str | None = None
+) -> Observation | None:
+    """What exists of a pool after an unfinished run, which is what gets recorded; None when it cannot be read.
+
+    A request may still be carried out after its client has stopped waiting, and one that was answered with an error may
+    have been carried out (etcd performs the write that crosses its quota). So this reads until nothing changes.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        patience: how long.
+        recorded: as for :func:`observe`.
+    """
+    seen = await _within(client, pool, patience.whole, recorded)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience.still):
+            while seen is not None:
+                await asyncio.sleep(_STILL)
+                before, seen = seen, await _within(client, pool, patience.whole, recorded) or seen
+                if seen.same_nodes(before):
+                    break
+    return seen
+
+
+async def _within(client: Client, pool: Pool, seconds: float, recorded: str | None) -> Observation | None:
+    with suppress(ApiError, Unreachable, NotServed, TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await observe(client, pool, patience=seconds, recorded=recorded)
+    return None
 
 
 async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:

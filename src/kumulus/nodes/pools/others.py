@@ -1,4 +1,4 @@
-"""Other stacks' pools and nodes in the same cluster: they are neither taken over nor removed."""
+"""What is in a pool's way in its cluster: other stacks' pools and nodes, and real nodes. None of it is touched."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from kumulus.kube import objects
 from kumulus.model.applied import APPLIED
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
+from kumulus.model.words import listed
 from kumulus.nodes import ownership
 from kumulus.nodes.pools.live import LiveNode, of_pool, selected
 
@@ -15,11 +16,32 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _RENAME = "rename the node group or its zone"
+_NAMED = 5
 _RECORDS = "/api/v1/namespaces/kube-system/configmaps/kumulus-pool-"
 
 
 class PoolTaken(Exception):
-    """Another stack has a pool of this name in the cluster."""
+    """Another stack has a pool of this name in the cluster, or real nodes have names of the pool."""
+
+
+async def refuse_real(client: Client, pool: Pool, patience: float | None = None) -> None:
+    """Check whether real nodes have names of the pool, in a cluster that is not the stack's own.
+
+    Args:
+        client: the cluster's API.
+        pool: what is wanted.
+        patience: seconds to keep trying an unreachable server.
+
+    Raises:
+        PoolTaken: some have.
+        ApiError, Unreachable: the server could not be asked.
+    """
+    wanted = set(pool.node_names())
+    # Real nodes have no pool; in a fleet of emulated nodes, few others have none.
+    nodes = selected(client, f"!{POOL_LABEL}", patience)
+    if taken := sorted([node.name async for node in nodes if node.real and node.name in wanted]):
+        names = listed(taken, _NAMED)
+        raise PoolTaken(f"real nodes carry its names: {names}; nothing was changed: {_RENAME}")
 
 
 async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: str | None = None) -> None:

@@ -1,14 +1,17 @@
-"""Remove nodes with the pods on them, and ResourceSlices."""
+"""Remove nodes with the pods on them, and ResourceSlices; count the pods on nodes for a preview."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.kube import ApiError, Unreachable, objects
-from kumulus.kube.bulk import for_each
-from kumulus.nodes.pools import pods
+from kumulus.kube.bulk import Interrupted, for_each
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.kube.pods import each_bound, path_of
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.observe import Observation
 from kumulus.nodes.pools.result import Meter, Result
@@ -17,6 +20,95 @@ from kumulus.nodes.reporter import Reporter
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+_PATIENCE = 60.0
+_JOB_TRACKING = "batch.kubernetes.io/job-tracking"
+# A Job's controller keeps its pods until it has noted how they ended. A pod that goes with its node would count as
+# failed. In the back-off that follows (10 s, doubled with every such pod, up to 10 minutes) the API server refuses the
+# Job's status, "cannot set more ready pods than active", while other pods of it run, so the pod would stay that long.
+_UNTRACK = {"metadata": {"$deleteFromPrimitiveList/finalizers": [_JOB_TRACKING]}}
+
+
+class Bound(NamedTuple):
+    """A pod that is bound to a node; ``tracked`` if it has not ended and a Job's controller waits for its end."""
+
+    uid: str
+    path: str
+    tracked: bool
+
+
+class PodsRemain(Exception):
+    """Pods of removed nodes were not gone in time."""
+
+
+async def bound_to(client: Client, nodes: set[str], *, running: bool = False) -> list[Bound]:
+    """Return the pods bound to any of the nodes.
+
+    Args:
+        client: the cluster's API.
+        nodes: names of nodes.
+        running: only those that have not ended; finished ones occupy nothing.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    found: list[Bound] = []
+
+    def look(pod: dict[str, Any]) -> None:
+        meta, ended = pod["metadata"], pod["status"].get("phase") in ("Succeeded", "Failed")
+        tracked = _JOB_TRACKING in meta.get("finalizers", ()) and not ended
+        found.append(Bound(meta["uid"], path_of(pod), tracked))
+
+    await each_bound(client, nodes, look, unfinished=running)
+    return found
+
+
+async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, report: Reporter) -> int:
+    """Remove the pods bound to nodes that no longer exist, and wait until they are gone.
+
+    The scheduler may bind another pod to a node whose removal it has not seen yet, and a finalizer may keep a pod for
+    a while, so this looks again until nothing is left. A Job replaces its pods without counting them as failed.
+
+    Args:
+        client: the cluster's API.
+        nodes: names of the removed nodes.
+        stop: when set, no further round is begun.
+        report: receives transient status lines.
+
+    Returns:
+        How many pods were removed.
+
+    Raises:
+        PodsRemain: some were still there after a minute.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    removed: set[str] = set()
+    deadline = time.monotonic() + _PATIENCE
+    pause = 0.05
+    while nodes and not stop.is_set():
+        left = await bound_to(client, nodes)
+        if not left or stop.is_set():
+            break
+        if time.monotonic() > deadline:
+            raise PodsRemain(f"{len(left):,} pods of removed nodes are still there, {left[0].path} among them")
+        fresh = [pod for pod in left if pod.uid not in removed]
+        report.status(f"removing {len(left):,} pods")
+
+        async def remove(pod: Bound) -> None:
+            with tolerating(404):
+                if pod.tracked:
+                    await client.write("PATCH", pod.path, _UNTRACK, content_type=STRATEGIC_MERGE_PATCH)
+                await objects.remove(client, pod.path, {"gracePeriodSeconds": 0})
+
+        outcome = await for_each(fresh, remove, workers=client.connections, stop=stop, lanes=client.lanes)
+        failures = [failure for _, failure in outcome.failed if not isinstance(failure, Interrupted)]
+        if failures:
+            raise failures[0]
+        removed.update(pod.uid for pod in outcome.done)
+        if not fresh:
+            await asyncio.sleep(pause)
+            pause = min(1.0, pause * 2)
+    return len(removed)
 
 
 async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event, report: Reporter) -> Result:
@@ -46,8 +138,8 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
     gone = set(outcome.done)
     result.left = Observation(extra=[name for name in doomed if name not in gone])
     try:
-        result.pods = await pods.remove_from(client, gone, stop, report)
-    except (ApiError, Unreachable, pods.PodsRemain) as error:
+        result.pods = await remove_pods(client, gone, stop, report)
+    except (ApiError, Unreachable, PodsRemain) as error:
         result.problems.append(str(error))
     return result
 

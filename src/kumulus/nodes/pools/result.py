@@ -1,17 +1,28 @@
-"""The result of converging a pool's nodes, and how it is described to users."""
+"""The result of converging a pool's nodes, what is not as wanted, and how both are described to users.
+
+Thousands of nodes that differ stay readable: the first few are named, the others are counted.
+"""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.bulk import Interrupted, Outcome
+from kumulus.model.devices import Devices
+from kumulus.model.pools import Pool
+from kumulus.model.slices import Part, slice_name
+from kumulus.model.words import listed
+from kumulus.nodes.pools.compare import FieldDifference
 from kumulus.nodes.pools.observe import Observation
+from kumulus.nodes.pools.slices import SliceObservation
 from kumulus.nodes.reporter import Reporter
 
+_NAMED = 5
 # The plural of a kind in a path of the API.
 _PLURAL = re.compile(r"/apis?/(?:[^/]+/)?v[0-9][^/]*/(?:namespaces/[^/]+/)?([^/]+)")
 _KINDS = {
@@ -109,6 +120,87 @@ class Meter:
             return
         rate = counted / max(0.001, time.monotonic() - self._started)
         self._report.status(f"{what} {done:,}/{total:,} · {rate:,.0f}/s", last=last)
+
+
+def describe_drift(pool: Pool, seen: Observation) -> dict[str, object]:
+    """Return the drift as properties for the stack's state; empty when the pool is as wanted.
+
+    Args:
+        pool: what is wanted.
+        seen: what was observed.
+
+    Returns:
+        ``missing`` and ``extra`` as ``2: a-use1-3, a-use1-4``; ``altered`` with the first few nodes by name and,
+        beyond those, how many nodes differ in which fields; ``resourceSlices`` with the same of these.
+    """
+    drift: dict[str, object] = {}
+    if seen.missing:
+        drift["missing"] = _names([pool.node_name(part) for part in seen.missing])
+    if seen.extra:
+        drift["extra"] = _names(sorted(seen.extra))
+    if seen.foreign:
+        drift["realNodes"] = _names(sorted(seen.foreign))
+    if seen.others:
+        drift["othersNodes"] = _names(sorted(seen.others))
+    if seen.altered:
+        drift["altered"] = _altered(
+            {pool.node_name(ordinal): seen.altered[ordinal][1] for ordinal in sorted(seen.altered)}, "nodes"
+        )
+    if seen.slices and pool.devices is not None:
+        drift["resourceSlices"] = _slices(pool, pool.devices, seen.slices)
+    return drift
+
+
+def _altered(found: Mapping[str, Sequence[FieldDifference]], what: str) -> dict[str, str]:
+    """The first few by name with their differences, and beyond those how many differ in which fields."""
+    altered: dict[str, str] = {}
+    for name in list(found)[:_NAMED]:
+        differences = found[name]
+        more = f"; and {len(differences) - 4} more" if len(differences) > 4 else ""
+        altered[name] = "; ".join(map(str, differences[:4])) + more
+    if len(found) > _NAMED:
+        altered[f"and {len(found) - _NAMED:,} more {what}"] = _fields(found.values())
+    return altered
+
+
+def _slices(pool: Pool, devices: Devices, seen: SliceObservation) -> dict[str, object]:
+    def name(part: Part) -> str:
+        return slice_name(pool, devices, part)
+
+    drift: dict[str, object] = {}
+    if seen.missing:
+        drift["missing"] = _names([name(ordinal) for ordinal in seen.missing])
+    if seen.extra:
+        drift["extra"] = _names(sorted(seen.extra))
+    if seen.altered:
+        drift["altered"] = _altered({name(part): seen.altered[part][1] for part in sorted(seen.altered)}, "slices")
+    return drift
+
+
+def summary_of(drift: Mapping[str, object]) -> str:
+    """One line of :func:`describe_drift`'s properties: ``missing 2: a-use1-3, a-use1-4; altered: a-use1-7 …``."""
+    parts = [f"{key} {drift[key]}" for key in ("missing", "extra", "realNodes") if key in drift]
+    altered = drift.get("altered")
+    if isinstance(altered, Mapping):
+        parts.append("altered " + ", ".join(map(str, altered)))
+    slices = drift.get("resourceSlices")
+    if isinstance(slices, Mapping):
+        parts.append(f"resource slices {summary_of(slices)}")
+    return "; ".join(parts)
+
+
+def _names(names: list[str]) -> str:
+    return f"{len(names):,}: {listed(names, _NAMED)}"
+
+
+def _fields(found: Iterable[Sequence[FieldDifference]]) -> str:
+    counts: dict[str, int] = {}
+    for differences in found:
+        for difference in differences:
+            counts[difference.path] = counts.get(difference.path, 0) + 1
+    most = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    text = ", ".join(f"{path} on {count:,}" for path, count in most[:6])
+    return text + (f", and {len(most) - 6} more fields" if len(most) > 6 else "")
 
 
 def explain(error: Exception) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kumulus.model.names import node_name
 from kumulus.model.pools import Pool
 from kumulus.nodes.pools.live import LiveNode, of_pool, selected
 from kumulus.nodes.pools.others import is_anothers
@@ -61,9 +60,9 @@ async def numbered(
 
 def ordinal_of(pool: Pool, name: str) -> int | None:
     """The number in the name of one of a pool's nodes; None if it is not such a name."""
-    digits = name.removeprefix(f"{pool.name}-")
-    ordinal = int(digits) if digits.isascii() and digits.isdecimal() else -1
-    return ordinal if ordinal >= 0 and node_name(pool.name, ordinal) == name else None
+    group, _, digits = name.rpartition("-")
+    exact = group == pool.name and digits.isascii() and digits.isdecimal() and str(int(digits)) == digits
+    return int(digits) if exact else None
 
 
 def free(taken: Collection[int], count: int) -> list[int]:

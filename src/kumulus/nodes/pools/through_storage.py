@@ -17,9 +17,8 @@ from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored import NotAlike, StoredNodes, alike, node_key, same
 from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pools import Pool
-from kumulus.nodes.pools.bodies import MEDIA_TYPE, Bodies
 from kumulus.nodes.pools.live import NODES
-from kumulus.nodes.reporter import Reporter
+from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -73,30 +72,6 @@ StorageOf = Callable[[str, "Client"], Awaitable[Storage | None]]
 Raises:
     NotThroughStorage: nodes have to be posted, and the user should know why.
 """
-
-
-async def find_storage(
-    storage_of: StorageOf | None, kubeconfig: str, client: Client, missing: int, report: Reporter
-) -> Storage | None:
-    """The storage that missing nodes are written to; None if they are posted.
-
-    Args:
-        storage_of: looks up storages.
-        kubeconfig: path of the cluster's kubeconfig.
-        client: the cluster's API.
-        missing: how many nodes.
-        report: receives the reason why they are posted if they could have been written.
-
-    Raises:
-        ApiError, Unreachable: the API server could not be asked.
-    """
-    if storage_of is None or missing < FEWEST:
-        return None
-    try:
-        return await storage_of(kubeconfig, client)
-    except NotThroughStorage as reason:
-        report.info(f"nodes are posted, not written to the API server's storage: {reason}")
-    return None
 
 
 @dataclass

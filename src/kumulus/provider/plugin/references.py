@@ -14,7 +14,7 @@ from pulumi.resource import DependencyResource
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
-from kumulus.model.pool_form import POOL_KEYS, pool_from_properties
+from kumulus.model.pool_form import pool_within
 from kumulus.model.pools import Pool
 from kumulus.model.unknown import UNKNOWN
 from kumulus.provider.plugin.settled import Settled
@@ -133,10 +133,7 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
 def group_of(reference: Any) -> RemoteGroup:
     """The node group that an item of an argument refers to; raises errors like :func:`cluster_of`."""
     urns = _look(_urn(reference, "nodeGroups", ("KwokNodeGroup",))).get("poolUrns") or []
-    pools = {urn: _look(urn) for urn in urns}
-    found = {
-        urn: pool_from_properties({key: pool[key] for key in POOL_KEYS if key in pool}) for urn, pool in pools.items()
-    }
+    found = {urn: pool_within(_look(urn)) for urn in urns}
     return RemoteGroup(list(found.values()), {pool.name: _Resource(urn) for urn, pool in found.items()})
 
 

@@ -14,7 +14,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.identity import STACK_ID
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.pools.faulted import on_record
+from kumulus.nodes.pools import record
 from kumulus.provider.resources.base import Properties
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.place import Place
@@ -116,7 +116,7 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
     found = await identity(place)
     try:
         client = await connections.client(str(place.kubeconfig), found, _PATIENCE)
-        pool = await on_record(client, name, _PATIENCE)
+        pool = await record.find(client, name, _PATIENCE)
     except (ApiError, Unreachable, KubeconfigError) as error:
         raise ProviderError(f"pool {name}: {error}") from None
     if pool is None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-class ChartCrds(InCluster):
+class ChartCrds(InCluster[Properties]):
     """The CRDs of a Helm chart, made and kept up to date."""
 
     token: ClassVar[str] = "kumulus:index:ChartCrds"

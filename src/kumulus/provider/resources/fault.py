@@ -45,7 +45,7 @@ _OWN = (
 _FAULT_KEYS = tuple(each.name for each in _OWN)
 
 
-class Fault(InCluster):
+class Fault(InCluster[Properties]):
     """Something that goes wrong on nodes or with pods, for as long as it is declared."""
 
     token: ClassVar[str] = "kumulus:index:Fault"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-class HyperNodes(InCluster):
+class HyperNodes(InCluster[Properties]):
     """Volcano's HyperNodes for the topology of a cluster's pools, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:HyperNodes"

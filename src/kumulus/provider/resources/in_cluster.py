@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
@@ -21,6 +21,7 @@ from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, Wro
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
 from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.diffing import Difference
+from kumulus.provider.resources.limit import why
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
@@ -57,9 +58,11 @@ WORK_PATIENCE = 30.0
 # With fewer nodes, the work is done before the way could be cleared for it.
 _MANY = 100
 ClearWay = Callable[[str], AbstractContextManager[object]]
+Wanted = TypeVar("Wanted")
+"""What a resource makes of its checked inputs; :data:`Properties` for one that takes them as they are."""
 
 
-class InCluster(Resource):
+class InCluster(Resource, Generic[Wanted]):
     """A resource in a cluster; the inputs of :data:`PLACE`, which come first, say in which.
 
     What is in a cluster that is gone is gone with it: it is not found, and its removal is done. While a cluster is
@@ -144,6 +147,14 @@ class InCluster(Resource):
         except UNASKED as error:
             raise self.failed(properties, error) from None
 
+    def decode(self, inputs: Properties) -> Wanted:
+        """The inputs as :meth:`make` takes them, once for a request: no other code checks them again.
+
+        Raises:
+            ProviderError: they are no such inputs, as in a state that was edited by hand.
+        """
+        return cast(Wanted, inputs)
+
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """Report what a preview has to report; returns the outputs as far as it knows them.
 
@@ -155,8 +166,16 @@ class InCluster(Resource):
         return inputs
 
     @abstractmethod
-    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """Change what exists into what is wanted; returns the outputs. Arguments as of :meth:`previewed`."""
+    async def make(self, op: Operation, resource_id: str, wanted: Wanted, old: Properties | None) -> Properties:
+        """Change what exists into what is wanted, as :meth:`decode` has it; returns the outputs."""
+
+    async def settle(self, op: Operation, outputs: Properties) -> None:
+        """Do what comes once it is made, with its outputs; nothing for most resources.
+
+        Raises:
+            TimeoutError: the user's time for the operation is over.
+            ApiError, Unreachable, KubeconfigError, WrongCluster: the cluster could not be asked.
+        """
 
     @abstractmethod
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
@@ -171,13 +190,22 @@ class InCluster(Resource):
         if op.preview:
             return "", await self.previewed(op, inputs, None)
         resource_id = self.id_of(inputs)
-        return resource_id, await self.make(op, resource_id, inputs, None)
+        return resource_id, await self._made(op, resource_id, inputs, None)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`Resource.update`."""
         if op.preview:
             return await self.previewed(op, inputs, old_outputs)
-        return await self.make(op, resource_id, inputs, old_outputs)
+        return await self._made(op, resource_id, inputs, old_outputs)
+
+    async def _made(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        outputs = await self.make(op, resource_id, self.decode(inputs), old)
+        try:
+            await self.settle(op, outputs)
+        except (TimeoutError, *UNASKED) as error:
+            reason = why(op) if isinstance(error, TimeoutError) else error
+            raise PartialFailure(str(self.failed(outputs, ProviderError(str(reason)))), resource_id, outputs) from None
+        return outputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
         """See :meth:`Resource.read`."""
@@ -223,7 +251,7 @@ class InCluster(Resource):
     async def _put_right(self, op: Operation, resource_id: str, declared: Properties, outputs: Properties) -> None:
         op.report.info(f"{self.title(declared)} stays, as the stack still declares it")
         try:
-            await self.make(op, resource_id, declared, outputs)
+            await self._made(op, resource_id, declared, outputs)
         except PartialFailure as failure:
             # Pulumi records no outputs of what it deletes; the next update goes on from the recorded ones.
             raise ProviderError("\n  ".join(failure.reasons)) from None

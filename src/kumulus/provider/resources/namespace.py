@@ -28,7 +28,7 @@ _SECONDS_TO_GO = 120.0
 _REMEDY = "write another `namespace:` for the tenant, or remove that one first"
 
 
-class Namespace(InCluster):
+class Namespace(InCluster[Properties]):
     """A namespace that is the stack's own: deleted with everything in it when the stack goes."""
 
     token: ClassVar[str] = "kumulus:index:Namespace"

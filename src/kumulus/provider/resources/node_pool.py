@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from kumulus.kube import ApiError, Unreachable
 from kumulus.model.consequences import Hourly, consequences
-from kumulus.model.pool_form import POOL_KEYS, pool_problems, pool_to_properties
+from kumulus.model.pool_form import POOL_KEYS
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.pools import afterwards, drift, pods, real, room, scaled
+from kumulus.nodes.faults import operations, records
+from kumulus.nodes.faults.new_pods import wait_until_managed
+from kumulus.nodes.pools import record, scaled
 from kumulus.nodes.pools.converge import converge
-from kumulus.nodes.pools.faulted import forget, looked_at, on_record, recorded, wait_for_kwok
 from kumulus.nodes.pools.live import of_pool, selected
 from kumulus.nodes.pools.lost import may_lack
 from kumulus.nodes.pools.observe import observe
-from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_taken
+from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refuse_taken
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
-from kumulus.nodes.pools.result import explain
+from kumulus.nodes.pools.result import describe_drift, explain, summary_of
 from kumulus.nodes.pools.slices import NotServed, require_served
-from kumulus.nodes.pools.through_storage import StorageOf, find_storage
+from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.nodes.pools.turns import Turns
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties, known
+from kumulus.provider.resources.base import Checked, Found, Operation, Properties
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -40,14 +41,19 @@ from kumulus.provider.resources.in_cluster import (
     with_remedy,
 )
 from kumulus.provider.resources.limit import limited, why
-from kumulus.provider.resources.pool_inputs import INPUTS, as_recorded, checked, formerly, left_behind, pool_of
-from kumulus.provider.resources.pool_outcome import (
-    counted,
+from kumulus.provider.resources.pool_preview import report_update
+from kumulus.provider.resources.pool_properties import (
+    INPUTS,
+    Attempt,
+    Wanted,
+    as_recorded,
+    checked,
+    formerly,
+    left_behind,
     number,
     outcome,
     outputs_of,
-    partial_failure,
-    patience_after,
+    pool_of,
 )
 from kumulus.provider.values import contains_unknown
 
@@ -62,7 +68,7 @@ if TYPE_CHECKING:
 _GLANCE = 0.5
 
 
-class NodePool(InCluster):
+class NodePool(InCluster[Wanted]):
     """The emulated nodes of one node group in one availability zone, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:NodePool"
@@ -75,7 +81,7 @@ class NodePool(InCluster):
         connections: Connections,
         clear_way: ClearWay = nullcontext,
         storage_of: StorageOf | None = None,
-        relieve: room.Relieve = room.no_relief,
+        relieve: record.Relieve = record.no_relief,
         hourly: Hourly = lambda _: None,
     ) -> None:
         """Serve it.
@@ -107,18 +113,16 @@ class NodePool(InCluster):
         """See :meth:`InCluster.failed`."""
         return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
 
+    def decode(self, inputs: Properties) -> Wanted:
+        """See :meth:`InCluster.decode`."""
+        return Wanted(pool_of(inputs), inputs)
+
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
-        there = None if contains_unknown(inputs) else await self._on_record(inputs, recorded_owner(old))
-        if old is None and there is not None:
-            # It is replaced by itself, or has left the state.
-            op.report.info(f"pool {there.name} is there already, and stays")
-            old = pool_to_properties(there)
-        if old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
+        if not contains_unknown(inputs):
+            await self._preview(op, self.decode(inputs), old)
+        elif old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
             op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
-        if old is not None and not contains_unknown(inputs):
-            await self._preview(op, old, inputs)
-        await self._refuse_real(inputs, LOOK_PATIENCE)
         return inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
@@ -151,13 +155,13 @@ class NodePool(InCluster):
         client = await self.client(inputs, LOOK_PATIENCE)
         # An import knows no outputs.
         recorded_as = recorded_owner(outputs or None)
-        faulted, on_record = await looked_at(client, pool, LOOK_PATIENCE)
+        faulted, on_record = await record.look(client, pool, LOOK_PATIENCE)
         left = await scaled.as_left(client, faulted, LOOK_PATIENCE, recorded_as)
         seen = await observe(client, left, patience=LOOK_PATIENCE, recorded=recorded_as)
         # A pool that an autoscaler scales may have no nodes; its record says whether it exists.
         if not seen.present and not seen.extra and (not on_record if pool.bounds else pool.replicas):
             return None
-        found = drift.describe(pool, seen) | ({} if on_record else {"record": "not as wanted"})
+        found = describe_drift(pool, seen) | ({} if on_record else {"record": "not as wanted"})
         return outputs_of(as_recorded(inputs, outputs), number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
@@ -165,158 +169,149 @@ class NodePool(InCluster):
         # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
         recorded_as = recorded_owner(outputs)
         outputs = {**outputs, "stackId": op.old_inputs.get("stackId") or recorded_as}
+        pool = pool_of(outputs)
         try:
             async with limited(op) as stop:
                 client = await self.client(outputs, WORK_PATIENCE)
-                labelled = await _labelled(client, outputs, recorded_as)
+                labelled = await _labelled(client, pool, recorded_as)
                 with self.cleared_way(outputs, len(labelled)):
                     result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
-                    orphaned = await _orphaned(client, outputs, formerly(op, outputs), recorded_as)
+                    orphaned = await _orphaned(client, pool, formerly(op, outputs), recorded_as)
                     result = await remove_nodes(client, orphaned, stop, op.report)
-                if result.complete and outputs.get("resourceSlices"):
-                    await remove_slices(client, str(outputs["name"]), stop, result)
+                if result.complete and pool.devices:
+                    await remove_slices(client, pool.name, stop, result)
         except TimeoutError:
-            raise ProviderError(f"pool {outputs.get('name')}: {why(op)}; the next run goes on") from None
+            raise ProviderError(f"pool {pool.name}: {why(op)}; the next run goes on") from None
         if not result.complete:
-            raise ProviderError(f"pool {outputs.get('name')}: {outcome(result, op)}")
+            raise ProviderError(f"pool {pool.name}: {outcome(result, op)}")
         for identity in {recorded_as, recorded_owner(outputs)}:
-            await forget(client, str(known(outputs, "name")), self.owner(op, {"stackId": identity}))
+            await records.forget_pool(client, pool.name, self.owner(op, {"stackId": identity}))
 
-    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+    async def make(self, op: Operation, resource_id: str, wanted: Wanted, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`; if only part of the work succeeds, that part is recorded."""
-        old_outputs: Properties = old or {}
-        pool, left = pool_of(inputs), left_behind(old_outputs, inputs)
-        recorded_as, there = recorded_owner(old), as_recorded(inputs, old_outputs)
-        try:
-            async with limited(op):
-                with self.needing_cluster(inputs):
-                    client = await self.client(inputs, WORK_PATIENCE)
-                    await self._refuse_real(inputs, WORK_PATIENCE)
-        except TimeoutError:
-            raise ProviderError(f"pool {pool.name}: {why(op)}; nothing was done") from None
+        pool, recorded_as = wanted.pool, recorded_owner(old)
+        client = await self._reached(op, wanted)
+        attempt = Attempt(op, client, resource_id, wanted, old)
         try:
             async with limited(op) as stop:
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
                 if pool.devices is not None:
                     await require_served(client)
-                look = partial(observe, client, formerly=formerly(op, old_outputs), recorded=recorded_as)
-                record = partial(recorded, client, pool, self.owner(op, inputs))
-                relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
-                pool = await room.recorded(record, relieve, partial(look, pool), client, stop, op.report)
-                pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old_outputs)
+                look = partial(observe, client, formerly=formerly(op, old or {}), recorded=recorded_as)
+                pool = await self._recorded(op, client, wanted, partial(look, pool), stop)
+                pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
                 # Observing a new pool takes only milliseconds.
-                async with self._turns.turn() if old_outputs else nullcontext():
+                async with self._turns.turn() if old else nullcontext():
                     seen = await look(pool)
-                result = await self._converged(op, client, stop, inputs, pool, seen)
-                if left:
+                result = await self._converged(op, client, stop, wanted, pool, seen)
+                if left_behind(old or {}, wanted.inputs):
                     await remove_slices(client, pool.name, stop, result)
-                if result.complete and (unmanaged := await wait_for_kwok(client, pool, seen.missing, stop)):
+                made = map(pool.node_name, seen.missing)
+                if result.complete and (unmanaged := await wait_until_managed(client, [*made], stop)):
                     op.report.warn(f"pool {pool.name}: {unmanaged}")
         except (NotServed, PoolTaken) as error:
             raise ProviderError(f"pool {pool.name}: {error}") from None
-        except TimeoutError:
-            after = await afterwards.look(client, pool, patience_after(op), recorded_as)
-            raise partial_failure(pool, resource_id, there, why(op), after, known=counted(old_outputs)) from None
-        except (ApiError, Unreachable) as error:
-            after = await afterwards.look(client, pool, patience_after(op, error), recorded_as)
-            raise partial_failure(pool, resource_id, there, explain(error), after, known=counted(old_outputs)) from None
+        except (TimeoutError, *SILENT) as error:
+            raise await attempt.failed(pool, error) from None
         if not result.complete:
-            after = (
-                result.left if result.certain else await afterwards.look(client, pool, patience_after(op), recorded_as)
-            )
-            if after is not None and not result.certain:
-                result = result.recounted(seen, after)
-            message, reasons = outcome(result, op), result.problems[1:]
-            raise partial_failure(pool, resource_id, there, message, after, reasons, result.left.present)
-        return outputs_of(inputs, number(pool_of(inputs), pool.replicas), {})
+            raise await attempt.unfinished(pool, seen, result)
+        return outputs_of(wanted.inputs, number(wanted.pool, pool.replicas), {})
+
+    async def settle(self, op: Operation, outputs: Properties) -> None:
+        """See :meth:`InCluster.settle`: the stack's faults whose time is up end, on the nodes of all of its pools."""
+        async with limited(op):
+            client = await self.client(outputs, WORK_PATIENCE)
+            await operations.settle(client, await records.read(client, only_pool=""), self.owner(op, outputs))
+
+    async def _reached(self, op: Operation, wanted: Wanted) -> Client:
+        """A client of the cluster, in which no real node has a name of the pool.
+
+        Raises:
+            ProviderError: one has, or the cluster does not answer; nothing was done.
+        """
+        try:
+            async with limited(op):
+                with self.needing_cluster(wanted.inputs):
+                    client = await self.client(wanted.inputs, WORK_PATIENCE)
+                    if outlives_stack(wanted.inputs):
+                        await refuse_real(client, wanted.pool, WORK_PATIENCE)
+                    return client
+        except PoolTaken as error:
+            raise ProviderError(f"pool {wanted.pool.name}: {error}") from None
+        except TimeoutError:
+            raise ProviderError(f"pool {wanted.pool.name}: {why(op)}; nothing was done") from None
+
+    async def _recorded(
+        self,
+        op: Operation,
+        client: Client,
+        wanted: Wanted,
+        look: Callable[[], Awaitable[Observation]],
+        stop: asyncio.Event,
+    ) -> Pool:
+        """Record the pool in the cluster; returns it with the faults of its nodes."""
+        write = partial(record.write, client, wanted.pool, self.owner(op, wanted.inputs))
+        relieve = partial(self._relieve, str(wanted.inputs["kubeconfig"]), op.report)
+        return await record.making_room(write, relieve, look, client, stop, op.report)
 
     async def _converged(
-        self, op: Operation, client: Client, stop: asyncio.Event, inputs: Properties, pool: Pool, seen: Observation
+        self, op: Operation, client: Client, stop: asyncio.Event, wanted: Wanted, pool: Pool, seen: Observation
     ) -> Result:
         """Make the nodes as they are wanted, through the API server, or in its storage where that is possible."""
-        kubeconfig = str(inputs["kubeconfig"])
-        storage = await find_storage(self._storage_of, kubeconfig, client, len(seen.missing), op.report)
-        with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
-            return await converge(client, pool, seen, stop, op.report, storage)
+        storage_of = self._storage_of and partial(self._storage_of, str(wanted.inputs["kubeconfig"]), client)
+        with self.cleared_way(wanted.inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
+            return await converge(client, pool, seen, stop, op.report, storage_of)
 
-    async def _on_record(self, inputs: Properties, recorded_as: str | None) -> Pool | None:
-        """The pool as the cluster has it on record; refuses, in a preview too, one that another stack has there."""
-        pool = pool_of(inputs)
+    async def _on_record(self, wanted: Wanted, recorded_as: str | None) -> Pool | None:
+        """The pool as the cluster has it on record; refuses, in a preview too, one that is in its way there."""
         # A cluster that does not answer is reported by the operation that needs it.
         with suppress(*UNASKED):
             try:
-                client = await self.client(inputs, LOOK_PATIENCE)
-                await refuse_taken(client, pool, LOOK_PATIENCE, recorded_as)
-                return await on_record(client, pool.name, LOOK_PATIENCE)
+                client = await self.client(wanted.inputs, LOOK_PATIENCE)
+                await refuse_taken(client, wanted.pool, LOOK_PATIENCE, recorded_as)
+                return await record.find(client, wanted.pool.name, LOOK_PATIENCE)
             except PoolTaken as error:
-                raise ProviderError(f"pool {pool.name}: {error}") from None
+                raise ProviderError(f"pool {wanted.pool.name}: {error}") from None
         return None
 
-    async def _refuse_real(self, inputs: Properties, patience: float) -> None:
-        """Refuse a pool whose node names real nodes have, in a cluster that is not the stack's own.
-
-        Raises:
-            ProviderError: there are such nodes.
-            ApiError, Unreachable, KubeconfigError, WrongCluster: the cluster could not be asked.
-        """
-        if contains_unknown(inputs) or not outlives_stack(inputs):
+    async def _preview(self, op: Operation, wanted: Wanted, recorded: Properties | None) -> None:
+        """Report what an update means, and the drift that it repairs."""
+        old = there = await self._on_record(wanted, recorded_owner(recorded))
+        if recorded is not None:
+            old = _pool_if_any(recorded)
+        elif there is not None:
+            # It is replaced by itself, or has left the state.
+            op.report.info(f"pool {there.name} is there already, and stays")
+        else:
+            op.report.info(consequences(None, wanted.pool, hourly=self._hourly).describe())
             return
-        client = await self.client(inputs, patience)
-        if taken := await real.in_the_way(client, pool := pool_of(inputs), patience):
-            raise ProviderError(real.refusal(pool, taken))
-
-    async def _as_left(self, old: Pool | None, new: Pool, inputs: Properties) -> tuple[Pool | None, Pool]:
-        """The old and the new pool with the existing nodes, if an autoscaler sets, or did set, their number."""
-        if old is None or (old.bounds is None and new.bounds is None):
-            return old, new
-        with suppress(*UNASKED):
-            there = (await scaled.numbered(await self.client(inputs, LOOK_PATIENCE), old, LOOK_PATIENCE)).keys()
-            left = scaled.within(new, there) if new.bounds else None
-            return scaled.with_ordinals(old, there), new if left is None else scaled.with_ordinals(new, left)
-        return old, new
-
-    async def _preview(self, op: Operation, old_outputs: Properties, inputs: Properties) -> None:
-        """Report what an update means: nodes, GPUs, CPUs and memory gained or lost, and pods that would be deleted."""
-        new = pool_of(inputs)
-        wire = {key: old_outputs.get(key) for key in POOL_KEYS}
-        old = None if pool_problems(wire) else pool_of(old_outputs)
-        old, new = await self._as_left(old, new, inputs)
-        going = _names(old) - _names(new) if old else set()
-        bound = 0
-        if going:
-            try:
-                client = await self.client(inputs, LOOK_PATIENCE)
-                bound = len(await pods.bound_to(client, going, running=True))
-            except UNASKED as error:
-                op.report.warn(f"pods on the nodes that would go could not be counted: {error}")
-        meaning = consequences(old, new, bound, self._hourly)
-        if meaning:
-            op.report.info(meaning.describe())
-        elif old and new.bounds and wire.get("replicas") != inputs.get("replicas"):
-            between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
-            op.report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
-        if found := _drift(old_outputs) or self._lost.get(new.name, {}):
-            op.report.info(f"drift to repair: {drift.summary(found)}")
+        client = partial(self.client, wanted.inputs, LOOK_PATIENCE)
+        await report_update(client, old, wanted.pool, self._hourly, op.report)
+        if found := _drift(recorded or {}) or self._lost.get(wanted.pool.name, {}):
+            op.report.info(f"drift to repair: {summary_of(found)}")
 
 
-async def _labelled(client: Client, outputs: Properties, recorded: str | None) -> list[str]:
+def _pool_if_any(properties: Properties) -> Pool | None:
+    """The pool that recorded properties describe; None if they describe none, as after a change by hand."""
+    try:
+        return pool_of(properties)
+    except ProviderError:
+        return None
+
+
+async def _labelled(client: Client, pool: Pool, recorded: str | None) -> list[str]:
     """Names of the pool's nodes, without real nodes and nodes of other stacks, which may carry its label too."""
-    pool = pool_of(outputs)
-    nodes = selected(client, of_pool(str(known(outputs, "name"))))
+    nodes = selected(client, of_pool(pool.name))
     return [node.name async for node in nodes if not node.real and not is_anothers(pool, node, recorded)]
 
 
-async def _orphaned(client: Client, outputs: Properties, formerly: int, recorded: str | None) -> list[str]:
+async def _orphaned(client: Client, pool: Pool, formerly: int, recorded: str | None) -> list[str]:
     """Names of the pool's nodes that lost its label; Kumulus's record on them says that it made them."""
-    none = pool_of({**outputs, "replicas": 0, "resourceSlices": None})
+    none = replace(pool, replicas=0, devices=None)
     return (await observe(client, none, formerly=formerly, recorded=recorded)).extra
 
 
 def _drift(outputs: Properties) -> Mapping[str, object]:
     found = outputs.get("drift")
     return found if isinstance(found, Mapping) else {}
-
-
-def _names(pool: Pool) -> set[str]:
-    return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}

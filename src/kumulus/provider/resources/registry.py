@@ -40,7 +40,7 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 """The functions that a program can invoke, by token."""
 
 
-_OF_EXTRAS: tuple[type[InCluster], ...] = tuple(extras.brought("resources"))
+_OF_EXTRAS: tuple[type[InCluster[Any]], ...] = tuple(extras.brought("resources"))
 CLASSES: tuple[type[Resource], ...] = (
     StackIdentity,
     Cluster,

@@ -11,7 +11,7 @@ from kumulus.provider.resources.base import Operation, Properties, known
 from kumulus.provider.resources.in_cluster import PLACE, InCluster
 
 
-class OfRelease(InCluster):
+class OfRelease(InCluster[Properties]):
     """A resource about a Helm release; ``namespace`` and ``name`` say which, beside its cluster's place."""
 
     inputs: ClassVar[tuple[Property, ...]] = (

@@ -71,7 +71,7 @@ async def _meanings(
     from kumulus.model.consequences import consequences
     from kumulus.model.fault_consequences import ended
     from kumulus.nodes.faults import pods, records
-    from kumulus.nodes.pools.pods import bound_to
+    from kumulus.nodes.pools.removal import bound_to
 
     known = await records.read(client, LOOK_PATIENCE)
     found: dict[str, str] = {}

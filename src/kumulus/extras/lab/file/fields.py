@@ -10,7 +10,7 @@ from kumulus.model.checks import problem, resource_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import checked, short_label, text
 from kumulus.model.names import Mistake, label_key_mistake
-from kumulus.model.pool_form import canonical_resources
+from kumulus.model.quantity import canonical_resources
 
 NAME_LENGTH = 40
 MOST_JOBS = 100_000

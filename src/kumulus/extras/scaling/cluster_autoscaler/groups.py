@@ -19,11 +19,10 @@ from kumulus.kube.protobuf import encode_node
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.new_pods import wait_until_managed
-from kumulus.nodes.pools.bodies import Bodies
 from kumulus.nodes.pools.live import NODES, LiveNode
 from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.pools.scaled import free, numbered, ordinal_of
-from kumulus.nodes.pools.single import NameTaken, create_node
+from kumulus.nodes.pools.single import Bodies, NameTaken, create_node
 from kumulus.nodes.reporter import Silent
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, group_of, n
 from kumulus.kube.protobuf import encode_object
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.nodes.pools.bodies import Bodies
+from kumulus.nodes.pools.single import Bodies
 
 _RUNNING, _CREATING = 1, 2
 

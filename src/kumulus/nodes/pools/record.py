@@ -1,4 +1,7 @@
-"""Record a pool in a cluster whose etcd is full: etcd accepts only deletions, so surplus nodes are removed first."""
+"""A pool's record in its cluster, and the faults that are active on its nodes according to the records there.
+
+A cluster whose etcd is full accepts only deletions: surplus nodes are removed before the pool is recorded.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError
 from kumulus.model.pools import Pool
+from kumulus.nodes.faults import records
 from kumulus.nodes.pools.observe import Observation
 from kumulus.nodes.pools.removal import remove_nodes
 from kumulus.nodes.reporter import Reporter
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.model.identity import Owner
 
 Relieve = Callable[[str, Reporter], Awaitable[bool]]
 """Makes room in the etcd of a kubeconfig's cluster; returns whether there is room now."""
@@ -24,7 +29,38 @@ async def no_relief(kubeconfig: str, report: Reporter) -> bool:
     return False
 
 
-async def recorded(
+async def find(client: Client, name: str, patience: float) -> Pool | None:
+    """A pool as its cluster has it on record; None when it is not.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    return (await records.read(client, patience, name)).pools.get(name)
+
+
+async def look(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool]:
+    """A pool with its faults, and whether the cluster's record of it is up to date; nothing is changed.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    known = await records.read(client, patience, pool.name)
+    return known.with_faults(pool, records.now()), known.pools.get(pool.name) == pool
+
+
+async def write(client: Client, pool: Pool, owner: Owner) -> Pool:
+    """Record a stack's pool as it is wanted; returns it with its faults.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    known = await records.read(client, only_pool=pool.name)
+    if known.pools.get(pool.name) != pool:
+        await records.write_pool(client, pool, owner)
+    return known.with_faults(pool, records.now())
+
+
+async def making_room(
     record: Callable[[], Awaitable[Pool]],
     relieve: Callable[[], Awaitable[bool]],
     look: Callable[[], Awaitable[Observation]],
@@ -32,7 +68,7 @@ async def recorded(
     stop: asyncio.Event,
     report: Reporter,
 ) -> Pool:
-    """Record a pool, making room for it if there is none.
+    """:func:`write` a pool, making room for its record if there is none.
 
     Args:
         record: records the pool, and returns it as it is recorded.

@@ -1,0 +1,185 @@
+"""A node pool's properties: its checked inputs, what is recorded and reported of it, and its partial failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import Unreachable
+from kumulus.model.checks import MOST_REPLICAS
+from kumulus.model.errors import SpecError
+from kumulus.model.identity import Owner
+from kumulus.model.named_nodes import count_problems
+from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties, pool_within
+from kumulus.model.pools import Pool
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.pools.observe import CALM, SILENT, STOPPED, Observation, observe_until_still
+from kumulus.nodes.pools.result import Result, describe_drift, explain
+from kumulus.provider.object_types import POOL
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties
+from kumulus.provider.resources.in_cluster import PLACE, PLACE_KEYS, drifted, outlives_stack, recorded_owner
+from kumulus.provider.resources.limit import why
+from kumulus.provider.values import contains_unknown
+from kumulus.runtimes.directories import no_room
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+INPUTS = (*PLACE, *(replace(each, replaces=each.name == "name") for each in POOL))
+"""As an output, `replicas` is the number that a read has counted."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a stack wants of a pool.
+
+    Args:
+        pool: the pool, with the stack's identity among its nodes' labels.
+        inputs: the checked inputs, which are recorded.
+    """
+
+    pool: Pool
+    inputs: Properties
+
+
+def checked(inputs: Properties, failures: list[Failure]) -> Checked:
+    """The inputs in the form that is kept.
+
+    Args:
+        inputs: as the user wrote them.
+        failures: the failures of checks common to all resources.
+    """
+    wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
+    if not contains_unknown(wire):
+        problems = pool_problems(wire)
+        problems += count_problems(("replicas",), wire.get("nodes"), wire.get("replicas"))
+        failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems]
+        if not problems:
+            # Quantities in the API server's own form, so that "1000m" and "1" are no difference.
+            wire = pool_to_properties(pool_from_properties(wire))
+    return Checked({**{key: inputs[key] for key in PLACE_KEYS if key in inputs}, **wire}, failures)
+
+
+def pool_of(properties: Properties) -> Pool:
+    """The pool, with the stack's identity among its nodes' labels.
+
+    Raises:
+        ProviderError: they describe no pool, as in a state that was edited by hand.
+    """
+    try:
+        pool = pool_within(properties)
+    except SpecError as error:
+        raise ProviderError(str(error)) from None
+    identity = properties.get("stackId")
+    return replace(pool, labels={**pool.labels, **Owner(identity if isinstance(identity, str) else "").labels})
+
+
+def formerly(op: Operation, outputs: Properties) -> int:
+    """How many nodes a pool had before; the number that a read counted may be lower."""
+    counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
+    # A state that was edited by hand may contain anything.
+    return int(max((n for n in counts if isinstance(n, int | float) and 0 <= n <= MOST_REPLICAS), default=0))
+
+
+def as_recorded(inputs: Properties, old_outputs: Properties) -> Properties:
+    """The inputs, with what stays on record until an update is complete.
+
+    That is the identity that nodes may still have, and what :func:`left_behind` returns.
+    """
+    marked = {"stackId": old_outputs.get("stackId")} if old_outputs else {}
+    return {**inputs, **left_behind(old_outputs, inputs), **marked}
+
+
+def left_behind(old_outputs: Properties, inputs: Properties) -> Properties:
+    """The recorded devices of a pool that no longer publishes any, kept on record until their slices are gone."""
+    key = "resourceSlices"
+    return {key: old_outputs[key]} if old_outputs.get(key) and not inputs.get(key) else {}
+
+
+def number(pool: Pool, there: int) -> int:
+    """The number of nodes to record: for a pool that an autoscaler scales, its initial number."""
+    return pool.replicas if pool.bounds else there
+
+
+def outputs_of(inputs: Properties, present: int, found: dict[str, Any]) -> Properties:
+    """A pool's outputs: its inputs with the number of nodes that exist, and the drift that was found."""
+    return drifted({**inputs, "replicas": present}, found)
+
+
+def outcome(result: Result, op: Operation) -> str:
+    """What was done, what was not, and why."""
+    if result.problems:
+        return f"{result.describe()}: {result.problems[0]}"
+    return f"{result.describe()}: {why(op)}"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt to make a pool as it is wanted, which may be done in part.
+
+    Args:
+        op: the circumstances.
+        client: the cluster's API.
+        resource_id: the resource's id.
+        wanted: what is wanted.
+        old: the recorded outputs; None before there are any.
+    """
+
+    op: Operation
+    client: Client
+    resource_id: str
+    wanted: Wanted
+    old: Properties | None
+
+    async def failed(self, pool: Pool, error: Exception) -> PartialFailure:
+        """The failure of an attempt that an error ended; arguments as of :meth:`partial`."""
+        message = why(self.op) if isinstance(error, TimeoutError) else explain(error)
+        return self.partial(pool, message, await self._look(pool, error), known=_counted(self.old or {}))
+
+    async def unfinished(self, pool: Pool, seen: Observation, result: Result) -> PartialFailure:
+        """The failure of an attempt that has left something to do.
+
+        Args:
+            pool: what was wanted.
+            seen: what was observed before.
+            result: what was done.
+        """
+        after = result.left if result.certain else await self._look(pool)
+        if after is not None and not result.certain:
+            result = result.recounted(seen, after)
+        return self.partial(pool, outcome(result, self.op), after, result.problems[1:], result.left.present)
+
+    async def _look(self, pool: Pool, error: Exception | None = None) -> Observation | None:
+        patience = STOPPED if self.op.stop.is_set() else CALM
+        if isinstance(error, Unreachable):
+            patience = SILENT
+        return await observe_until_still(self.client, pool, patience, recorded_owner(self.old))
+
+    def partial(
+        self, pool: Pool, message: str, seen: Observation | None, reasons: Sequence[str] = (), known: int = 0
+    ) -> PartialFailure:
+        """A partial failure that records what really exists, or that this is not known.
+
+        Args:
+            pool: what was wanted.
+            message: what happened.
+            seen: what exists; None when it is not known.
+            reasons: further problems.
+            known: the least number of nodes, for when `seen` is None.
+        """
+        inputs = as_recorded(self.wanted.inputs, self.old or {})
+        if seen is None:
+            outputs = outputs_of(inputs, known, {"missing": "not known: the cluster does not answer"})
+        else:
+            outputs = outputs_of(inputs, seen.present, describe_drift(pool, seen))
+        if not outlives_stack(inputs) and (full := no_room(Path(str(inputs.get("kubeconfig"))).parent)):
+            message = f"{message}; {full}"
+        return PartialFailure(f"pool {pool.name}: {message}", self.resource_id, outputs, list(reasons))
+
+
+def _counted(outputs: Properties) -> int:
+    """How many nodes a pool is recorded to have."""
+    found = outputs.get("replicas")
+    return int(found) if isinstance(found, int | float) else 0
