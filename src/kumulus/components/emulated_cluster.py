@@ -278,10 +278,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
             depends_on=[self.kwok] if self.kwok else [],
-            # Its name and type in stacks of 0.1.0 before 2026-11-23.
-            opts=pulumi.ResourceOptions(
-                parent=self, aliases=[pulumi.Alias(name=f"{resource_name}-lives", type_="kumulus:index:PodLives")]
-            ),
+            opts=pulumi.ResourceOptions(parent=self),
         )
 
     def _host_commands(self, loaded: Loaded, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:

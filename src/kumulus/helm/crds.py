@@ -137,7 +137,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     params = {"fieldManager": owner, "force": "true"}
     await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
     made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, owner) if there is not None else owner
-    # The add-on that created a CRD marks it, at its next update if an earlier version created it.
+    # The add-on that created a CRD marks it.
     labels = maker.labels if made_by == owner else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)

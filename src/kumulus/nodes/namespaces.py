@@ -58,7 +58,7 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
         client: of the cluster.
         wanted: the namespace.
         recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
-            namespace without an identity, as earlier versions made them.
+            namespace without an identity.
 
     Raises:
         NotOurs: it is not the stack's.

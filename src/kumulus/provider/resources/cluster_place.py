@@ -18,7 +18,7 @@ from kumulus.runtimes import directories
 from kumulus.runtimes.base import Recorded, Runtime
 from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
-from kumulus.runtimes.whereabouts import LOST, Away, away, has_files
+from kumulus.runtimes.whereabouts import LOST, Away, away
 
 UNSHOWN = "KUMULUS_UNSHOWN"
 """Set by a caller whose update had no preview that anybody saw: for programs that do not say what is a preview."""
@@ -98,10 +98,6 @@ class Places:
         if found is not None and self._settings.move_here and found.can_be_moved:
             self._moving[str(found.directory)] = found
             return [Difference("machine", "update" if found.can_be_taken_up else "update-replace")]
-        # Made by an earlier version: a cluster that is provably here is recorded as being here.
-        unrecorded = outputs.get("directory") and not outputs.get("machine") and self._is_bound(outputs)
-        if unrecorded and has_files(Path(str(outputs["directory"])), outputs):
-            return [Difference("machine", "add")]
         return []
 
     def require_consent(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:

@@ -28,7 +28,6 @@ _REGISTRATION = f"{_API_SERVICES}/{_API}"
 _PATIENCE = 30.0
 _MARK = components.mark(NAME)
 """Labels of what is made here; a metrics API that a chart has installed has another manager."""
-_USUAL_PORT = 443
 
 
 def port(settings: dict[str, Any]) -> int | None:
@@ -142,15 +141,8 @@ async def unregister(client: Client) -> None:
 
 
 def _is_ours(there: Mapping[str, Any]) -> bool:
-    """Whether a Service or an APIService was made here; earlier versions did not mark it."""
-    labels, spec = there["metadata"].get("labels") or {}, there.get("spec") or {}
-    if labels:
-        return _MARK.items() <= labels.items()
-    behind = spec.get("service")
-    if behind is None:
-        return (spec.get("type"), spec.get("externalName")) == ("ExternalName", "localhost")
-    named = (behind.get("namespace"), behind.get("name")) == ("kube-system", NAME)
-    return named and bool(spec.get("insecureSkipTLSVerify")) and behind.get("port", _USUAL_PORT) != _USUAL_PORT
+    """Whether a Service or an APIService was made here."""
+    return _MARK.items() <= (there["metadata"].get("labels") or {}).items()
 
 
 async def _available(client: Client) -> bool:

@@ -109,8 +109,6 @@ async def _unfit(layout: Layout, client: Client) -> str:
     if _declared(layout).get(OPTION) == API:
         return f"kwok.{OPTION} is {API}"
     settings = layout.settings()
-    if not etcd.is_secured(settings):
-        return "its etcd was made by an earlier version, and asks nobody for a certificate"
     flags = {name: etcd.flag(settings, etcd.API_SERVER, name) for name in (*_CHANGING, _PREFIX)}
     # kwokctl sets the default.
     if flags[_PREFIX] == "/registry":
