@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.host import processes
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, configuration, etcd, kubelets, logs
-from kumulus.runtimes.kwok.layout import Layout
 
 PKI = Path("/home/clusters/dev/pki")
 # The flags that kwokctl v0.8.0 sets itself.
