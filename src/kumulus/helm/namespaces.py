@@ -36,7 +36,6 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
         recorded: whether the stack's state has an add-on in it; a namespace without an identity is then labelled.
 
     Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
         TimeoutError: it is still being deleted.
     """
     async with asyncio.timeout(_GOING_PATIENCE):

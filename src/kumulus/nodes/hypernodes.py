@@ -71,9 +71,6 @@ async def look(
         owner: the stack.
         recorded: the identity under which the stack has them in its state, empty when it had none; None if they are
             not in the state.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     seen = Seen()
     unseen = dict.fromkeys(wanted)

@@ -62,7 +62,6 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
 
     Raises:
         NotOurs: it is not the stack's.
-        ApiError, Unreachable: the server could not be asked.
     """
     found = await objects.find(client, wanted.path)
     if found is None:
@@ -87,7 +86,6 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
 
     Raises:
         NotOurs: another owner's namespace has the name, or the stack's last one is still being deleted.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     body = wanted.manifest()
 
@@ -124,7 +122,6 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
 
     Raises:
         NotOurs: it is somebody else's; it is left alone.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     there = await look(client, wanted, recorded)
     if there is None:

@@ -175,7 +175,6 @@ async def end(
 
     Raises:
         NotOurs: it is another stack's; nothing was done.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     async with _in_turn(client):
         known = await records.read(client)
@@ -186,11 +185,7 @@ async def end(
 
 
 async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
-    """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names."""
     due = overdue(known.of(owner))
     if due:
         async with _in_turn(client):

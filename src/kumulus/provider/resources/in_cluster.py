@@ -243,7 +243,6 @@ class InCluster(Resource):
         Raises:
             KubeconfigError: the kubeconfig is missing or cannot be used, and the cluster is gone too.
             WrongCluster: another cluster answers there, in place of one that is gone.
-            ApiError, Unreachable: the server could not be asked.
             ProviderError: the cluster was not found, but outlives its stacks, so it may still exist.
         """
         kubeconfig, identity = str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity"))

@@ -18,14 +18,7 @@ _DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
 
 async def keep_to_real_nodes(client: Client) -> None:
-    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone.
-
-    Args:
-        client: of the cluster.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
     change = {"spec": {"template": {"spec": {"affinity": real_nodes.affinity()}}}}
     for each in (await client.get(_DAEMON_SETS))["items"]:
         if not _chooses_nodes(each):

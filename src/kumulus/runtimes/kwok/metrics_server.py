@@ -87,7 +87,6 @@ async def register(client: Client, listen: int) -> None:
     """Make the API server forward the resource metrics API to metrics-server, and wait a while until it does.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: the cluster has a metrics API that was not made here.
     """
     service: dict[str, Any] = {
@@ -118,11 +117,7 @@ async def register(client: Client, listen: int) -> None:
 
 
 async def unregister(client: Client) -> None:
-    """Undo :func:`register`, and remove the nodes' address; finding none of it, or somebody else's, is success.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
-    """
+    """Undo :func:`register`, and remove the nodes' address; finding none of it, or somebody else's, is success."""
     for path in (_REGISTRATION, _SERVICE):
         if (there := await objects.find(client, path)) and _is_ours(there):
             await objects.remove(client, path)

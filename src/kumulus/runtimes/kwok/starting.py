@@ -180,7 +180,6 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
         toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
         ProviderError: a component does not start, or somebody else has made one of its objects.
-        ApiError, Unreachable: the server refused.
         OSError: a component's files cannot be written.
     """
     additions.defined(layout)

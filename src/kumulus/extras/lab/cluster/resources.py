@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 async def allocatable(client: Client) -> dict[str, str]:
-    """What all nodes together have for pods, by resource; without the number of pods, which is not requested.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """What all nodes together have for pods, by resource; without the number of pods, which is not requested."""
     total: dict[str, Quantity] = {}
     async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
         for node in page:

@@ -97,11 +97,7 @@ class Listener:
         return min((each.since(now) for each in self._hearing.values()), default=now)
 
     async def ask(self) -> None:
-        """Ask the server something that it has to read from its storage.
-
-        Raises:
-            ApiError, Unreachable: it refused, or gave no answer.
-        """
+        """Ask the server something that it has to read from its storage."""
         await identity(self._client)
 
     def reprice(self, offers: Sequence[OfferEffects]) -> None:
@@ -234,9 +230,6 @@ async def occupy(client: Client, records: Records, placement: Placement | None =
         records: updated with the pods.
         placement: records where they are.
         cluster: the cluster's name among several that are measured together; empty if there is only one.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
