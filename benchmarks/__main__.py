@@ -12,26 +12,22 @@ import psutil
 from benchmarks import (
     ab,
     capture,
-    certificates,
     console,
     creation,
     engine,
     faults,
     fitting,
-    kind_fleet,
     largest,
     leases,
     many,
     many_pods,
     multikueue,
-    others,
     page,
     replay,
     same_names,
     sizes,
     snapshots,
     sweeps,
-    why,
 )
 from benchmarks.report import Row, write
 from kumulus.provider.garbage import collect_rarely
@@ -44,9 +40,6 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "many-pods": many_pods.created,
     "engine": engine.large_stack,
     "largest": largest.fleet,
-    "kubectl": others.kubectl_create,
-    "kemu": others.kemu,
-    "single": others.one_resource_a_node,
     "sizes": sizes.curves,
     "leases": leases.standing,
     "many": many.side_by_side,
@@ -60,12 +53,9 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "capture": capture.captured,
     "fit": fitting.probes,
     "snapshots": snapshots.full,
-    "certificates": certificates.of_etcd,
     "same-names": same_names.kept,
-    "why": why.explained,
     "sweeps": sweeps.judged,
     "ab": ab.decided,
-    "kind": kind_fleet.large_kind,
 }
 
 

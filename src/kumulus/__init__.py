@@ -56,7 +56,14 @@ _WHEN_ASKED_FOR = {
 def __getattr__(name: str) -> object:
     if name not in _WHEN_ASKED_FOR:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_WHEN_ASKED_FOR[name]), name)
+    from kumulus.host.extras import BrokenExtra
+
+    try:
+        found = getattr(import_module(_WHEN_ASKED_FOR[name]), name)
+    except BrokenExtra as error:
+        from kumulus.components.engine import user_error
+
+        raise user_error(str(error)) from None
     globals()[name] = found
     return found
 

@@ -20,6 +20,7 @@ from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 from kumulus.components import plugin
 from kumulus.components.engine import end_with_engine, start_plugin, user_error
 from kumulus.host import protection, pulumi_project
+from kumulus.host.extras import BrokenExtra
 from kumulus.host.launcher import pulumi_home
 
 if TYPE_CHECKING:
@@ -64,6 +65,13 @@ def _run() -> tuple[dict[str, EmulatedCluster], str]:
     if plugin.under_engine():
         end_with_engine()
         start_plugin()
+    try:
+        return _declared()
+    except BrokenExtra as error:
+        raise user_error(str(error)) from None
+
+
+def _declared() -> tuple[dict[str, EmulatedCluster], str]:
     # The plugin starts in parallel.
     with _without_collections() if plugin.under_engine() else nullcontext():
         from kumulus.components.emulated_cluster import EmulatedCluster

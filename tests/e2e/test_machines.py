@@ -119,7 +119,7 @@ def test_where_its_files_came_along_it_is_taken_up_with_all_that_is_in_it(projec
     assert project.processes() == {}
 
 
-def test_a_refused_destroy_forgets_nothing_and_what_one_of_an_earlier_version_forgot_is_found_again(
+def test_a_refused_destroy_forgets_nothing_and_what_one_without_its_check_forgot_is_found_again(
     project: Project,
 ) -> None:
     project.install_plugins()
@@ -144,7 +144,7 @@ def test_a_refused_destroy_forgets_nothing_and_what_one_of_an_earlier_version_fo
     with another_machine(project) as elsewhere:
         refused(project.pulumi("destroy", "--yes", "--skip-preview", **elsewhere))
         assert recorded(project).keys() == before.keys()
-        # As in a state of an earlier version.
+        # As after an edit of the state.
         [check] = [urn for urn in before if "DestroyCheck::" in urn]
         assert project.pulumi("state", "delete", check, "--yes").code == 0
         refused(project.pulumi("destroy", "--yes", "--skip-preview", **elsewhere))

@@ -184,7 +184,7 @@ def identity_of(plane: Plane) -> str | None:
     return labels.get("kumulus.io/stack-id")
 
 
-async def test_one_of_an_earlier_version_is_marked_by_whoever_made_it(bare: Plane, resource: ChartCrds) -> None:
+async def test_one_without_an_identity_is_marked_by_whoever_made_it(bare: Plane, resource: ChartCrds) -> None:
     first, second = (asked(bare, resource, "size", cluster=cluster) for cluster in ("test", "others"))
     _, outputs = await resource.create(operation(), first)
     _, theirs = await resource.create(operation(), {**second, "stackId": "2" * 32})

@@ -5,16 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from pathlib import Path
 
 import grpc
 import pytest
 
-from kumulus.runtimes.kwok import etcd, starting
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import Plane
-from tests.support import processes
-from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -91,52 +87,3 @@ def test_a_page_learns_nothing_even_in_a_browser_that_has_the_key(plane: Plane) 
     # The gateway that would take JSON is not there.
     assert ask(port, tls, "POST", "/v3/kv/range", json.dumps({"key": "L3JlZ2lzdHJ5Lw=="})).status == 404
     assert json.loads(ask(port, tls, "GET", "/health").read())["health"] == "true"
-
-
-def insecure(layout: Layout) -> None:
-    """The files of a cluster as earlier versions had it made."""
-    settings, *others = layout.documents()
-    wanted = etcd.flags(Path("/nowhere"), 1, 2)
-    kept = {"listen-client-urls", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls"}
-    kept |= {"initial-cluster", "etcd-servers"}
-    for component in settings["components"]:
-        flags = wanted.get(component["name"], {})
-        component["args"] = [
-            each.replace("https://", "http://") if each.removeprefix("--").partition("=")[0] in flags else each
-            for each in component["args"]
-            if (name := each.removeprefix("--").partition("=")[0]) in kept or name not in flags
-        ]
-    layout.write_documents([settings, *others])
-
-
-def end(plane: Plane, *names: str) -> None:
-    for name in names:
-        processes.kill(plane.processes()[name])
-
-
-async def test_a_cluster_of_an_earlier_version_is_secured_at_its_next_start(plane: Plane) -> None:
-    layout = Layout(plane.directory)
-    plane.api.create(CONFIG_MAPS, {"metadata": {"name": "kept"}, "data": {"a": "b"}})
-    try:
-        end(plane, "kube-apiserver", "etcd")
-        insecure(layout)
-        await starting.start_components(layout)
-        await starting.all_running(layout, Said())
-        answer = ask(layout.ports()["etcd"], None, "GET", "/health")
-        assert (answer.status, answer.getheader("Access-Control-Allow-Origin")) == (200, "*")
-        # It runs: it is left as it is, and looked at as it is.
-        before = {name: plane.processes()[name] for name in ("etcd", "kube-apiserver")}
-        await plane.repair()
-        assert {name: plane.processes()[name] for name in before} == before
-        found = await plane.read()
-        assert found is not None
-        assert found.health == "running"
-
-        end(plane, "kube-apiserver")
-        await plane.repair()
-        test_without_the_clusters_key_nothing_is_answered(plane)
-        assert plane.api.get(f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
-        found = await plane.read()
-        assert found == plane.observed
-    finally:
-        plane.api.delete(f"{CONFIG_MAPS}/kept")

@@ -425,7 +425,7 @@ async def test_repairing_what_is_well_changes_nothing(plane: Plane) -> None:
 
 async def test_changed_stages_are_applied_to_a_running_cluster(plane: Plane) -> None:
     layout, before = Layout(plane.directory), plane.processes()
-    # As an earlier version may have made it: with other stages, and without a note of each component's settings.
+    # As an interrupted change may leave it: with other stages, and without a note of each component's settings.
     layout.write_note({"owner": layout.note()["owner"], "configuration": "another"})
     layout.write_documents([d for d in layout.documents() if d.get("kind") != "Stage"])
     found = await plane.read()

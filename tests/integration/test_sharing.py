@@ -206,7 +206,7 @@ async def test_a_fault_of_a_state_without_an_identity_is_marked_by_its_next_upda
     inputs = {**formerly, "stackId": ONE}
     path = f"{RECORDS}/kumulus-fault-older-fault"
     since = json.loads(faults.plane.api.get(path)["data"]["record"])["since"]
-    with pytest.raises(ProviderError, match="is declared by a stack of an earlier version"):
+    with pytest.raises(ProviderError, match="is declared by a stack without an identity"):
         await faults.resource.create(operation(preview=True), {**inputs, "stackId": TWO})
     await faults.change(formerly, inputs)
     record = faults.plane.api.get(path)
@@ -371,7 +371,7 @@ async def test_a_namespace_of_a_state_without_an_identity_is_marked_by_its_next_
     await namespaces.create(formerly)
     assert "kumulus.io/stack-id" not in namespaces.metadata("older")["labels"]
     # A new stack of the same name has nothing that would prove it.
-    with pytest.raises(ProviderError, match=f"is the stack {OWNER}'s, of an earlier version of Kumulus"):
+    with pytest.raises(ProviderError, match=f"is the stack {OWNER}'s, which has no identity"):
         await namespaces.create({**inputs, "stackId": TWO}, preview=True)
     uid = namespaces.metadata("older")["uid"]
     await namespaces.resource.update(operation(), "id", formerly, inputs)

@@ -12,12 +12,12 @@ is in it.
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 from pathlib import Path
 
 import psutil
@@ -59,7 +59,7 @@ def record(checkout: Path) -> Path:
         AssertionError: pulumi failed; the message has its output.
     """
     commit = _git(checkout, "rev-parse", "--short", "HEAD")
-    version = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["version"]
+    version = runpy.run_path(str(checkout / "src" / "kumulus" / "host" / "version.py"))["VERSION"]
     with tempfile.TemporaryDirectory(prefix="kumulus-recording-") as folder:
         project = Project(Path(folder), checkout, checkout / ".venv")
         try:

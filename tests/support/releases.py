@@ -1,4 +1,4 @@
-"""What earlier versions left behind, restored so that a test can continue with it."""
+"""What releases left behind, restored so that a test can continue with it."""
 
 from __future__ import annotations
 

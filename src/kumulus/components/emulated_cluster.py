@@ -152,10 +152,11 @@ class EmulatedCluster(pulumi.ComponentResource):
             parts = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
             opts = pulumi.ResourceOptions(parent=self, depends_on=parts)
             shards = len(self.kwok.services) if self.kwok else 0
-            declare = extras.declares("observability")
+            declare = extras.named("sections_in_cluster", "observability")
             within.append(declare(f"{self._name}-observability", loaded, self.cluster, self._base, shards, opts))
         within += [each for each in (self.kwok, self.autoscaler) if each]
         within += [*self.device_classes.values(), *self.tenants.values()]
+        within += self._sections_of_extras(resource_name, loaded, within)
         opts = pulumi.ResourceOptions(parent=self, depends_on=within)
         outlives = spec.runtime_descriptor.outlives_stack
         DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, outlives_stack=outlives, opts=opts)
@@ -208,6 +209,16 @@ class EmulatedCluster(pulumi.ComponentResource):
             cluster=self.cluster,
             opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
         )
+
+    def _sections_of_extras(
+        self, resource_name: str, loaded: Loaded, after: Sequence[pulumi.Resource]
+    ) -> list[pulumi.Resource]:
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(after))
+        return [
+            each
+            for name, section in loaded.spec.sections_of_extras().items()
+            for each in section.declare(f"{resource_name}-{name}", self, opts)
+        ]
 
     def _faults(self, loaded: Loaded) -> list[Fault]:
         after = [self.autoscaler] if self.autoscaler else []
@@ -279,10 +290,7 @@ class EmulatedCluster(pulumi.ComponentResource):
             usages=loaded.spec.podUsage,
             cluster=self.cluster,
             depends_on=[self.kwok] if self.kwok else [],
-            # Its name and type in stacks of 0.1.0 before 2026-11-23.
-            opts=pulumi.ResourceOptions(
-                parent=self, aliases=[pulumi.Alias(name=f"{resource_name}-lives", type_="kumulus:index:PodLives")]
-            ),
+            opts=pulumi.ResourceOptions(parent=self),
         )
 
     def _host_commands(self, loaded: Loaded, when: When, after: Sequence[pulumi.Resource] = ()) -> list[Command]:

@@ -120,7 +120,7 @@ class HelmAddon(pulumi.ComponentResource):
             name=addon.plain.name,
             create_namespace=addon["createNamespace"],
             cluster=cluster,
-            opts=pulumi.ResourceOptions.merge(within, pulumi.ResourceOptions(aliases=[_formerly(resource_name)])),
+            opts=within,
         )
         crds = [release.crds(f"{resource_name}-crds", cluster, within)] if addon.plain.crds == "CreateReplace" else []
         self.release = release.declared(
@@ -169,11 +169,6 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
     given |= {"cluster": cluster, "base": str(base)}
     given["values"] = marked(addon.values(), kept.within("valuesObject"))
     return cast(HelmAddonArgs, given)
-
-
-def _formerly(resource_name: str) -> pulumi.Alias:
-    """The name and type of the release's preparation in stacks of 0.1.0 before 2026-11-23."""
-    return pulumi.Alias(name=f"{resource_name}-ground", type_="kumulus:index:ReleaseGround")
 
 
 def _nulls(value: object, where: Where) -> Iterator[Where]:

@@ -78,11 +78,7 @@ class Seen:
 
 
 async def look(client: Client, names: list[str]) -> dict[str, Seen]:
-    """Those of some CRDs that exist.
-
-    Raises:
-        ApiError, Unreachable: a request to the server failed.
-    """
+    """Those of some CRDs that exist."""
     found = await asyncio.gather(*(find(client, f"{_CRDS}/{name}") for name in names))
     notes = {name: crd["metadata"].get("annotations") or {} for name, crd in zip(names, found, strict=True) if crd}
     return {name: Seen(note.get(DIGEST, ""), note.get(MADE_BY, "")) for name, note in notes.items()}
@@ -97,9 +93,6 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
         manifest: the chart's.
         digest: the manifest's.
         maker: the add-on.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     there = await find(client, f"{_CRDS}/{name}")
     owner = maker.name
@@ -126,9 +119,6 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
         manifest: the chart's.
         digest: the manifest's.
         maker: the add-on.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     path, owner = f"{_CRDS}/{name}", maker.name
     there = await find(client, path)
@@ -137,7 +127,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     params = {"fieldManager": owner, "force": "true"}
     await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
     made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, owner) if there is not None else owner
-    # The add-on that created a CRD marks it, at its next update if an earlier version created it.
+    # The add-on that created a CRD marks it.
     labels = maker.labels if made_by == owner else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
@@ -150,9 +140,6 @@ async def take_away(client: Client, name: str, maker: Maker) -> str:
     """Remove a CRD if only the add-on uses it; returns why it was kept, or an empty text.
 
     The add-on's field manager leaves a CRD that stays, so that the last add-on that applies it can remove it.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     path, kept = f"{_CRDS}/{name}", ""
 

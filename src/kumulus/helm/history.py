@@ -53,11 +53,7 @@ class Revision:
 
 
 async def revisions(client: Client, namespace: str, name: str, patience: float) -> list[Revision]:
-    """A release's revisions, the oldest first; none if there is no such release.
-
-    Raises:
-        ApiError, Unreachable: a request to the server failed.
-    """
+    """A release's revisions, the oldest first; none if there is no such release."""
     selector = {"labelSelector": f"owner=helm,name={name}"}
     found = []
     async for page in client.pages(_secrets(namespace), selector, patience=patience, accept=METADATA_ONLY):
@@ -72,9 +68,6 @@ async def is_there(client: Client, name: str, owner: Owner) -> bool:
         client: of the cluster.
         name: the release's; empty for any.
         owner: the stack.
-
-    Raises:
-        ApiError, Unreachable: a request to the server failed.
     """
     named = f"name={name}," if name else ""
     selector = {"labelSelector": f"owner=helm,{named}{STACK_ID}={owner.identity}", "limit": "1"}
@@ -119,21 +112,13 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
 
 
 async def description(client: Client, namespace: str, revision: Revision, patience: float) -> str:
-    """What a release's resource has said of it last.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """What a release's resource has said of it last."""
     stored = await client.get(_path(namespace, revision), patience=patience)
     return str(decoded(stored["data"]["release"])["info"].get("description") or "")
 
 
 async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:
-    """Mark an interrupted revision as failed for Helm.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Mark an interrupted revision as failed for Helm."""
     stored = await client.get(_path(namespace, revision))
     release = decoded(stored["data"]["release"])
     release["info"] |= {"status": "failed", "description": "interrupted; marked as failed by kumulus"}
@@ -141,11 +126,7 @@ async def mark_failed(client: Client, namespace: str, revision: Revision) -> Non
 
 
 async def mark_recorded(client: Client, namespace: str, revision: Revision, owner: Owner) -> None:
-    """Label a revision to record that a stack's state has the release.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Label a revision to record that a stack's state has the release."""
     stored = await client.get(_path(namespace, revision))
     await _put(client, namespace, revision, stored, {RECORDED: "true", **owner.labels})
 

@@ -33,10 +33,9 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
         name: the namespace's.
         cluster: what the stack calls the cluster.
         owner: the stack.
-        recorded: whether the stack's state has an add-on in it; if an earlier version made it, it is then labelled.
+        recorded: whether the stack's state has an add-on in it; a namespace without an identity is then labelled.
 
     Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
         TimeoutError: it is still being deleted.
     """
     async with asyncio.timeout(_GOING_PATIENCE):
@@ -74,7 +73,7 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
     namespace = await find(client, f"{NAMESPACES}/{name}")
     if namespace is None or _made_for(namespace) != cluster:
         return ""
-    # An empty namespace without an owner was made for such a cluster by an earlier version.
+    # An empty namespace without an identity was made for a stack that had none.
     if not is_ours(namespace["metadata"], owner, proven=True):
         return ""
     left = await _left(client, name)

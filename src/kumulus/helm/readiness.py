@@ -43,11 +43,7 @@ class Readiness:
 
 
 async def look(client: Client, namespace: str, release: str) -> Readiness:
-    """Look at a release.
-
-    Raises:
-        ApiError, Unreachable: a request to the server failed.
-    """
+    """Look at a release."""
     states: dict[str, bool] = {}
     for kind in _WORKLOADS:
         for item in await _items(client, f"/apis/apps/v1/namespaces/{namespace}/{kind}"):

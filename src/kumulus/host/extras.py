@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module, metadata, util
 from typing import Any
@@ -23,7 +23,7 @@ GROUP = "kumulus"
 
 
 class BrokenExtra(Exception):
-    """An entry point names something that cannot be imported, or that is no :class:`Extra`."""
+    """What an entry point or an :class:`Extra` names cannot be imported, or is not what it has to be."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,10 @@ class Extra:
         additions: what it adds to a control plane, :class:`kumulus.runtimes.kwok.addition.Addition`.
         folders: the folders that its additions have in a control plane's directory.
         runs: its runs that change a cluster for a while, :class:`kumulus.nodes.runs.Runs`.
-        sections_in_cluster: functions that declare what a section of the stack file means in a cluster whose nodes run
+        schedulers: schedulers by name, :class:`kumulus.extras.schedulers.descriptor.Scheduler`.
+        runtimes: ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name.
+        sections: sections of the stack file's cluster, :class:`kumulus.stackfile.sections.ClusterSection`, by name.
+        sections_in_cluster: functions that declare what a section of the core's means in a cluster whose nodes run
             containers, by the section.
         files: files besides the stack's that have a schema, :class:`kumulus.stackfile.schema.published.DescribedFile`.
         install: what pip is to be given; by default the extra of Kumulus with this name.
@@ -53,6 +56,9 @@ class Extra:
     additions: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+    schedulers: Mapping[str, str] = field(default_factory=dict)
+    runtimes: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, str] = field(default_factory=dict)
     sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     install: str = ""
@@ -79,18 +85,49 @@ def brought(part: str) -> list[Any]:
     Raises:
         BrokenExtra: one of them cannot be imported.
     """
-    return [_object(each.name, named) for each in every() for named in getattr(each, part)]
+    return [imported(place, each.name) for each in every() for place in getattr(each, part)]
 
 
-def declares(section: str) -> Any:
-    """The function of the extra that declares a section of the stack file in a cluster; None if no extra does.
+def names(part: str, taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names of what the extras bring as one of the parts that have names, such as their ``runtimes``.
+
+    Args:
+        part: the name of an attribute of :class:`Extra`.
+        taken: names that the core has.
 
     Raises:
-        BrokenExtra: it cannot be imported.
+        BrokenExtra: two have the same name.
     """
-    for each in every():
-        if section in each.sections_in_cluster:
-            return _object(each.name, each.sections_in_cluster[section])
+    found = dict.fromkeys(taken, "the core")
+    for extra in every():
+        for name in getattr(extra, part):
+            if name in found:
+                raise BrokenExtra(
+                    f"the extra {extra.name} brings {name!r} among its {part}, which {found[name]} has; uninstall it"
+                )
+            found[name] = f"the extra {extra.name}"
+    return tuple(found)[len(tuple(taken)) :]
+
+
+def named(part: str, name: str, kind: type | None = None) -> Any:
+    """One of the parts that have names, imported; None if no extra brings it.
+
+    Args:
+        part: the name of an attribute of :class:`Extra`.
+        name: its name.
+        kind: what it is to be an instance of, or a subclass.
+
+    Raises:
+        BrokenExtra: it cannot be imported, or is something else.
+    """
+    for extra in every():
+        if place := getattr(extra, part).get(name):
+            found = imported(place, extra.name)
+            if kind and not (issubclass(found, kind) if isinstance(found, type) else isinstance(found, kind)):
+                raise BrokenExtra(
+                    f"the extra {extra.name} ({place}) has no {kind.__name__} for {name!r}; update it, or uninstall it"
+                )
+            return found
     return None
 
 
@@ -104,15 +141,28 @@ def _entry_points() -> dict[str, str]:
 
 
 def _extra(name: str, value: str) -> Extra:
-    found = _object(name, value)
+    found = imported(value, name)
     if not isinstance(found, Extra):
         raise BrokenExtra(f"the extra {name} ({value}) is no Extra; update it, or uninstall it")
     return found
 
 
-def _object(name: str, value: str) -> Any:
-    module, _, attribute = value.partition(":")
+def imported(place: str, extra: str) -> Any:
+    """What a place, ``module:attribute``, names.
+
+    Args:
+        place: the place.
+        extra: the name of the extra that it is of, for the error.
+
+    Raises:
+        BrokenExtra: there is no such thing, or the module fails.
+    """
+    module, _, attribute = place.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise BrokenExtra(f"the extra {name} cannot be loaded ({error}); update it, or uninstall it") from error
+    except BrokenExtra:
+        raise
+    except Exception as error:
+        # Whatever a third party's module does when it is imported, the user gets one line.
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise BrokenExtra(f"the extra {extra} cannot be loaded ({why}); update it, or uninstall it") from error

@@ -14,7 +14,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from kumulus.host.version import EARLIER, VERSION
+from kumulus.host.version import VERSION
 
 NAME = "pulumi-resource-kumulus"
 
@@ -33,8 +33,6 @@ def pulumi_home() -> Path:
 def install(pulumi_home: Path, python: Path) -> None:
     """Make engines with this PULUMI_HOME start the plugin with this Python; does nothing if they do already.
 
-    A state names the version that wrote it. If that has never been on this machine, this version is used instead.
-
     Args:
         pulumi_home: where the engine keeps its plugins.
         python: an interpreter that has this version of Kumulus.
@@ -43,10 +41,6 @@ def install(pulumi_home: Path, python: Path) -> None:
         OSError: it cannot be written.
     """
     _write(pulumi_home / "plugins" / f"resource-kumulus-v{VERSION}" / NAME, _text(python))
-    for version in EARLIER:
-        file = pulumi_home / "plugins" / f"resource-kumulus-v{version}" / NAME
-        if not file.exists():
-            _write(file, _text(python))
 
 
 def _write(file: Path, text: str) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = "0.1.0"
-EARLIER: tuple[str, ...] = ()
-"""The versions released before: their states name their plugin, and this version's plugin takes over."""
 
 FORM = 1
 """Incremented by each version whose states or folders an earlier one would misread."""

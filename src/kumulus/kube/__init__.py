@@ -1,6 +1,9 @@
 """The asynchronous Kubernetes API client that the provider and the experiments share.
 
 It knows the API's verbs, its errors and how to retry, and nothing about Kumulus: it imports no other package of ours.
+
+Whatever gets a :class:`Client` and asks the API server may raise :class:`ApiError`, if the server refuses, and
+:class:`Unreachable`, if it gives no answer. Docstrings name these two only where there is more to say of them.
 """
 
 from typing import TYPE_CHECKING

@@ -51,9 +51,6 @@ async def namespaced(client: Client) -> list[Resource]:
     """The namespaced kinds that can be listed, created and deleted, each in one version.
 
     That is the version that the cluster prefers, or for a kind that this one does not have, another of its group.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     versions = ["v1"]
     for group in (await client.get("/apis"))["groups"]:

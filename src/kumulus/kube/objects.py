@@ -31,9 +31,6 @@ async def find(client: Client, path: str, patience: float | None = None) -> dict
         client: of the cluster.
         path: the object's.
         patience: seconds to keep trying an unreachable server.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     with tolerating(404):
         found: dict[str, Any] = await client.get(path, patience=patience)
@@ -65,9 +62,6 @@ async def names(client: Client, collection: str, params: Mapping[str, str] | Non
         client: of the cluster.
         collection: such as ``/api/v1/nodes``.
         params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     pages = client.pages(collection, params, limit=_MANY, accept=METADATA_ONLY)
     return [item["metadata"]["name"] async for page in pages for item in page]
@@ -80,9 +74,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
         client: of the cluster.
         path: the object's.
         options: DeleteOptions, such as ``{"gracePeriodSeconds": 0}``.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     with tolerating(404):
         await client.delete(path, options)
@@ -94,9 +85,6 @@ async def replace(client: Client, collection: str, body: dict[str, Any]) -> None
     """Create an object, or replace one of that name entirely: a merge would keep what the new one no longer has.
 
     If others change it at the same time, as controllers do with new objects, it is read again.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     if await _created(client, collection, body):
         return
@@ -111,11 +99,7 @@ async def replace(client: Client, collection: str, body: dict[str, Any]) -> None
 
 
 async def create_or_merge(client: Client, collection: str, body: dict[str, Any]) -> None:
-    """Create an object, or merge it into the one of that name; for one that probably does not exist.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Create an object, or merge it into the one of that name; for one that probably does not exist."""
     if not await _created(client, collection, body):
         path = f"{collection}/{body['metadata']['name']}"
         await client.write("PATCH", path, body, content_type=MERGE_PATCH)
@@ -129,9 +113,6 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
         path: the object's.
         change: a JSON merge patch (RFC 7386).
         fresh: the object to create if there is none.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     try:
         await client.write("PATCH", path, change, content_type=MERGE_PATCH)
@@ -147,9 +128,6 @@ async def release_instances(client: Client, definition: Mapping[str, Any]) -> No
     Args:
         client: of the cluster.
         definition: the kind's CustomResourceDefinition.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])

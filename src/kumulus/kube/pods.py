@@ -33,9 +33,6 @@ async def each_bound(
         nodes: their names.
         look: called with a pod.
         unfinished: call it only with those that have not ended.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     among = set(nodes)
 

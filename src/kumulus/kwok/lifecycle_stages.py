@@ -17,16 +17,29 @@ A stage has weight 1: where one with a weight matches, KWOK passes over those wi
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kumulus.kwok import draws, pod_selection
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses import lifecycle as templates
 from kumulus.model.distributions import Distribution
-from kumulus.model.lifecycles import Failure, Lifecycle
+from kumulus.model.lifecycles import Failure, Lifecycle, PodSelection
+from kumulus.model.owner_kinds import belongs_to
+
+PRIME = 94_906_247
+"""The largest prime that is 2 modulo 3 and whose square is below 2^53."""
+_FACTOR, _ROUNDS = 65_599, (40_692_889, 27_644_437)
+_IDENTITY = """\
+def index: .metadata.annotations["batch.kubernetes.io/job-completion-index"];
+def failures: .metadata.annotations["batch.kubernetes.io/job-index-failure-count"];
+def attempts: ([.status.containerStatuses[]?.restartCount] | max // 0) + (failures // "0" | tonumber);
+def identity:
+  ([.metadata.ownerReferences[]? | select(.controller)] | .[0]) as $owner
+  | index as $index
+  | [.metadata.namespace] + if $owner and $index then [$owner.kind, $owner.name, $index] else [.metadata.name] end
+  | join("/");"""
 
 LIFECYCLE_LABEL = "kumulus.io/lifecycle"
 _ZERO = Distribution("fixed", 0)
@@ -92,7 +105,7 @@ class _Stages:
         selections = [each.selection for each in self.lifecycles[: self.index + 1]]
         mine = self.life.selection
         selections[-1] = replace(mine, labels={})
-        selector = states.begins(dict(mine.labels), pod_selection.first_condition(selections, self.index))
+        selector = states.begins(dict(mine.labels), first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
         template = templates.beginning(*mark) if self.life.image_pull else self._started(first=mark)
         return self._stage("create", "at once", selector, template)
@@ -103,8 +116,8 @@ class _Stages:
 
     def _init(self, init: Distribution) -> StageObject:
         # Each init container has a duration of its own.
-        draw = draws.seconds(init, f'("init " + {states.INIT_NAME})')
-        delay = states.delay(draws.definitions(self.life.seed), states.INIT_STARTED, draw)
+        draw = seconds(init, f'("init " + {states.INIT_NAME})')
+        delay = states.delay(definitions(self.life.seed), states.INIT_STARTED, draw)
         return self._stage("init", f"init: {init}", self._in("initializing"), self._started(), delay)
 
     def _ready(self, start_up: Distribution) -> StageObject:
@@ -127,7 +140,7 @@ class _Stages:
         for number, failure in enumerate(self.life.failures):
             least += failure.share
             branches += f"{'elif' if branches else 'if'} . < {least:.9f} then {json.dumps(f'failure {number}')} "
-        return f'{draws.definitions(self.life.seed)}\nthrow | {branches}else "success" end'
+        return f'{definitions(self.life.seed)}\nthrow | {branches}else "success" end'
 
     def _restart(self) -> StageObject:
         delay = states.delay("", states.CONTAINERS_ENDED, states.BACK_OFF)
@@ -142,8 +155,8 @@ class _Stages:
 
     def _delay(self, since: str, *parts: tuple[Distribution, str]) -> dict[str, Any]:
         drawn = any(part.kind != "fixed" for part, _ in parts)
-        total = " + ".join(draws.seconds(part, json.dumps(what)) for part, what in parts if part != _ZERO) or "0"
-        return states.delay(draws.definitions(self.life.seed) if drawn else "", since, total)
+        total = " + ".join(seconds(part, json.dumps(what)) for part, what in parts if part != _ZERO) or "0"
+        return states.delay(definitions(self.life.seed) if drawn else "", since, total)
 
     def _stage(
         self,
@@ -156,3 +169,83 @@ class _Stages:
         rest = {"weight": 1, **({"delay": delay} if delay else {}), **kwok_stages.pod_status(template)}
         spec = kwok_stages.spec("Pod", selector, rest)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)
+
+
+# Seeded draws of durations and outcomes in jq, the language of KWOK's stages.
+#
+# A draw depends only on the seed, on what is drawn, on the pod's identity and on the attempt, so that every evaluation
+# gives the same value. jq has no hash and no bitwise operations, so text is hashed with arithmetic that is exact in
+# doubles: a polynomial modulo a prime below 2^26.5, then two rounds of cubing and adding, each a permutation because
+# the prime is 2 modulo 3. gojq, which KWOK uses, and jq then agree.
+
+
+def definitions(seed: int) -> str:
+    """The jq functions that draws are made of.
+
+    ``draw(what)`` is a number above 0 and below 1, ``normal(what)`` one of the standard normal distribution, ``throw``
+    the draw of how a run ends. An indexed Job's pod is identified by its Job and its index, since its name differs in
+    every run; any other pod by its name. A pod that retries an index must not fail because of the same draw: it is
+    distinguished by the Job's count of failures, or by its name where the Job counts none.
+    """
+    rounds = " ".join(f"| (. * . % {PRIME} * . + {number}) % {PRIME}" for number in _ROUNDS)
+    return f"""\
+{_IDENTITY}
+def draw($what):
+  [{json.dumps(str(seed))}, $what, identity, (attempts | tostring)] | join("/")
+  | reduce explode[] as $code (7; (. * {_FACTOR} + $code) % {PRIME}) {rounds}
+  | (. + 0.5) / {PRIME};
+def normal($what): (-2 * (draw($what + " radius") | log) | sqrt) * (6.283185307179586 * draw($what + " angle") | cos);
+def throw: draw("outcome" + if index and (failures | not) then " " + .metadata.name else "" end);"""
+
+
+def seconds(distribution: Distribution, what: str) -> str:
+    """A jq expression of a drawn duration in seconds, from the functions of :func:`definitions`.
+
+    Args:
+        distribution: what it is drawn from.
+        what: a jq expression that names the duration; a different one gives a different draw.
+    """
+    first, second = _number(distribution.first), _number(distribution.second)
+    match distribution.kind:
+        case "fixed":
+            return first
+        case "uniform":
+            return f"({first} + ({second} - {first}) * draw({what}))"
+        case "normal":
+            return f"([0, {first} + {second} * normal({what})] | max)"
+        case "lognormal":
+            return f"({first} * ({second} * normal({what}) | exp))"
+        case "exponential":
+            return f"(-{first} * (draw({what}) | log))"
+
+
+def _number(value: float) -> str:
+    return f"{value:.9f}".rstrip("0").rstrip(".") or "0"
+
+
+# Which pods a selection means, in jq.
+
+
+def condition(selection: PodSelection) -> str:
+    """A jq expression that is true for the pods of a selection and false for all others."""
+    parts = [f".metadata.labels[{json.dumps(key)}]? == {json.dumps(value)}" for key, value in selection.labels.items()]
+    if selection.namespaces:
+        parts.append(_any(f".metadata.namespace == {json.dumps(name)}" for name in selection.namespaces))
+    if selection.owner_kinds:
+        parts.append(_any(map(belongs_to, selection.owner_kinds)))
+    return " and ".join(parts) or "true"
+
+
+def first_condition(selections: Sequence[PodSelection], index: int) -> str:
+    """Like :func:`condition`, for the pods that no earlier selection selects."""
+    mine = selections[index]
+    earlier = [condition(other) for other in selections[:index] if not other.apart_from(mine)]
+    return (
+        f"({condition(mine)}) and ({' or '.join(f'({each})' for each in earlier)} | not)"
+        if earlier
+        else condition(mine)
+    )
+
+
+def _any(parts: Iterable[str]) -> str:
+    return f"({' or '.join(parts)})"

@@ -30,14 +30,7 @@ _PULUMI = "pulumi-kubernetes"
 
 
 async def guests(client: Client) -> dict[str, list[str]]:
-    """What stacks made in tenants' namespaces, apart from the tenant itself, such as ``Job training``; by namespace.
-
-    Args:
-        client: of the cluster.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """What stacks made in tenants' namespaces, apart from the tenant itself, such as ``Job training``; by namespace."""
     found: dict[str, list[str]] = {}
     for namespace in await objects.names(client, NAMESPACES, {"labelSelector": TENANT_LABEL}):
         made: list[str] = []

@@ -71,9 +71,6 @@ async def look(
         owner: the stack.
         recorded: the identity under which the stack has them in its state, empty when it had none; None if they are
             not in the state.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     seen = Seen()
     unseen = dict.fromkeys(wanted)
@@ -173,7 +170,7 @@ def _whose(metadata: Mapping[str, Any], cluster: str, owner: Owner, recorded: st
     if marked is not None:
         return None if marked.identity in (owner.identity, recorded) else f"of {marked}"
     if owner.identity and recorded is None:
-        return f"of the cluster {labelled!r} of an earlier version of Kumulus" if labelled else _maker(metadata)
+        return f"of the cluster {labelled!r} of a stack without an identity" if labelled else _maker(metadata)
     if labelled == cluster:
         return None
     if labelled:

@@ -58,11 +58,10 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
         client: of the cluster.
         wanted: the namespace.
         recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
-            namespace without an identity, as earlier versions made them.
+            namespace without an identity.
 
     Raises:
         NotOurs: it is not the stack's.
-        ApiError, Unreachable: the server could not be asked.
     """
     found = await objects.find(client, wanted.path)
     if found is None:
@@ -87,7 +86,6 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
 
     Raises:
         NotOurs: another owner's namespace has the name, or the stack's last one is still being deleted.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     body = wanted.manifest()
 
@@ -124,7 +122,6 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
 
     Raises:
         NotOurs: it is somebody else's; it is left alone.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     there = await look(client, wanted, recorded)
     if there is None:

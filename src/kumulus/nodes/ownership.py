@@ -1,8 +1,8 @@
 """Decide who owns an object in a cluster: all code asks here before it changes, takes over or removes anything.
 
 What a stack makes carries its identity (:class:`kumulus.model.identity.Owner`). What carries another identity is
-another stack's, whatever its name. What carries none was made by hand, by another tool, or by a version that marked
-nothing: it is a stack's own only if that stack's state has it, and its older marks then decide.
+another stack's, whatever its name. What carries none was made by hand, by another tool, or by a
+program that passes no identity: it is a stack's own only if that stack's state has it, and its name then decides.
 
 See docs/decisions/identity.md.
 """
@@ -66,7 +66,7 @@ async def whose(client: Client, metadata: Mapping[str, Any]) -> str:
     if owner is not None:
         return f"belongs to {await named(client, owner)}"
     if stack := (metadata.get("annotations") or {}).get(STACK_ANNOTATION):
-        return f"is the stack {stack}'s, of an earlier version of Kumulus"
+        return f"is the stack {stack}'s, which has no identity"
     return "was made by somebody else"
 
 

@@ -32,7 +32,6 @@ class Runs(Protocol):
 
         Raises:
             RunError: not all of it can be undone.
-            ApiError, Unreachable: the server refused, or gave no answer.
         """
 
     def forget(self, identity: str) -> None:

@@ -30,7 +30,6 @@ async def refuse(client: Client, paths: Iterable[str], mine: Collection[str], re
 
     Raises:
         NotOurs: the message names the first such object and its owner.
-        ApiError, Unreachable: the server could not be asked.
     """
     wanted = sorted(paths)
     for path, found in zip(wanted, await asyncio.gather(*(objects.find(client, path) for path in wanted)), strict=True):

@@ -82,7 +82,6 @@ class Connections:
             KubeconfigError: the kubeconfig is missing or cannot be used.
             ProviderError: the kubeconfig is missing because the cluster is elsewhere.
             WrongCluster: another cluster answers there.
-            ApiError, Unreachable: the server could not be asked.
         """
         # Imported here: a plugin that only compares properties needs no HTTP library.
         from kumulus.kube import Client, load_kubeconfig, objects

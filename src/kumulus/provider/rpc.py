@@ -23,7 +23,6 @@ from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import errors_pb2, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 from kumulus.provider.resources.base import Operation, Resource
 from kumulus.provider.resources.diffing import Difference, covers
-from kumulus.provider.resources.registry import FORMERLY
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import from_struct, keep_secret, to_struct
 
@@ -119,7 +118,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         # urn:pulumi:<stack>::<project>::<parent type>$<type>::<name>
         token = [*urn.split("::", 3), "", ""][2].rsplit("$", 1)[-1]
         try:
-            return self._resources[FORMERLY.get(token, token)]
+            return self._resources[token]
         except KeyError:
             known = ", ".join(sorted(self._resources))
             raise ProviderError(f"kumulus has no resource type {token!r}; it has: {known}") from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kumulus.host import extras
 from kumulus.model.errors import Problem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Options:
 
     def load(self) -> type[Any]:
         """The class."""
-        found: type[Any] = _named(self.model)
+        found: type[Any] = extras.imported(self.model, "of its runtime")
         return found
 
 
@@ -86,10 +86,5 @@ class Descriptor:
 
     def make(self) -> Runtime:
         """The runtime itself."""
-        made: Runtime = _named(self.implementation)()
+        made: Runtime = extras.imported(self.implementation, self.name)()
         return made
-
-
-def _named(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

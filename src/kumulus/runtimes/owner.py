@@ -2,7 +2,7 @@
 
 It has what people know a stack by (its name, the resource, the program's directory), and the stack's identity. If two
 owners both have an identity, it decides: a moved project or a renamed stack is the same owner, and another checkout of
-the same project is another one. Earlier versions wrote none; then all the rest has to be the same.
+the same project is another one. If one has none, all the rest has to be the same.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ _REMOVAL = "removal"
 
 
 def unfinished(name: str) -> frozenset[str]:
-    """The names of unfinished writes of a file, by this version and by those from before 2026-11-26."""
-    return frozenset({files.unfinished(Path(name)).name, f"{Path(name).stem}.tmp"})
+    """The names of unfinished writes of a file, while a process makes them."""
+    return frozenset({files.unfinished(Path(name)).name})
 
 
 @dataclass(frozen=True)

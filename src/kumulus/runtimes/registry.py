@@ -1,4 +1,4 @@
-"""The list of runtimes: each has a folder of this package, and a line here.
+"""The list of runtimes: each of ours has a folder of this package, and a line here; extras bring others.
 
 A folder has a :class:`~kumulus.runtimes.descriptor.Descriptor` called `RUNTIME` in its `__init__.py`. Reading them all
 is cheap: the implementation, and what needs pydantic, is imported only on request.
@@ -9,13 +9,15 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from kumulus.host import extras
 from kumulus.runtimes.descriptor import Descriptor
 
-NAMES: tuple[str, ...] = (
+OURS: tuple[str, ...] = (
     "kwok",
     "kind",
     "existing",
 )
+NAMES = (*OURS, *extras.names("runtimes", OURS))
 DEFAULT = NAMES[0]
 
 
@@ -25,10 +27,14 @@ def get(name: str) -> Descriptor:
 
     Raises:
         KeyError: there is none.
+        BrokenExtra: the extra that brings it is broken.
     """
     if name not in NAMES:
         raise KeyError(name)
-    found: Descriptor = import_module(f"kumulus.runtimes.{name}").RUNTIME
+    if name in OURS:
+        found: Descriptor = import_module(f"kumulus.runtimes.{name}").RUNTIME
+    else:
+        found = extras.named("runtimes", name, Descriptor)
     return found
 
 

@@ -154,7 +154,7 @@ def _served(raw: Mapping[str, object]) -> Found:
 
 
 def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
-    """A kwok cluster of an earlier version has the gate off; what other API servers drop is reported after the fact."""
+    """A kwok cluster of an older Kubernetes has the gate off; what other API servers drop is reported later."""
     if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _SHARED_SINCE) >= _SHARED_SINCE:
         return
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:

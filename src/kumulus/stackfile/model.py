@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
+from kumulus.host import extras
 from kumulus.model.checks import matching
 from kumulus.model.fields import Section, checked, short_label
 from kumulus.model.fields.validation import validated, with_rules
@@ -27,6 +28,7 @@ from kumulus.stackfile.kwok_charts import KwokCharts
 from kumulus.stackfile.lifecycles import PodLifecycles
 from kumulus.stackfile.prometheus_stack import PrometheusStack
 from kumulus.stackfile.rules import rule_problems
+from kumulus.stackfile.sections import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes
 from kumulus.stackfile.tenants import Tenant
 from kumulus.stackfile.usage import PodUsages
@@ -134,11 +136,12 @@ if TYPE_CHECKING:
         existing: Existing = Existing()
 
 else:
-    # Each runtime has a section with its name; a type checker needs the fields above.
+    # Each runtime has a section with its name, and extras bring sections; a type checker needs the fields above.
     _WithSections = create_model(
         "_WithSections",
         __base__=_Fleet,
         __module__=__name__,
+        **of_extras((*_Fleet.model_fields, *registry.NAMES, "kwokCharts", "prometheusStack")),
         **{
             each.name: (
                 each.options.load(),
@@ -171,6 +174,10 @@ class ClusterSpec(_WithSections):
     def runtime_descriptor(self) -> Descriptor:
         """The descriptor of its runtime."""
         return registry.get(self.runtime)
+
+    def sections_of_extras(self) -> dict[str, ClusterSection]:
+        """The sections that extras bring and that the file has, by name."""
+        return {name: found for name in extras.names("sections") if (found := getattr(self, name)) is not None}
 
     def runtime_options(self, base: Path) -> dict[str, Any]:
         """The file's settings of its runtime, JSON-able: options of the resource Cluster.

@@ -1,8 +1,7 @@
-"""Stacks that version 0.1.0 made keep their resources: every one is registered as it was, by the same parent."""
+"""Stacks that a release made keep their resources: every one is registered as it was, by the same parent."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from kumulus.stackfile.load import load
 from tests.support.program import run
 from tests.support.project import ROOT
 
-RECORDED = Path(__file__).with_name("declared_by_0_1_0.txt")
+RECORDED = Path(__file__).with_name("declared.txt")
 
 
 def group(name: str, **more: Any) -> dict[str, Any]:
@@ -58,29 +57,6 @@ EVERYTHING: dict[str, Any] = {
         {"name": "end", "create": "true", "when": "last"},
     ],
 }
-# What later versions declare besides.
-SINCE = {
-    "pulumi:pulumi:Stack::kumulus-dev > kumulus:index:StackIdentity::stack-identity",
-    "kumulus:index:EmulatedCluster::dev > kumulus:index:DestroyCheck::dev-destroy-check",
-    "kumulus:index:PrometheusStack::dev-observability"
-    " > kubernetes:core/v1:ConfigMap::dev-observability-kumulus-cost.json",
-    *(
-        f"kumulus:index:KwokCharts::dev-kwok > kubernetes:{each}"
-        for each in (
-            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-delete-dev",
-            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-leave-dev",
-            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-kill-dev",
-            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-stays-dev",
-            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-terminate-dev",
-        )
-    ),
-}
-# What they call otherwise.
-RENAMED = {
-    "kumulus:index:ReleasePreparation": "kumulus:index:ReleaseGround",
-    "kumulus:index:PodLifecycles": "kumulus:index:PodLives",
-}
-ENDS = {"preparation": "ground", "lifecycles": "lives"}
 KUBECONFIG = "clusters: []\nusers: []\n"
 
 
@@ -93,17 +69,7 @@ def test_every_resource_is_called_as_it_was(runtime: str, tmp_path: Path) -> Non
     program = run(lambda: EmulatedCluster("dev", loaded=loaded, base=ROOT))
     section = RECORDED.read_text().partition(f"[{runtime}]\n")[2].partition("[")[0]
     declared = sorted(f"{each.parent} > {each.type}::{each.name}" for each in program.resources)
-    assert sorted(_formerly(each) for each in declared if each not in SINCE) == section.splitlines()
-    for each in program.resources:
-        if each.type in RENAMED:
-            assert each.formerly == {RENAMED[each.type]}, "or its former one is deleted"
-
-
-def _formerly(declared: str) -> str:
-    """As it was called, by the aliases of what it is or of its parent."""
-    for now, before in RENAMED.items():
-        declared = declared.replace(now, before)
-    return re.sub(r"(?<=-)(preparation|lifecycles)\b", lambda found: ENDS[found[0]], declared)
+    assert declared == section.splitlines()
 
 
 @pytest.mark.parametrize("runtime", ["kwok", "kind"])

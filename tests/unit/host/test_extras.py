@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
+import json
+import shutil
 from importlib import import_module, util
 from pathlib import Path
 
@@ -13,39 +12,30 @@ import pytest
 from kumulus.cli import main
 from kumulus.cli.registry import COMMANDS, offered
 from kumulus.host import extras, installation
+from tests.support import toy
 from tests.support.project import ROOT
 
 OURS = sorted(path.parent.name for path in (ROOT / "src" / "kumulus" / "extras").glob("*/extra.py"))
 
-TOY = """
-    from kumulus.cli.registry import Command
-    from kumulus.host.extras import Extra
-
-    EXTRA = Extra("toy", "a toy", commands={"play": Command("toy_extra", "play with it")})
-
-    def add_arguments(parser):
-        parser.add_argument("with_what")
-
-    def run(args):
-        print(f"playing with {args.with_what}")
-        return 0
+COMMAND = "import sys; from kumulus.cli.main import main; sys.exit(main(sys.argv[1:]))"
+STACK = "from kumulus.stackfile.load import load; from pathlib import Path; "
+# As the engine's language host runs a program, which shows the message of a RunError and nothing else.
+PROGRAM = """
+import pulumi
+try:
+    {what}
+except pulumi.RunError as error:
+    print(f"shown: {{error}}")
 """
 
 
-def packed(folder: Path, module: str, value: str) -> None:
-    """A distribution as pip leaves it: a module, and its metadata with an entry point."""
-    folder.mkdir(exist_ok=True)
-    (folder / "toy_extra.py").write_text(textwrap.dedent(module))
-    about = folder / "toy_extra-1.0.dist-info"
-    about.mkdir(exist_ok=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-extra\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[kumulus]\ntoy = {value}\n")
-
-
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from kumulus.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    code = f"import sys; sys.path.insert(0, {str(folder)!r}); {code}"
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+def broken(site: Path, folder: Path, **files: str) -> Path:
+    """A copy of the installed toy with other contents in some of its modules."""
+    copy = folder / "site"
+    shutil.copytree(site, copy)
+    for name, text in files.items():
+        (copy / "toy_extra" / f"{name}.py").write_text(text)
+    return copy
 
 
 def test_ours_are_all_found_and_each_is_called_like_its_folder() -> None:
@@ -60,8 +50,8 @@ def test_whatever_an_extra_names_is_there() -> None:
             assert callable(module.add_arguments), each.module
     for part in ("resources", "additions", "runs", "files"):
         extras.brought(part)
-    for extra in extras.every():
-        assert all(extras.declares(section) for section in extra.sections_in_cluster)
+    for part in ("schedulers", "runtimes", "sections", "sections_in_cluster"):
+        assert all(extras.named(part, name) for name in extras.names(part))
 
 
 def test_no_two_bring_a_command_of_the_same_name() -> None:
@@ -70,29 +60,92 @@ def test_no_two_bring_a_command_of_the_same_name() -> None:
     assert set(names) == set(offered())
 
 
-def test_a_third_partys_command_is_listed_explained_and_run(tmp_path: Path) -> None:
-    packed(tmp_path / "site", TOY, "toy_extra:EXTRA")
-    listed = command(tmp_path / "site", "-h").stdout
+def test_a_third_partys_command_is_listed_explained_and_run(toy_site: Path) -> None:
+    listed = toy.ask(toy_site, "-c", COMMAND, "-h").stdout
     assert "\ntoy: a toy\n  play " in listed
-    played = command(tmp_path / "site", "play", "blocks")
+    played = toy.ask(toy_site, "-c", COMMAND, "play", "blocks")
     assert (played.returncode, played.stdout, played.stderr) == (0, "playing with blocks\n", "")
 
 
+def test_a_third_partys_section_is_checked_described_and_declared(toy_site: Path) -> None:
+    """The program: a stack file with the section declares what the section is for, and a mistake in it is explained."""
+    answer = toy.ask(toy_site, "-m", "tests.unit.host.toy_stack", cwd=ROOT)
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert found["mistake"] == 'games.players: is "anna", not a list; write players: [anna]'
+    assert found["unknown"].startswith("games.gmaes: ")
+    assert found["schema"]["description"] == "Who plays: each in a namespace of its own."
+    assert found["declared"] == ["dev-games-anna", "dev-games-ben"]
+    assert found["asked before a destroy"]
+    assert found["without"] == []
+
+
+SYNTAX = "def ("
+LATER = "from kumulus.host.extras import Extra\nEXTRA = Extra('toy', 'of a later Kumulus', colours=())\n"
+
+
 @pytest.mark.parametrize(
-    ("module", "value", "reason"),
+    ("files", "reason"),
     [
-        ("import nothing_like_it\n", "toy_extra:EXTRA", "No module named 'nothing_like_it'"),
-        ("", "toy_extra:EXTRA", "has no attribute 'EXTRA'"),
-        ("EXTRA = 1\n", "toy_extra:EXTRA", "is no Extra"),
+        ({"__init__": "import nothing_like_it\n"}, "No module named 'nothing_like_it'"),
+        ({"__init__": ""}, "has no attribute 'EXTRA'"),
+        ({"__init__": "EXTRA = 1\n"}, "is no Extra"),
+        ({"__init__": SYNTAX}, "invalid syntax"),
+        ({"__init__": LATER}, "unexpected keyword argument 'colours'"),
     ],
 )
-def test_one_that_is_broken_is_named_without_a_traceback(tmp_path: Path, module: str, value: str, reason: str) -> None:
-    packed(tmp_path / "site", module, value)
-    answer = command(tmp_path / "site", "-h")
-    assert answer.returncode == 1
-    assert answer.stderr.startswith("error: the extra toy ")
-    assert reason in answer.stderr
-    assert answer.stderr.count("\n") == 1
+@pytest.mark.parametrize(
+    "what",
+    ["command", "plugin", "program", "component"],
+    ids=["command", "plugin", "program", "component"],
+)
+def test_one_that_is_broken_is_one_line_without_a_traceback(
+    what: str, files: dict[str, str], reason: str, toy_site: Path, tmp_path: Path
+) -> None:
+    site = broken(toy_site, tmp_path, **files)
+    answer = {
+        "command": lambda: toy.ask(site, "-c", COMMAND, "-h"),
+        "plugin": lambda: toy.ask(site, "-m", "kumulus.provider.plugin", "127.0.0.1:1"),
+        "program": lambda: toy.ask(site, "-c", PROGRAM.format(what="from kumulus import program; program.run()")),
+        "component": lambda: toy.ask(site, "-c", PROGRAM.format(what="from kumulus import KwokCluster")),
+    }[what]()
+    said = answer.stderr if what in ("command", "plugin") else answer.stdout
+    first = "error: " if what in ("command", "plugin") else "shown: "
+    assert said.startswith(f"{first}the extra toy "), answer
+    assert reason in said
+    assert said.count("\n") == 1
+    assert "Traceback" not in answer.stderr
+    assert answer.returncode == (1 if what in ("command", "plugin") else 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"runtime": SYNTAX}, "the extra toy cannot be loaded (invalid syntax"),
+        ({"runtime": "RUNTIME = 'kwok'\n"}, "has no Descriptor for 'toy'"),
+        ({"games": "class Games: pass\n"}, "has no ClusterSection for 'games'"),
+    ],
+)
+def test_a_part_that_is_broken_is_one_line_too(
+    files: dict[str, str], reason: str, toy_site: Path, tmp_path: Path
+) -> None:
+    site = broken(toy_site, tmp_path, **files)
+    for answer in (
+        toy.ask(site, "-c", PROGRAM.format(what="from kumulus import KwokCluster")),
+        toy.ask(site, "-m", "kumulus.provider.plugin", "127.0.0.1:1") if "runtime" in files else None,
+    ):
+        if answer:
+            assert reason in answer.stdout + answer.stderr
+            assert "Traceback" not in answer.stderr, answer
+
+
+def test_a_name_that_is_taken_is_refused(toy_site: Path, tmp_path: Path) -> None:
+    text = (toy.SOURCE / "toy_extra" / "__init__.py").read_text()
+    for ours, theirs in (('runtimes={"toy"', 'runtimes={"kwok"'), ('sections={"games"', 'sections={"tenants"')):
+        site = broken(toy_site, tmp_path / theirs[:4], __init__=text.replace(ours, theirs))
+        answer = toy.ask(site, "-c", PROGRAM.format(what="from kumulus import EmulatedCluster"))
+        assert "the extra toy brings" in answer.stdout, answer
+        assert "which the core has; uninstall it" in answer.stdout
 
 
 def test_a_command_whose_packages_are_missing_says_what_to_install(

@@ -111,17 +111,6 @@ def test_pulumis_home_is_where_the_engine_has_it(monkeypatch: pytest.MonkeyPatch
     assert launcher.pulumi_home() == tmp_path / "p"
 
 
-def test_a_state_of_an_earlier_version_finds_a_plugin_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "EARLIER", ("0.0.8", "0.0.9"))
-    theirs = tmp_path / "plugins" / "resource-kumulus-v0.0.9" / launcher.NAME
-    theirs.parent.mkdir(parents=True)
-    theirs.write_text("that version is still here")
-    launcher.install(tmp_path, Path("/new/python"))
-    assert theirs.read_text() == "that version is still here"
-    ours = [tmp_path / "plugins" / f"resource-kumulus-v{version}" / launcher.NAME for version in ("0.0.8", VERSION)]
-    assert all("/new/python" in file.read_text() for file in ours)
-
-
 def test_the_launcher_starts_the_plugin_with_the_python_that_used_it_last(tmp_path: Path) -> None:
     python = tmp_path / "it's one; $HOME" / "python"
     python.parent.mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 import jq
 import pytest
 
-from kumulus.kwok import draws
+from kumulus.kwok import lifecycle_stages
 from kumulus.kwok.lifecycle_stages import StageObject, stage_objects
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.draws import CRITICAL, START, Cdf, distance, normal, pod, spread_error, waits
@@ -67,7 +67,7 @@ def test_neighbours_and_the_different_draws_of_a_pod_have_nothing_to_do_with_eac
     pods = [pod(number) for number in range(count)]
 
     def drawn(seed: int, what: str) -> list[float]:
-        program = jq.compile(f'{draws.definitions(seed)} draw("{what}")')
+        program = jq.compile(f'{lifecycle_stages.definitions(seed)} draw("{what}")')
         return [program.input_value(each).first() for each in pods]
 
     runs, pulls, others = drawn(0, "run"), drawn(0, "image pull"), drawn(1, "run")
@@ -99,7 +99,7 @@ def test_an_indexed_jobs_pod_is_known_by_its_index_and_its_retry_is_another_thro
     run, same, other, later = waits(found["succeed"], [first, again, next_index, counted])
     assert run == same
     assert len({run, other, later}) == 3
-    program = jq.compile(draws.definitions(0) + " throw")
+    program = jq.compile(lifecycle_stages.definitions(0) + " throw")
     assert len({program.input_value(each).first() for each in (first, again, next_index, counted)}) == 4
 
 

@@ -195,7 +195,7 @@ async def test_a_record_that_is_refused_is_an_error_and_leaves_nothing() -> None
         assert shown(store) == []
 
 
-async def test_stages_of_an_earlier_version_go_when_a_fault_begins_again() -> None:
+async def test_stages_that_a_fault_no_longer_has_go_when_a_fault_begins_again() -> None:
     async with storing() as store, store.client() as client:
         store.served.add(STAGES)
         await filled(store, client)

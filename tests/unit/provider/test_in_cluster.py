@@ -161,7 +161,7 @@ async def test_a_cluster_that_says_it_outlives_its_stack_is_not_taken_for_gone(
     says = {"clusterOutlivesStack": True}
     served = resource(Connections())
     assert served.check({}, {**PLACE, **own, **says}, "").inputs.items() >= says.items()
-    # What an earlier version recorded is no reason for an update.
+    # That it was not recorded is no reason for an update.
     assert not served.diff(recorded, {**recorded, **says})
     if resource in (ReleaseMark, ReleaseReady):
         return  # Nothing of theirs is removed.

@@ -272,11 +272,6 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
     )
 
 
-async def test_a_resource_of_an_earlier_versions_state_is_served_by_what_it_is_called_now(plugin: Plugin) -> None:
-    request = provider_pb2.CheckRequest(urn="urn:pulumi:dev::p::kumulus:index:ReleaseGround::queue-ground")
-    assert {each.property for each in (await plugin.stub.Check(request)).failures} >= {"namespace", "name"}
-
-
 async def test_a_lifetime_is_replaced_by_another_identity_the_new_one_first(plugin: Plugin) -> None:
     request = provider_pb2.DiffRequest(
         urn="urn:pulumi:dev::p::kumulus:index:Lifetime::x",

@@ -12,9 +12,8 @@ import pytest
 from kumulus.host import lifetime
 from kumulus.model.contents import contents
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.resources.cluster_place import UNSHOWN, Places
+from kumulus.provider.resources.cluster_place import UNSHOWN, Places, Shown
 from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.resources.shown import Shown
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import registry
 

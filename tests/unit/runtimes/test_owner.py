@@ -1,4 +1,4 @@
-"""Who made a cluster: told by the stack's identity, and by names where an earlier version wrote none."""
+"""Who made a cluster: told by the stack's identity, and by names where one has none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_one_without_an_identity_is_the_same_when_all_else_is() -> None:
     assert not same("[]", "{")
 
 
-def test_the_identity_is_put_into_what_an_earlier_version_wrote() -> None:
+def test_the_identity_is_put_into_an_owner_without_one() -> None:
     assert identified(OLDER, ONE) == owner("dev", URN, "/home/me/kumulus", ONE)
     assert identity_of(identified(OLDER, ONE)) == ONE
     assert (identified(OLDER, ""), identity_of(OLDER)) == (OLDER, "")

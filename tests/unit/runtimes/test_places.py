@@ -156,9 +156,7 @@ def test_what_a_killed_run_left_is_no_obstacle(place: type[Place], tmp_path: Pat
     directories.require_free(here, "me")
     here.directory.mkdir(parents=True)
     directories.require_free(here, "me")
-    # Also by an earlier version.
-    for name in ("kumulus.tmp", ".kumulus.json.kumulus.tmp"):
-        (here.directory / name).touch()
+    (here.directory / ".kumulus.json.kumulus.tmp").touch()
     directories.require_free(here, "me")
     here.write_note({"owner": "me"})
     for name in here.FILES - {"kumulus.json"}:

@@ -1,4 +1,4 @@
-"""A runtime is a folder and a line: whoever needs to know of runtimes reads the registry."""
+"""A runtime is a descriptor, in a folder of ours or of an extra: whoever needs to know of them asks the registry."""
 
 from __future__ import annotations
 
@@ -17,64 +17,8 @@ from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.page import PAGE, with_table
 from kumulus.runtimes.section import RuntimeSection
 from kumulus.toolchain import pins
-from tests.support.variants import ask_a_copy
+from tests.support import toy
 
-FOLDER = {
-    "runtimes/toy/__init__.py": '''
-"""A runtime for this test."""
-from kumulus.model.checks import problem
-from kumulus.runtimes.descriptor import Descriptor, Options
-
-
-def rules(raw):
-    if raw.get("toy", {}).get("size") == 13:
-        yield problem(("toy", "size"), "is unlucky", "write 12")
-
-
-RUNTIME = Descriptor(
-    name="toy",
-    short="in a box",
-    about="a toy of a cluster",
-    takes="batteries",
-    ready_in="1 s",
-    implementation="kumulus.runtimes.toy.runtime:ToyRuntime",
-    options=Options("kumulus.runtimes.toy.section:Toy", "Settings of the runtime toy.", "{size: 3}"),
-    tools=("helm",),
-    chooses_version=False,
-    kubeconfig_file="toy.yaml",
-    rules=rules,
-)
-''',
-    "runtimes/toy/section.py": '''
-"""Its options."""
-from pydantic import Field
-from kumulus.runtimes.section import RuntimeSection
-
-
-class Toy(RuntimeSection):
-    """Settings of the runtime toy."""
-    size: int = Field(default=1, description="How large it is.", examples=["3"])
-''',
-    "runtimes/toy/runtime.py": '''
-"""The runtime itself, as far as it is asked here."""
-from kumulus.runtimes.base import Runtime
-
-
-class ToyRuntime(Runtime):
-    """A toy."""
-    name, replaced_by = "toy", frozenset({"size"})
-    problems = lambda self, options: {} if options.get("size", 1) < 20 else {"size": "write less"}
-    default_version = lambda self: None
-    version_problem = lambda self, version: None
-    kubeconfig_path = lambda self, wanted: "toy.yaml"
-    configuration = lambda self, wanted: ""
-    consequences = lambda self, old, new: []
-
-
-# Nothing is made here: what acts on a cluster is left out.
-ToyRuntime.__abstractmethods__ = frozenset()
-''',
-}
 QUESTIONS = """
 import argparse, contextlib, io, json
 from pathlib import Path
@@ -132,14 +76,14 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    copy = tmp_path_factory.mktemp("with-a-toy")
-    line = ('    "existing",\n', '    "existing",\n    "toy",\n')
-    found: dict[str, Any] = json.loads(ask_a_copy(copy, FOLDER, {"runtimes/registry.py": line}, QUESTIONS))
+def answers(toy_site: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    answer = toy.ask(toy_site, "-c", QUESTIONS, cwd=tmp_path_factory.mktemp("asked"))
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
     return found
 
 
-def test_the_schema_has_a_runtime_and_its_section_by_its_line_in_the_registry(answers: dict[str, Any]) -> None:
+def test_the_schema_has_a_third_partys_runtime_and_its_section(answers: dict[str, Any]) -> None:
     cluster = answers["schema"]["ClusterSpec"]["properties"]
     assert "toy" in json.dumps(cluster["runtime"])
     assert "toy" in cluster
@@ -172,7 +116,7 @@ def test_the_plugin_serves_it_and_a_stack_declares_it(answers: dict[str, Any]) -
     assert "kumulus:index:ToyCluster" in answers["alias"]
 
 
-@pytest.mark.parametrize("name", registry.NAMES)
+@pytest.mark.parametrize("name", registry.OURS)
 def test_a_descriptor_says_what_is_so(name: str) -> None:
     runtime = registry.get(name)
     made = runtime.make()
@@ -187,7 +131,7 @@ def test_a_descriptor_says_what_is_so(name: str) -> None:
 
 def test_every_runtime_of_ours_is_a_class_for_programs_too() -> None:
     """A runtime without one can be had by a stack file alone."""
-    assert [each.runtime for each in CLASSES] == list(registry.NAMES), "components/described_cluster.py: CLASSES"
+    assert [each.runtime for each in CLASSES] == list(registry.OURS), "components/described_cluster.py: CLASSES"
     names = {each.__name__ for each in CLASSES}
     assert names <= set(kumulus.__all__), "kumulus/__init__.py"
     assert {*names, "EmulatedCluster"} == set(references._CLUSTERS), "plugin/references.py: _CLUSTERS"
@@ -201,7 +145,7 @@ def test_the_page_has_the_table_of_the_registry() -> None:
 def test_nobody_else_tells_runtimes_apart_by_their_names() -> None:
     """What branches on a name has to ask the descriptor instead."""
     root = Path(registry.__file__).parents[1]
-    names = "|".join(registry.NAMES)
+    names = "|".join(registry.OURS)
     branch = re.compile(
         rf'runtime\w*"?\]? (?:==|!=|in|not in) \(?"(?:{names})"|get\("runtime"\) (?:==|!=) "(?:{names})"'
     )

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from kumulus.model.errors import SpecError
+from kumulus.runtimes.kind.creating import with_metrics
 from kumulus.runtimes.kind.kind_config import API_VERSION
-from kumulus.runtimes.kind.metrics import with_metrics
 from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
 from kumulus.runtimes.kind.options import options_problems
 from kumulus.stackfile.load import load

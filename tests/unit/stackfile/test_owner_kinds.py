@@ -8,7 +8,7 @@ import jq
 import pytest
 
 from kumulus.kwok.fault_stages import pod_stages
-from kumulus.kwok.pod_selection import condition
+from kumulus.kwok.lifecycle_stages import condition
 from kumulus.model.lifecycles import PodSelection
 from kumulus.model.owner_kinds import OWNER_KINDS, is_of
 from kumulus.model.pod_effects import PodEffects

@@ -96,11 +96,7 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
 
 
 async def of_cluster(client: Client) -> Workloads:
-    """The pods in a cluster that have not ended; for each DaemonSet, only one, as a pod of every node.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """The pods in a cluster that have not ended; for each DaemonSet, only one, as a pod of every node."""
     answer: dict[str, Any] = await client.get("/api/v1/pods")
     pods: list[Pods] = []
     daemons: dict[str, Object] = {}

@@ -31,9 +31,6 @@ async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:
 
     Returns:
         Why kinds could not be defined, by kind: their tool is not built.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     missing: dict[str, str] = {}
     for group, tool in _TOOLS.items():

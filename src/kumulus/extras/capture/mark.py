@@ -25,11 +25,7 @@ class NotTheClone(Exception):
 
 
 async def read(client: Client) -> Mapping[str, str] | None:
-    """The digests of the files of which a cluster is the clone, by name; None for a cluster that is no clone.
-
-    Raises:
-        ApiError, Unreachable: the cluster could not be asked.
-    """
+    """The digests of the files of which a cluster is the clone, by name; None for a cluster that is no clone."""
     found = await objects.find(client, MARK)
     return None if found is None else found.get("data") or {}
 
@@ -78,7 +74,6 @@ async def require(client: Client, *captures: Path) -> None:
     Raises:
         NotTheClone: it is not.
         OSError: a file cannot be read.
-        ApiError, Unreachable: the cluster could not be asked.
     """
     found = await read(client)
     if found is None:

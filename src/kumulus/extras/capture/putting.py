@@ -74,7 +74,6 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
 
     Raises:
         Refused: it is not a workload file.
-        ApiError, Unreachable: the cluster could not be asked.
         OSError: the file cannot be read.
     """
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
@@ -207,11 +206,7 @@ async def _nodes(client: Client) -> dict[str, str]:
 
 
 async def accounts(client: Client, namespaces: set[str]) -> None:
-    """Wait until each namespace has its default service account: admission rejects pods before.
-
-    Raises:
-        ApiError, Unreachable: the cluster could not be asked.
-    """
+    """Wait until each namespace has its default service account: admission rejects pods before."""
     ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
     for namespace in sorted(namespaces):
         while asyncio.get_running_loop().time() < ends:

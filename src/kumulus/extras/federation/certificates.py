@@ -55,7 +55,6 @@ async def mount(client: Client, directory: Path) -> None:
         directory: the configuration's `certDir`; created if missing.
 
     Raises:
-        ApiError, Unreachable: the server could not be asked.
         OSError: the files cannot be written.
     """
     while True:

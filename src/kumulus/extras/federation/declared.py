@@ -72,9 +72,6 @@ async def look(
         owner: the stack.
         recorded: addresses of what the stack has created before; those no longer wanted are extra.
         patience: seconds to keep trying an unreachable server.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     seen, addresses = Seen(), {address(each) for each in wanted}
     for manifest in wanted:
@@ -104,7 +101,6 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
 
     Raises:
         ProviderError: a name is taken.
-        ApiError, Unreachable: the server refused.
     """
     refuse(seen)
     for manifest in wanted:
@@ -130,11 +126,7 @@ def refuse(seen: Seen) -> None:
 
 
 async def remove(client: Client, addresses: Iterable[str], owner: Owner) -> None:
-    """Remove our objects, the last created first; one that does not exist is no error.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
-    """
+    """Remove our objects, the last created first; one that does not exist is no error."""
     for path in reversed([*addresses]):
         there = await objects.find(client, path)
         if there is not None and is_ours(there["metadata"], owner, proven=True):

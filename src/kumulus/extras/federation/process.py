@@ -100,7 +100,6 @@ async def define(client: Client, layout: Layout) -> None:
     """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: the cluster has a Kueue that was not made here.
     """
     port = ports(layout)["webhooks"]
@@ -119,7 +118,6 @@ async def working(client: Client, layout: Layout) -> None:
     """Wait until Kueue has its certificates and its webhooks answer.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: it has ended, or does not answer in time.
     """
     task = asyncio.ensure_future(_working(client, layout))
@@ -156,9 +154,6 @@ async def unregister(client: Client) -> None:
     """Delete all that was made here, with every object of Kueue's kinds; finding none is success.
 
     Kueue has to be ended first: its finalizers and webhooks, which nothing then handles, are removed here.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
     """
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in _MARK.items())}
     for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):

@@ -23,11 +23,7 @@ Manifest = dict[str, Any]
 
 
 async def pools(client: Client) -> list[Manifest] | None:
-    """The existing NodePools, in the form in which to create them again; None if the cluster has no autoscaler.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The existing NodePools, in the form in which to create them again; None if the cluster has no autoscaler."""
     try:
         there = [pool async for page in client.pages(POOLS) for pool in page]
     except ApiError as error:
@@ -58,7 +54,6 @@ async def exchange(
 
     Raises:
         NotWritten: the journal cannot be written; nothing was changed.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     there = await pools(client) or []
     names = {pool["metadata"]["name"] for pool in there}
@@ -81,11 +76,7 @@ async def exchange(
 
 
 async def put_back(client: Client, exchanged: Exchanged) -> bool:
-    """Restore the stack's pools and delay; returns whether the cluster has an autoscaler.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Restore the stack's pools and delay; returns whether the cluster has an autoscaler."""
     if await pools(client) is None:
         # The stack has no autoscaler any more, and the pools went with it.
         return False

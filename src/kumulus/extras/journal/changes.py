@@ -172,8 +172,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     stopped, beside, had, restoring = (raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring"))
     return Changes(
         run=str(raw["run"]),
-        # The journals of versions that knew experiments only have it under another name.
-        name=str(raw["name"] if "name" in raw else raw["experiment"]),
+        name=str(raw["name"]),
         cluster=str(raw["cluster"]),
         process=str(raw["process"]),
         namespaces=_texts(raw, "namespaces"),
@@ -192,7 +191,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
             RaisedQuota(str(each["path"]), str(each["former"]), str(each["raised"])) for each in raw.get("quotas") or ()
         ),
         restoring=_restoring_from(restoring) if restoring else None,
-        command=str(raw.get("command") or EXPERIMENT),
+        command=str(raw["command"]),
         finish=str(raw["finish"]) if raw.get("finish") else None,
     )
 

@@ -35,7 +35,6 @@ async def server_of(client: Client, secret: str) -> str:
 
     Raises:
         NotPutBack: there is no such Secret, or no kubeconfig in it.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     found = await objects.find(client, secret)
     if found is None:
@@ -54,7 +53,6 @@ async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
     Raises:
         NotWritten: the journal cannot be written; nothing was changed.
         NotPutBack: there is no such Secret, or no kubeconfig in it.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     journal.add(rerouted=[rerouted])
     await _point(client, rerouted.secret, rerouted.server, rerouted.proxy)
@@ -67,7 +65,6 @@ async def reach_directly(client: Client, rerouted: Rerouted) -> bool:
 
     Raises:
         NotPutBack: the content of the Secret is not a kubeconfig.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     if await objects.find(client, rerouted.secret) is None:
         return False

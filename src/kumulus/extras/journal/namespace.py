@@ -35,7 +35,6 @@ async def clear_leftovers(client: Client) -> list[str]:
     Raises:
         Busy: an experiment runs on the cluster, or may run, without a journal here.
         NotPutBack: a namespace is still being deleted.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     found: dict[str, Any] = {"items": []}
     # A user of some namespaces may not list all of them.
@@ -68,7 +67,6 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
 
     Raises:
         NotPutBack: it is still there after two minutes.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     if await find(client, f"{NAMESPACES}/{name}") is None:
         return

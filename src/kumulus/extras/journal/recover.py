@@ -26,7 +26,6 @@ async def recover(client: Client) -> list[str]:
 
     Raises:
         JournalError: something is still as a run has left it; its journal stays.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     # Nearly always there is no journal at all, and no need to ask which cluster this is.
     if not any(book.directory("any").parent.glob("*/*.json")):

@@ -74,7 +74,6 @@ async def finish(client: Client, journal: Journal, begun: Restoring) -> str:
 
     Raises:
         NotPutBack: it cannot be finished; says what to do.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     file = Path(begun.snapshot)
     try:

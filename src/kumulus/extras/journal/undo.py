@@ -35,7 +35,6 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
     Raises:
         NotPutBack: something is still as the run left it.
         NotWritten: the journal cannot be written.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     changes = journal.changes
     lines = await _put_back_control_plane(client, journal)
@@ -78,7 +77,6 @@ async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
 
     Raises:
         NotPutBack: a fault is still in effect on nodes.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     ended, names = 0, list(names)
     known = await records.read(client) if names else None
@@ -101,9 +99,6 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
         run: the run's id.
         paths: of the objects.
         one_by_one: one at a time, in this order.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     removed = 0
 
@@ -128,9 +123,6 @@ async def remove_pods(client: Client, collection: str, selectors: Mapping[str, s
         client: of the cluster.
         collection: path of the collection that they are in.
         selectors: which, such as ``{"labelSelector": "kumulus.io/experiment-run=a"}``.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     found = await objects.names(client, collection, selectors)
     await for_all(
@@ -152,7 +144,6 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
 
     Raises:
         NotPutBack: it is still being deleted.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     found = await objects.find(client, f"{NAMESPACES}/{name}")
     if found is None or (found["metadata"].get("labels") or {}).get(RUN_LABEL) != run:

@@ -35,7 +35,6 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
     Everything of an autoscaler that is no longer asked for is removed: its nodes, all objects of its kinds, the kinds.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: one of the objects was made by somebody else; nothing is changed.
         toolchain.ToolMissing: the autoscaler is not built.
     """
@@ -67,7 +66,6 @@ async def put(
         labels: further labels for them.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: a kind is not served.
     """
     kept = set()
@@ -133,11 +131,7 @@ async def _established(client: Client, path: str) -> bool:
 
 
 async def remove(client: Client, autoscaler: Autoscaler) -> None:
-    """Remove the nodes, objects and kinds of an autoscaler that has ended, but nothing of anybody else's.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
-    """
+    """Remove the nodes, objects and kinds of an autoscaler that has ended, but nothing of anybody else's."""
     ours = {"labelSelector": f"{LABEL}={autoscaler.name}"}
     if not await objects.names(client, _ROLES[-1], ours) and not await objects.names(client, DEFINITIONS, ours):
         return

@@ -64,7 +64,6 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
 
     Raises:
         NotOurs: one of the objects is somebody else's.
-        ApiError, Unreachable: a request to the server failed.
     """
     missing, altered, count = [], [], 0
     for manifest in wanted:
@@ -97,7 +96,6 @@ async def deploy(
     Raises:
         NotOurs: one of the objects is somebody else's; nothing was changed.
         ProviderError: it does not work in time; says why its pod does not.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     await look(client, autoscaler, wanted, owner)
     deployment = next(each for each in wanted if each["kind"] == _DEPLOYMENT)
@@ -128,7 +126,6 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
 
     Raises:
         ProviderError: the server has not removed its kinds after a minute.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     marks = {applying.LABEL: autoscaler.name, **owner.labels}
     ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}

@@ -158,11 +158,7 @@ def forgetful(options: Mapping[str, Any]) -> str | None:
 
 
 async def forget(client: Client, options: Mapping[str, Any]) -> int:
-    """Have an autoscaler that has ended ask again for the machines that were on their way; returns how many.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Have an autoscaler that has ended ask again for the machines that were on their way; returns how many."""
     found = registry.asked_of(options)
     return await found[0].forget(client) if found and found[0].forget else 0
 

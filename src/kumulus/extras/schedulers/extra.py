@@ -5,4 +5,12 @@ from kumulus.host.extras import Extra
 EXTRA = Extra(
     "schedulers",
     "schedulers beside the cluster's own",
+    schedulers={
+        "kube-scheduler": "kumulus.extras.schedulers.kube_scheduler:SCHEDULER",
+        "native": "kumulus.extras.schedulers.native:SCHEDULER",
+        "coscheduling": "kumulus.extras.schedulers.coscheduling:SCHEDULER",
+        "volcano": "kumulus.extras.schedulers.volcano:SCHEDULER",
+        "kueue": "kumulus.extras.schedulers.kueue:SCHEDULER",
+        "yunikorn": "kumulus.extras.schedulers.yunikorn:SCHEDULER",
+    },
 )

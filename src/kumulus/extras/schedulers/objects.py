@@ -70,7 +70,6 @@ async def create(
 
     Raises:
         SchedulerError: somebody else has installed this scheduler in the cluster.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     labels = {LABEL: scheduler, **(mark.labels if mark else {})}
     for is_definition in (True, False):
@@ -94,7 +93,6 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
 
     Raises:
         SchedulerError: an object still exists.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     deadline = time.monotonic() + timeout
     await _convert_no_more(client, scheduler)

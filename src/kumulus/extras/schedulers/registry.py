@@ -1,27 +1,15 @@
-"""The schedulers: each has a subpackage, and a line here.
+"""The schedulers: ours, which `extra.py` of this package lists, and those of other extras.
 
-A subpackage `NAME` (dashes written as underscores) has a :class:`~kumulus.extras.schedulers.descriptor.Scheduler`
-called `SCHEDULER` in its `__init__.py`. It is imported on demand, so that the names alone cost nothing.
+Each is imported on demand, so that the names alone cost nothing.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+from kumulus.extras.schedulers.descriptor import Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.host import extras
 
-if TYPE_CHECKING:
-    from kumulus.extras.schedulers.descriptor import Scheduler
-
-NAMES: tuple[str, ...] = (
-    "kube-scheduler",
-    "native",
-    "coscheduling",
-    "volcano",
-    "kueue",
-    "yunikorn",
-)
+NAMES = extras.names("schedulers")
 
 
 def get(name: str) -> Scheduler:
@@ -29,10 +17,11 @@ def get(name: str) -> Scheduler:
 
     Raises:
         SchedulerError: there is none.
+        BrokenExtra: the extra that brings it is broken.
     """
-    if name not in NAMES:
+    found: Scheduler | None = extras.named("schedulers", name, Scheduler)
+    if found is None:
         raise SchedulerError(f"there is no scheduler {name!r}\n  Write one of {', '.join(NAMES)}")
-    found: Scheduler = import_module(f"kumulus.extras.schedulers.{name.replace('-', '_')}").SCHEDULER
     return found
 
 

@@ -57,7 +57,6 @@ _DENIED = (
 _MOST_SAMPLES = 10_000_000
 _NEEDED_BYTES = 256 << 20
 _PATIENCE = 60.0
-_WEB = "--web.config.file"
 
 
 def asked_of(options: Mapping[str, Any]) -> Observability | None:
@@ -76,11 +75,7 @@ def endpoints(layout: Layout) -> dict[str, str]:
     port = layout.ports().get(PROMETHEUS)
     if not port:
         return {}
-    # If an earlier version made the cluster, and it was not updated since, Prometheus answers everybody.
-    listed = layout.settings().get("components") or []
-    arguments = [argument for each in listed if each.get("name") == PROMETHEUS for argument in each.get("args") or []]
-    scheme = "https" if any(each.startswith(_WEB) for each in arguments) else "http"
-    return {PROMETHEUS: f"{scheme}://127.0.0.1:{port}"}
+    return {PROMETHEUS: f"https://127.0.0.1:{port}"}
 
 
 def described(old: Observability | None, new: Observability | None) -> list[str]:
@@ -221,7 +216,7 @@ def _definitions(
             f"--storage.tsdb.retention.time={seconds(asked.retention):.0f}s",
             f"--storage.tsdb.retention.size={as_bytes(asked.retentionSize)}B",
             f"--web.listen-address=127.0.0.1:{ports[PROMETHEUS, 'http']}",
-            f"{_WEB}={folder / 'web.yaml'}",
+            f"--web.config.file={folder / 'web.yaml'}",
             # A regular expression for whole origins, by default any; no origin has this name.
             "--web.cors.origin=none",
             f"--query.max-samples={_MOST_SAMPLES}",

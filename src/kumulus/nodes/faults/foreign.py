@@ -29,9 +29,6 @@ async def foreign(client: Client, turns: Sequence[Turn]) -> dict[str, str]:
     Args:
         client: of the cluster.
         turns: of nodes of any pools.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     by_name = {each.name: each for each in turns}
     selectors = {
@@ -59,7 +56,6 @@ async def own_node(client: Client, each: Turn) -> LiveNode | None:
 
     Raises:
         Foreign: it is not the pool's.
-        ApiError, Unreachable: the server could not be asked.
     """
     node = await get_node(client, each.name)
     if node is None:

@@ -36,9 +36,6 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     Args:
         client: of the cluster.
         effects: the fault's, with an interruption.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     how = effects.interruption
     assert how is not None
@@ -74,9 +71,6 @@ async def drawn(client: Client, record: Record, before: Record | None) -> Record
         client: of the cluster.
         record: the fault.
         before: the fault recorded under its name until now.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     how = record.offers.interruption if record.offers else None
     if how is None or record.offers is None:
@@ -87,11 +81,7 @@ async def drawn(client: Client, record: Record, before: Record | None) -> Record
 
 
 async def reclaim(client: Client, record: Record) -> None:
-    """Give notice to a fault's machines: annotate their nodes with the time at which they go, and delete their claims.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Give notice to a fault's machines: annotate their nodes with the time of their end, and delete their claims."""
     how = record.offers.interruption if record.offers else None
     if how is None:
         return
@@ -114,11 +104,7 @@ async def reclaim(client: Client, record: Record) -> None:
 
 
 async def call_off(client: Client, record: Record) -> None:
-    """Keep the machines that an ending fault has not reclaimed yet, unless Karpenter has drained them.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Keep the machines that an ending fault has not reclaimed yet, unless Karpenter has drained them."""
     await for_all(record.machines, lambda node: _note(client, node, None), workers=client.connections)
 
 

@@ -79,11 +79,7 @@ class Seen:
 
 
 async def look(client: Client) -> Seen:
-    """The leases, and their usual holders.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The leases, and their usual holders."""
     found: dict[str, Lease] = {}
     renewals: dict[str, tuple[datetime, dict[str, Any]]] = {}
     async for page in client.pages(LEASES):
@@ -129,9 +125,6 @@ async def take(client: Client, node: str, seen: Seen) -> None:
         client: of the cluster.
         node: the node's name.
         seen: from :func:`look`; the holder that loses the lease is noted on it.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     former = seen.holder_to_record(node)
     spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
@@ -160,9 +153,6 @@ async def give_back(client: Client, node: str, seen: Seen) -> None:
         client: of the cluster.
         node: the node's name.
         seen: from :func:`look`.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     path = f"{LEASES}/{node}"
     lease = seen.leases.get(node)
@@ -194,11 +184,7 @@ def _now() -> str:
 
 
 async def holders(client: Client) -> dict[str, str]:
-    """The holder of each node's lease: KWOK, which then acts for the node, or :data:`HOLDER`; empty if there is none.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The holder of each node's lease: KWOK, which then acts for the node, or :data:`HOLDER`; empty without one."""
     return {
         lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or ""
         async for page in client.pages(LEASES)
@@ -207,9 +193,5 @@ async def holders(client: Client) -> dict[str, str]:
 
 
 async def taken(client: Client) -> set[str]:
-    """Names of the nodes that are silenced.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """Names of the nodes that are silenced."""
     return {node for node, holder in (await holders(client)).items() if holder == HOLDER}

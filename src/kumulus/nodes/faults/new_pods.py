@@ -49,9 +49,6 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
 
     Returns:
         Which nodes KWOK does not manage yet, in a sentence; empty when all are.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     wanted, stop = set(nodes), stop or asyncio.Event()
     if not wanted or not (await _anybody_waits(client) or await _reads_objects(client)):
@@ -66,9 +63,6 @@ async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int
 
     After an update with thousands of new nodes this takes some seconds, and pods that are bound earlier may be skipped.
     If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     free = set(await objects.names(client, _NODES)).difference(await objects.names(client, LEASES))
     return len(free) - len(await _untaken(client, free, stop, _OF_ANY))

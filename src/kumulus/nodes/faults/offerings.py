@@ -19,11 +19,7 @@ CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
 
 
 async def there(client: Client) -> bool:
-    """Whether the cluster has an autoscaler whose offerings faults can change.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Whether the cluster has an autoscaler whose offerings faults can change."""
     return bool(await _classes(client))
 
 
@@ -33,9 +29,6 @@ async def put(client: Client, record: Record) -> None:
     Args:
         client: of the cluster.
         record: the fault that began or ended; nothing is done if it does not affect offerings.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     if record.offers is None or record.offers.interruption is not None:
         return

@@ -151,9 +151,9 @@ async def refuse_anothers(client: Client, record: Record, known: Records, record
     if there.owner.identity:
         whose = f"belongs to {await ownership.named(client, there.owner)}"
     elif there.declared and recorded is None:
-        whose = "is declared by a stack of an earlier version of Kumulus"
+        whose = "is declared by a stack without an identity"
     else:
-        # A command of an earlier version injected it; those commands replaced each other's faults too.
+        # A command injected it for a stack without an identity; such faults replace each other.
         return
     raise Refused(
         f"a fault of that name is already active and {whose}; nothing was changed: give this one another name"
@@ -175,7 +175,6 @@ async def end(
 
     Raises:
         NotOurs: it is another stack's; nothing was done.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     async with _in_turn(client):
         known = await records.read(client)
@@ -186,11 +185,7 @@ async def end(
 
 
 async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
-    """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names."""
     due = overdue(known.of(owner))
     if due:
         async with _in_turn(client):

@@ -25,11 +25,7 @@ RESUMED = "kumulus.io/resumed"
 
 
 async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
-    """The unfinished pods bound to any of the nodes.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The unfinished pods bound to any of the nodes."""
     found: list[dict[str, Any]] = []
     await each_bound(client, nodes, found.append, unfinished=True)
     return found
@@ -41,9 +37,6 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
     Args:
         client: of the cluster.
         effects: the fault's.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     query = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
     if effects.labels:
@@ -65,9 +58,6 @@ async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | N
         nodes: the fault's.
         effects: of a fault of pods; else None.
         pools: those recorded in the cluster, which give the names of their nodes.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     names = names_of(nodes, pools)
     if effects is None:
@@ -84,9 +74,6 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
 
     Returns:
         How many pods there were.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {
@@ -110,11 +97,7 @@ async def orphan(client: Client, nodes: Collection[str], stop: asyncio.Event | N
 
 
 async def resume(client: Client, pods: Collection[dict[str, Any]]) -> None:
-    """Have KWOK look again at pods that have not changed although what it does to them has.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Have KWOK look again at pods that have not changed although what it does to them has."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     change = {"metadata": {"annotations": {RESUMED: now}}}
 

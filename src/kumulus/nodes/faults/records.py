@@ -181,9 +181,6 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
         client: of the cluster.
         patience: seconds to keep trying an unreachable server.
         only_pool: the only pool to read; None for all, empty for none.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     faults: dict[str, Record] = {}
     pools: dict[str, Pool] = {}
@@ -207,11 +204,7 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
 
 
 async def write_fault(client: Client, record: Record) -> None:
-    """Record a fault, replacing its earlier record.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Record a fault, replacing its earlier record."""
     labels = {RECORD_LABEL: _FAULT, FAULT_LABEL: record.name}
     await _write(client, f"kumulus-fault-{record.name}", labels, record.to_plain(), record.owner)
 
@@ -222,9 +215,6 @@ async def begun(client: Client, record: Record) -> Record:
     Args:
         client: of the cluster.
         record: the fault as it was recorded before its nodes were changed.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     path = f"{_MAPS}/kumulus-fault-{record.name}"
     there = await objects.find(client, path)
@@ -239,29 +229,17 @@ async def begun(client: Client, record: Record) -> Record:
 
 
 async def write_pool(client: Client, pool: Pool, owner: Owner = NOBODY) -> None:
-    """Record a stack's pool as it is wanted.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Record a stack's pool as it is wanted."""
     await _write(client, f"kumulus-pool-{pool.name}", {RECORD_LABEL: _POOL}, pool_to_properties(pool), owner)
 
 
 async def forget_fault(client: Client, name: str) -> None:
-    """Remove a fault's record.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Remove a fault's record."""
     await objects.remove(client, f"{_MAPS}/kumulus-fault-{name}")
 
 
 async def forget_pool(client: Client, name: str, owner: Owner = NOBODY) -> None:
-    """Remove the record of a stack's pool; another stack's stays.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Remove the record of a stack's pool; another stack's stays."""
     path = f"{_MAPS}/kumulus-pool-{name}"
     there = await objects.find(client, path)
     if there is not None and is_ours(there["metadata"], owner, proven=True):

@@ -27,9 +27,6 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
         before: the node's pool with its faults until now.
         after: with those from now on.
         ordinal: which of its nodes.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     devices = after.devices
     if devices is None or devices_left(before, devices, ordinal) == devices_left(after, devices, ordinal):
@@ -46,11 +43,7 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:
-    """Publish the slices of a node that was created again; those of the former node may not be deleted yet.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Publish the slices of a node that was created again; those of the former node may not be deleted yet."""
     if pool.devices is None:
         return
     for part in parts_of((ordinal,), pool.devices):

@@ -36,7 +36,6 @@ async def require(client: Client) -> None:
 
     Raises:
         NoStages: it does not.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     try:
         await client.get(STAGES, {"limit": "1"})
@@ -47,11 +46,7 @@ async def require(client: Client) -> None:
 
 
 async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None:
-    """Make a fault's stages match it; a fault of nodes alone has none.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Make a fault's stages match it; a fault of nodes alone has none."""
     if record.pods is None:
         return
     nodes = [pools[pool].node_name(n) for pool, members in record.nodes.items() for n in members if pool in pools]
@@ -66,11 +61,7 @@ async def put(client: Client, record: Record, pools: Mapping[str, Pool]) -> None
 
 
 async def remove(client: Client, record: Record) -> None:
-    """Take the stages of a fault out of the cluster.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Take the stages of a fault out of the cluster."""
     if record.pods is None:
         return
     try:

@@ -5,8 +5,8 @@ import os
 import sys
 
 from kumulus.host import open_files
+from kumulus.host.extras import BrokenExtra
 from kumulus.provider.garbage import collect_rarely
-from kumulus.provider.plugin.serving import serve
 
 if __name__ == "__main__":
     collect_rarely()
@@ -14,4 +14,10 @@ if __name__ == "__main__":
     os.environ.setdefault("no_grpc_proxy", "127.0.0.1")
     # The clusters of a stack may be made at once, each by some two hundred connections.
     open_files.allow()
-    asyncio.run(serve(sys.argv[1:]))
+    try:
+        # Imported here: what an extra brings is imported with it, and may be broken.
+        from kumulus.provider.plugin.serving import serve
+
+        asyncio.run(serve(sys.argv[1:]))
+    except BrokenExtra as error:
+        sys.exit(f"error: {error}")

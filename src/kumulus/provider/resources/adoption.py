@@ -122,7 +122,7 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
     if pool is None:
         raise ProviderError(
             f"cluster {place.name} has no pool {name!r} on record; `kubectl get nodes -L kumulus.io/pool` shows the "
-            "pools; one that an earlier Kumulus made is declared, not imported: `pulumi up` takes over nodes it finds"
+            "pools"
         )
     where = {"kubeconfig": str(place.kubeconfig), "clusterIdentity": found, "clusterName": place.name}
     # The pool keeps the identity of the stack that made it until this stack's next update replaces it.

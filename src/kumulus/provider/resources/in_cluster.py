@@ -111,7 +111,7 @@ class InCluster(Resource, Generic[Wanted]):
         """See :meth:`Resource.diff`: outputs are what exists, so drift found by a read is a difference."""
         drift = old_outputs.get("drift")
         paths = [f"drift.{key}" for key in drift] if isinstance(drift, Mapping) else ["drift"] if drift else []
-        # An earlier version did not record OUTLIVES, which is no reason for an update.
+        # OUTLIVES follows from the cluster: that it was not recorded is no reason for an update.
         found = [each for each in super().diff(old_outputs, inputs) if each.path != OUTLIVES.name]
         return found + [Difference(path, "delete") for path in paths]
 
@@ -271,7 +271,6 @@ class InCluster(Resource, Generic[Wanted]):
         Raises:
             KubeconfigError: the kubeconfig is missing or cannot be used, and the cluster is gone too.
             WrongCluster: another cluster answers there, in place of one that is gone.
-            ApiError, Unreachable: the server could not be asked.
             ProviderError: the cluster was not found, but outlives its stacks, so it may still exist.
         """
         kubeconfig, identity = str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity"))
@@ -288,7 +287,7 @@ class InCluster(Resource, Generic[Wanted]):
 
 
 def recorded_owner(outputs: Properties | None) -> str | None:
-    """The identity that a resource is recorded with; empty if an earlier version made it, None before it is made."""
+    """The identity that a resource is recorded with; empty if it has none, None before it is made."""
     return None if outputs is None else str(outputs.get(STACK_ID.name) or "")
 
 
@@ -307,7 +306,7 @@ def outlives_stack(properties: Properties) -> bool:
     """Whether a resource's cluster exists before and after its stack.
 
     Args:
-        properties: contain the inputs of :data:`PLACE`; those recorded by an earlier version lack the answer.
+        properties: contain the inputs of :data:`PLACE`; without the answer, the note beside the kubeconfig has it.
     """
     outlives = properties.get(OUTLIVES.name)
     return outlives if isinstance(outlives, bool) else outlives_by_note(Path(str(properties.get("kubeconfig"))))

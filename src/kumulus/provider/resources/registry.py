@@ -60,10 +60,6 @@ CLASSES: tuple[type[Resource], ...] = (
 """Every resource, those of the extras included."""
 
 
-FORMERLY = {"kumulus:index:ReleaseGround": ReleasePreparation.token}
-"""Former names of resources, in states of earlier versions: a `destroy` knows only the state."""
-
-
 def resources(settings: Settings | None = None) -> dict[str, Resource]:
     """Make the resources, sharing one set of API connections.
 

@@ -134,7 +134,7 @@ class ReleasePreparation(OfRelease):
         if last.owner is not None:
             client = await self.client(properties, LOOK_PATIENCE)
             return f"belongs to {await ownership.named(client, last.owner)}"
-        return "is a stack's, of an earlier version of Kumulus" if last.recorded else "was installed by somebody else"
+        return "is a stack's that has no identity" if last.recorded else "was installed by somebody else"
 
     async def _uninstall(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         place = ("--namespace", str(outputs["namespace"]), "--kubeconfig", str(outputs["kubeconfig"]))

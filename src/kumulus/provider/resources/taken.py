@@ -33,7 +33,7 @@ async def refuse(
     kubeconfig, identity = where.get("kubeconfig"), where.get("identity")
     if not paths or not kubeconfig or not identity or contains_unknown([kubeconfig, identity]):
         return
-    # An earlier version recorded no paths: an object without an identity may be one that it created.
+    # Without recorded paths, an object without an identity may be one that the stack created.
     recorded = objects_of(old[0].get("contents")) if old[1] else frozenset()
     mine = {str(each[STACK_ID.name]) for each in (inputs, old[1]) if each.get(STACK_ID.name)}
     try:

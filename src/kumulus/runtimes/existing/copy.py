@@ -41,7 +41,7 @@ class CopyPlace(Place):
 def outlives_by_note(kubeconfig: Path) -> bool:
     """Whether a cluster is one that no stack makes or removes, by the note beside its kubeconfig.
 
-    Without a note, as on a new machine, the kubeconfig's name is the only sign of it in a state from before 2026-11-22.
+    Without a note, as on a new machine, the kubeconfig's name is the only sign of it.
     If such a cluster were taken for one that is gone with its machine, its nodes would be left in it.
     """
     runtime = Place(kubeconfig.parent).note().get(_RUNTIME)

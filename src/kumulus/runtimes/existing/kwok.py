@@ -63,9 +63,6 @@ async def others_controller(client: Client, release: str = "") -> str:
 
     Returns:
         ``<namespace>/<name>``, or "".
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     theirs = ""
     for selector in _SELECTORS:

@@ -181,11 +181,7 @@ def needed(wanted: Iterable[str]) -> list[Access]:
 
 
 async def missing(client: Client, wanted: Iterable[str]) -> list[Access]:
-    """The needed permissions that the user does not have.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The needed permissions that the user does not have."""
     accesses = needed(wanted)
     answers = await asyncio.gather(*(client.create(_REVIEWS, each.review()) for each in accesses))
     return [each for each, answer in zip(accesses, answers, strict=True) if not answer["status"].get("allowed")]

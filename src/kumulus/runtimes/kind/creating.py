@@ -9,23 +9,43 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
 from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
+from kumulus.model import real_nodes
 from kumulus.model.durations import seconds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kind import commands, daemons, failures
+from kumulus.runtimes.kind import commands, failures
 from kumulus.runtimes.kind.containers import Engine
 from kumulus.runtimes.kind.environment import environment
-from kumulus.runtimes.kind.metrics import with_metrics
+from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.network import with_room
 from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Without an API version, so that kind applies them to whichever it writes (its pkg/internal/patch). The first two
+# programs ask for a token; etcd and kube-proxy serve nothing but numbers there.
+_COMPONENTS = """\
+kind: ClusterConfiguration
+controllerManager: {{extraArgs: {{bind-address: "{anywhere}"}}}}
+scheduler: {{extraArgs: {{bind-address: "{anywhere}"}}}}
+etcd: {{local: {{extraArgs: {{listen-metrics-urls: "http://{host}:2381"}}}}}}
+"""
+_KUBE_PROXY = """\
+kind: KubeProxyConfiguration
+metricsBindAddress: "{host}:10249"
+"""
+
+_DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 
 # Seconds for all attempts to delete a cluster, and between two of them.
 _DELETING = 45.0
@@ -135,7 +155,7 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
     try:
         identity = await apiserver.identity(place.kubeconfig, patience=max(wait, 5.0))
         async with apiserver.client(place.kubeconfig, patience=max(wait, 5.0)) as client:
-            await daemons.keep_to_real_nodes(client)
+            await keep_to_real_nodes(client)
             if ((options.get("kindConfig") or {}).get("networking") or {}).get("disableDefaultCNI"):
                 return identity
             while waiting := _waiting((await client.get(_NODES))["items"]):
@@ -220,3 +240,40 @@ def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
     except subprocess.TimeoutExpired:
         return f"it did not end within {_DELETING:.0f} s"
     return failures.brief(commands.Ended(answer.returncode, "", answer.stderr)) if answer.returncode else ""
+
+
+# Keep the DaemonSets of kind and kubeadm (the pod network, kube-proxy) to the nodes that kind made.
+#
+# They tolerate every taint, so each emulated node would get a pod of each. Nobody asked for these pods, and each costs
+# the API server more writes than the node itself.
+
+
+async def keep_to_real_nodes(client: Client) -> None:
+    """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
+    change = {"spec": {"template": {"spec": {"affinity": real_nodes.affinity()}}}}
+    for each in (await client.get(_DAEMON_SETS))["items"]:
+        if not _chooses_nodes(each):
+            path = f"{_DAEMON_SETS}/{each['metadata']['name']}"
+            await client.write("PATCH", path, change, content_type=STRATEGIC_MERGE_PATCH)
+
+
+def _chooses_nodes(daemon_set: dict[str, Any]) -> bool:
+    return bool((daemon_set["spec"]["template"]["spec"].get("affinity") or {}).get("nodeAffinity"))
+
+
+# Make the metrics of a kind cluster's control plane reachable for a Prometheus in the cluster.
+#
+# kubeadm has them served on 127.0.0.1 of their node, out of reach of pods. See docs/decisions/observability.md.
+
+
+def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Kind's configuration with patches for kubeadm before its own, which win.
+
+    Args:
+        config: a checked ``kindConfig``; it is not changed.
+    """
+    networking = config.get("networking") or {}
+    anywhere = "::" if networking.get("ipFamily") == "ipv6" else "0.0.0.0"  # noqa: S104 - of a container's network
+    host = f"[{anywhere}]" if ":" in anywhere else anywhere
+    patches = [each.format(anywhere=anywhere, host=host) for each in (_COMPONENTS, _KUBE_PROXY)]
+    return {**EMPTY, **config, "kubeadmConfigPatches": [*patches, *(config.get("kubeadmConfigPatches") or [])]}

@@ -69,10 +69,8 @@ class KindPlace(Place):
         note, known = self.note(), set(self.containers().values())
         if note.get("state") != _CREATING:
             return all(node.container in known for node in nodes)
-        if claim.is_anothers(self.directory):
+        if claim.is_anothers(self.directory) or _BEGUN not in note:
             return False
-        if _BEGUN not in note:
-            return True  # of an earlier version
         begun = datetime.fromisoformat(note[_BEGUN])
         first, last = begun - _CLOCKS_APART, begun + timedelta(seconds=LONGEST_S)
         return all(node.created is not None and first <= node.created <= last for node in nodes)

@@ -81,8 +81,6 @@ def connection(pki: Path, server: str) -> Connection:
     from kumulus.kube.tls import ResumingContext
 
     name = pki.parent.name
-    if server.startswith("http://"):
-        return Connection(server, name)
     tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))
     tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
     return Connection(server, name, tls=tls)

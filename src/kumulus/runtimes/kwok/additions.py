@@ -76,7 +76,6 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
     """Make the kinds without which a component would not start.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: somebody else has made them.
     """
     for each in addition.asked(wanted.options):
@@ -93,7 +92,6 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
     """Apply the objects of the wanted additions, and delete those of the others.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: somebody else has made one of them.
     """
     if wanted.options.get("stageObjects"):

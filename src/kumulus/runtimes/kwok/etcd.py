@@ -73,11 +73,6 @@ def patches(pki: Path, port: int, peer_port: int) -> list[dict[str, Any]]:
     return [access.patch(name, wanted, _OF_KWOKCTL) for name, wanted in flags(pki, port, peer_port).items()]
 
 
-def is_secured(settings: Mapping[str, Any]) -> bool:
-    """Whether etcd asks for certificates, by what kwokctl saved; in earlier versions' clusters it does not."""
-    return "--client-cert-auth=true" in _arguments(settings, ETCD)
-
-
 def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
     """The value of one of a component's flags, by what kwokctl saved; None if it is started without the flag."""
     parsed = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
@@ -90,9 +85,7 @@ def connection(layout: Layout) -> Connection:
     Raises:
         OSError: the certificates cannot be read.
     """
-    secure = is_secured(layout.settings())
-    address = f"{'https' if secure else 'http'}://127.0.0.1:{layout.ports().get(ETCD)}"
-    return access.connection(layout.directory / "pki", address)
+    return access.connection(layout.directory / "pki", f"https://127.0.0.1:{layout.ports().get(ETCD)}")
 
 
 def _arguments(settings: Mapping[str, Any], component: str) -> list[str]:

@@ -55,9 +55,6 @@ async def resume(client: Client, *, everything: bool = False) -> None:
     Args:
         client: of the cluster.
         everything: any pod may wait, as the stack declares stages of its own.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     give_up = time.monotonic() + _PATIENCE
     pause = 0.05

@@ -24,9 +24,6 @@ _BLOCK = 512
 def rotate(layout: Layout) -> list[str]:
     """Rotate the logs that take more than :data:`MOST_BYTES`; a full disk, or a file that is gone, is no error.
 
-    Args:
-        layout: the cluster.
-
     Returns:
         the names of the components whose logs were rotated.
     """

@@ -26,7 +26,6 @@ _REGISTRATION = f"{_API_SERVICES}/{_API}"
 _PATIENCE = 30.0
 _MARK = components.mark(NAME)
 """Labels of what is made here; a metrics API that a chart has installed has another manager."""
-_USUAL_PORT = 443
 
 
 def port(settings: dict[str, Any]) -> int | None:
@@ -86,7 +85,6 @@ async def register(client: Client, listen: int) -> None:
     """Make the API server forward the resource metrics API to metrics-server, and wait a while until it does.
 
     Raises:
-        ApiError, Unreachable: the server refused.
         ProviderError: the cluster has a metrics API that was not made here.
     """
     service: dict[str, Any] = {
@@ -117,26 +115,15 @@ async def register(client: Client, listen: int) -> None:
 
 
 async def unregister(client: Client) -> None:
-    """Undo :func:`register`; finding none of it, or somebody else's, is success.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
-    """
+    """Undo :func:`register`; finding none of it, or somebody else's, is success."""
     for path in (_REGISTRATION, _SERVICE):
         if (there := await objects.find(client, path)) and _is_ours(there):
             await objects.remove(client, path)
 
 
 def _is_ours(there: Mapping[str, Any]) -> bool:
-    """Whether a Service or an APIService was made here; earlier versions did not mark it."""
-    labels, spec = there["metadata"].get("labels") or {}, there.get("spec") or {}
-    if labels:
-        return _MARK.items() <= labels.items()
-    behind = spec.get("service")
-    if behind is None:
-        return (spec.get("type"), spec.get("externalName")) == ("ExternalName", "localhost")
-    named = (behind.get("namespace"), behind.get("name")) == ("kube-system", NAME)
-    return named and bool(spec.get("insecureSkipTLSVerify")) and behind.get("port", _USUAL_PORT) != _USUAL_PORT
+    """Whether a Service or an APIService was made here."""
+    return _MARK.items() <= (there["metadata"].get("labels") or {}).items()
 
 
 async def _available(client: Client) -> bool:

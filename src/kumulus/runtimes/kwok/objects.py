@@ -53,11 +53,7 @@ def defined(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 async def undefined(client: Client, kinds: Sequence[str]) -> list[str]:
-    """The given kinds of KWOK's that have no definition in the cluster.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The given kinds of KWOK's that have no definition in the cluster."""
     known = {
         item["spec"]["names"]["kind"]
         async for page in client.pages(_DEFINITIONS)
@@ -90,11 +86,7 @@ async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
 
 
 async def remove_base(client: Client) -> None:
-    """Remove the base stages, which kwok-controller reads from its file again; without any, nothing happens.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
-    """
+    """Remove the base stages, which kwok-controller reads from its file again; without any, nothing happens."""
     with tolerating(404):
         for name in await _names(client):
             await objects.remove(client, f"{STAGES}/{name}")

@@ -143,11 +143,7 @@ class Way:
 
 
 def bearable(layout: Layout) -> float:
-    """Seconds for which a cluster's controllers may yield without a node being lost.
-
-    Args:
-        layout: the cluster.
-    """
+    """Seconds for which a cluster's controllers may yield without a node being lost."""
     lease = (layout.settings().get("options") or {}).get("nodeLeaseDurationSeconds") or _LEASE_S
     return min(LONGEST_S, _BEARABLE * float(lease))
 

@@ -173,7 +173,6 @@ class KwokRuntime(Runtime):
             report.warn(directories.not_ours(layout, owner))
             return None
         with suppress(OSError):
-            # For a cluster that an earlier version made.
             kept.keep(layout)
         logs.rotate(layout)
         running = processes.running(layout.directory)
@@ -226,7 +225,6 @@ class KwokRuntime(Runtime):
         await hung.end_stuck(layout, report)
         with ports.Claims(avoid=layout.taken_ports()) as claims:
             changed = layout.note().get("configuration") != self.configuration(wanted)
-            starting.secure(layout, report, changed=changed)
             starting.give_room(layout, wanted)
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)

@@ -22,7 +22,6 @@ from kumulus.runtimes.kwok import (
     objects,
     pidfiles,
     priority,
-    securing,
 )
 from kumulus.runtimes.kwok.addition import Addition, Options
 from kumulus.runtimes.kwok.layout import Layout
@@ -181,7 +180,6 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
         toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
         ProviderError: a component does not start, or somebody else has made one of its objects.
-        ApiError, Unreachable: the server refused.
         OSError: a component's files cannot be written.
     """
     additions.defined(layout)
@@ -216,28 +214,6 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
         await _define(layout, wanted, report)
     except (toolchain.ToolchainError, ports.NoFreePort) as error:
         raise ProviderError(str(error)) from None
-
-
-def secure(layout: Layout, report: Reporter, *, changed: bool) -> None:
-    """Make components of a cluster that an earlier version made ask for certificates, when some have to start anyway.
-
-    Args:
-        layout: the cluster.
-        report: takes lines of progress.
-        changed: whether the cluster's settings are about to be changed, which restarts only some components.
-
-    Raises:
-        OSError: the configuration cannot be written.
-    """
-    settings = layout.settings()
-    if not settings:
-        return
-    outdated = securing.outdated(settings, layout.directory / "pki")
-    dead = set(outdated) - processes.running(layout.directory).keys()
-    if not outdated or not (changed or dead):
-        return
-    report.status("having components ask for certificates")
-    securing.secure(layout)
 
 
 def give_room(layout: Layout, wanted: Wanted) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from kumulus.extras.capture.encoded import ALWAYS, INLINE
 from kumulus.extras.capture.fields import OBJECTS, POD_SPEC
 from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting
 from kumulus.extras.capture.groups import NODE
-from kumulus.extras.capture.json_form import ALWAYS, INLINE
 from kumulus.extras.capture.kinds import BY_NAME
 from kumulus.extras.capture.messages import STORED
 

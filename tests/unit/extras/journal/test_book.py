@@ -77,14 +77,6 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
             assert not Changes("r", "e", CLUSTER, "p", **only).empty, each.name
 
 
-def test_a_journal_of_an_earlier_version_is_one_of_an_experiment() -> None:
-    plain = Changes("r", "e", CLUSTER, "p", ("n",)).to_plain()
-    plain["experiment"] = plain.pop("name")
-    for later in ("killed", "rerouted", "pods", "quotas", "restoring", "command", "finish"):
-        del plain[later]
-    assert changes_from(plain) == Changes("r", "e", CLUSTER, "p", ("n",), command="experiment")
-
-
 def test_a_run_with_nothing_to_put_back_leaves_no_journal_and_one_with_something_is_over() -> None:
     done, undone = journal("done"), journal("undone")
     undone.add(namespaces=["left"])

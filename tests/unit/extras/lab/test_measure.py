@@ -17,8 +17,7 @@ from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, Share
 from kumulus.extras.lab.measure.reasons import by_reason, plain
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.measure.sampler import Counted, Sampler
-from kumulus.extras.lab.measure.series import MOST_SAMPLES, Series
+from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series
 from kumulus.extras.lab.measure.statistics import most_in_a_second, percentile, spread
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view

@@ -14,8 +14,7 @@ from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
-from kumulus.extras.lab.report.replay_cost import Costs, priced
-from kumulus.extras.lab.report.replayed import _cannot_cost, beside, lines
+from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, beside, lines, priced
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.watch.live.amounts import Amounts
 

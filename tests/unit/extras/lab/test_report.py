@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report import compare, history, plots, plots_nodes, spreads
+from kumulus.extras.lab.report import compare, history, plots, spreads
 from kumulus.extras.lab.report.files import RunDirectory, manifest
 from kumulus.extras.lab.report.junit import junit
 from kumulus.extras.lab.report.model import ByUser, Cluster, Moment, OfUser, PolicyUsed, Report
@@ -291,6 +291,6 @@ def test_dollars_in_a_picture_s_text_are_no_formula(tmp_path: Path) -> None:
 
 def test_of_many_types_the_rarest_are_drawn_together() -> None:
     series = {f"nodes t{number}": [float(number), 1.0] for number in range(5)} | {"nodes none": [0.0, 0.0]}
-    assert list(plots_nodes.by_type(series, 9)) == ["t4", "t3", "t2", "t1", "t0"]
-    assert plots_nodes.by_type(series, 3) == {"t4": [4.0, 1.0], "t3": [3.0, 1.0], "others": [3.0, 3.0]}
-    assert not plots_nodes.vary({"nodes a": [3.0, 3.0], "pods": [1.0, 2.0]})
+    assert list(plots.by_type(series, 9)) == ["t4", "t3", "t2", "t1", "t0"]
+    assert plots.by_type(series, 3) == {"t4": [4.0, 1.0], "t3": [3.0, 1.0], "others": [3.0, 3.0]}
+    assert not plots.vary({"nodes a": [3.0, 3.0], "pods": [1.0, 2.0]})

@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.extras.scaling import process as autoscaling
 from kumulus.extras.scaling import registry
-from kumulus.extras.scaling.cluster_autoscaler import interface, prices
+from kumulus.extras.scaling.cluster_autoscaler import interface, service
 from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
 from kumulus.extras.scaling.cluster_autoscaler.service import Service
 from kumulus.extras.scaling.descriptor import Place
@@ -172,7 +172,7 @@ def test_a_pod_costs_its_share_of_the_machine_where_that_is_the_cheapest() -> No
     def cost(**requests: str) -> float | None:
         container = {"resources": {"requests": {name: {"string": much} for name, much in requests.items()}}}
         made = message_classes()["Pod"](spec={"containers": [container]})
-        return prices.cheapest(pools, hourly, prices.requested(made.SerializeToString()))
+        return service.cheapest(pools, hourly, service.requested(made.SerializeToString()))
 
     assert cost(cpu="1") == pytest.approx(0.25)
     # 8 of 16 GiB are half of the small one, and a sixteenth of the large one.

@@ -1,4 +1,4 @@
-"""A scheduler is a folder and a line: whoever needs to know of schedulers reads the registry."""
+"""A scheduler is a descriptor that an extra names: whoever needs to know of schedulers asks the registry."""
 
 from __future__ import annotations
 
@@ -12,40 +12,8 @@ from kumulus import toolchain
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.page import PAGE, with_table
 from kumulus.toolchain import pins
-from tests.support.variants import ask_a_copy
+from tests.support import toy
 
-TOY = '''
-"""A scheduler for this test."""
-from kumulus.extras.schedulers import templates
-from kumulus.extras.schedulers.descriptor import Scheduler
-
-
-def gang(workloads, name, minimum, queue):
-    members = templates.copied(workloads)
-    group = {"apiVersion": "toy.example.com/v1", "kind": "Band", "metadata": {"name": name}, "spec": {"queue": queue}}
-    templates.assign(members, "toy-scheduler")
-    return [group, *members]
-
-
-def queue(name, namespace, quota):
-    return [{"apiVersion": "toy.example.com/v1", "kind": "Line", "metadata": {"name": name}, "spec": dict(quota)}]
-
-
-SCHEDULER = Scheduler(
-    name="toy",
-    runs="nothing at all",
-    scheduler_name="toy-scheduler",
-    tools=("kueue",),
-    tool_set="kueue",
-    plan=None,
-    gang=gang,
-    queues=True,
-    queue=queue,
-    needed_queue="waiting",
-    gangs_are="a `Band`",
-    api_groups=("toy.example.com",),
-)
-'''
 QUESTIONS = """
 import argparse, contextlib, io, json
 from pathlib import Path
@@ -86,17 +54,14 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    copy = tmp_path_factory.mktemp("with-a-toy")
-    line = ('    "yunikorn",\n', '    "yunikorn",\n    "toy",\n')
-    answer = ask_a_copy(
-        copy, {"extras/schedulers/toy/__init__.py": TOY}, {"extras/schedulers/registry.py": line}, QUESTIONS
-    )
-    found: dict[str, Any] = json.loads(answer)
+def answers(toy_site: Path) -> dict[str, Any]:
+    answer = toy.ask(toy_site, "-c", QUESTIONS)
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
     return found
 
 
-def test_the_schema_and_the_checks_know_a_scheduler_by_its_line_in_the_registry(answers: dict[str, Any]) -> None:
+def test_the_schema_and_the_checks_know_a_third_partys_scheduler(answers: dict[str, Any]) -> None:
     assert answers["schema"]
     assert "write toy" in answers["refused"]
 

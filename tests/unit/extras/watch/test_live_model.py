@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published
-from kumulus.extras.watch.live.model import Fleet, Group
+from kumulus.extras.watch.live.model import Fleet, Group, Rate
 from kumulus.extras.watch.live.node import Node, State
 from kumulus.extras.watch.live.pod import Pod
-from kumulus.extras.watch.live.rate import Rate
 
 ALLOCATABLE = Amounts(96_000, 2**40, 8, 110)
 NODE = Node("n0", "use1", "g", "g-use1", "r0", "", "H100", ALLOCATABLE, ALLOCATABLE, "True", False, (), (), ())

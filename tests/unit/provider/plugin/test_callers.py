@@ -16,7 +16,7 @@ import grpc
 from google.protobuf import struct_pb2
 from pulumi.runtime.proto import engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from kumulus.provider.plugin import callers
+from kumulus.provider.plugin import serving
 from tests.support import sandbox, stranger
 from tests.unit.provider.test_rpc import Log
 
@@ -137,4 +137,4 @@ async def test_where_the_system_does_not_tell_who_calls_the_plugin_works_and_say
             ready = provider_pb2.InvokeRequest(tok="kumulus:index:ready")
             await provider_pb2_grpc.ResourceProviderStub(channel).Invoke(ready)
     await listener.stop(0)
-    assert [each.message for each in log.told] == [callers.UNKNOWN]
+    assert [each.message for each in log.told] == [serving.UNKNOWN]

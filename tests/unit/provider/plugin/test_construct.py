@@ -19,7 +19,7 @@ from pulumi.runtime.proto import alias_pb2, errors_pb2, provider_pb2, provider_p
 
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.engine import Engine
-from kumulus.provider.plugin.construct import Constructor
+from kumulus.provider.plugin.serving import Constructor
 from kumulus.provider.rpc import Servicer
 from tests.unit.provider.plugin.monitor import Monitor, listening
 

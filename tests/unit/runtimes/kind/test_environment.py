@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.runtimes.kind import capabilities
-from kumulus.runtimes.kind.environment import SHIM, environment
+from kumulus.runtimes.kind.environment import SHIM, environment, withheld
 
 ALL = 0x1FFFFFFFFFF
 NO_SYS_RESOURCE = ALL & ~(1 << 24)
@@ -24,7 +23,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "proc" / str(os.getpid())).mkdir(parents=True)
     (tmp_path / "proc" / "sys" / "kernel").mkdir(parents=True)
     (tmp_path / "proc" / "sys" / "kernel" / "cap_last_cap").write_text("40\n")
-    monkeypatch.setattr(capabilities, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr("kumulus.runtimes.kind.environment._PROC", tmp_path / "proc")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(str(path))
         listening.listen()
@@ -52,17 +51,17 @@ def test_what_the_engine_s_process_can_never_have_is_withheld(
     bits: int, missing: tuple[str, ...], engine: Path, tmp_path: Path
 ) -> None:
     bounded(tmp_path, bits)
-    assert capabilities.withheld({"DOCKER_HOST": f"unix://{engine}"}) == missing
+    assert withheld({"DOCKER_HOST": f"unix://{engine}"}) == missing
 
 
 @pytest.mark.parametrize("host", ["tcp://192.0.2.1:2375", "ssh://somewhere", "unix:///nonexistent.sock"])
 def test_an_engine_elsewhere_or_nowhere_is_taken_to_lack_nothing(host: str) -> None:
-    assert capabilities.withheld({"DOCKER_HOST": host}) == ()
+    assert withheld({"DOCKER_HOST": host}) == ()
 
 
 @pytest.mark.usefixtures("engine")
 def test_an_unreadable_process_is_taken_to_lack_nothing(engine: Path) -> None:
-    assert capabilities.withheld({"DOCKER_HOST": f"unix://{engine}"}) == ()
+    assert withheld({"DOCKER_HOST": f"unix://{engine}"}) == ()
 
 
 def test_on_an_ordinary_machine_nothing_is_changed(variables: dict[str, str], tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_damaged_copy_restores_nothing(layout: Layout) -> None:
     assert not kept.restore(layout)
 
 
-def test_a_cluster_of_an_earlier_version_gets_its_copy_when_it_is_looked_at(layout: Layout) -> None:
+def test_a_cluster_without_its_copy_gets_one_when_it_is_looked_at(layout: Layout) -> None:
     layout.kept_file.unlink()
     observed(layout)
     assert layout.kept_file.read_text() == layout.kwok_file.read_text()

@@ -11,9 +11,9 @@ from aiohttp import web
 
 from kumulus.kube import ApiError, Client
 from kumulus.nodes.faults.leases import HOLDER
-from kumulus.runtimes.kwok import lease_holder
+from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.lease_holder import LeaseHolder
+from kumulus.runtimes.kwok.storage import LeaseHolder
 from tests.support.apiserver import Server, serving
 from tests.unit.kube.test_stored_lease import answer
 
@@ -87,7 +87,7 @@ async def test_without_a_controller_nothing_is_posted(cluster: Cluster) -> None:
 
 
 async def test_one_that_is_behind_makes_its_leases_itself(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_holder, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(storage, "_PATIENCE_S", 0.1)
     cluster.looks = 1000
     holder = LeaseHolder(cluster.layout)
     assert await holder.leases(cluster.client, cluster.post) is None

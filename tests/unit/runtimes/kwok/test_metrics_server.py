@@ -86,16 +86,3 @@ def test_somebody_elses_is_left_alone_and_not_changed(kept: list[str], labelled:
     with pytest.raises(ProviderError, match=r"has a metrics API already: .* was made by somebody else; remove that"):
         register(server)
     assert server.objects == found
-
-
-def test_what_an_earlier_version_has_registered_is_known_without_a_mark() -> None:
-    server = Server()
-    register(server)
-    for each in server.objects.values():
-        del each["metadata"]["labels"]
-    register(server, 20010)
-    assert all(each["metadata"]["labels"] for each in server.objects.values())
-    for each in server.objects.values():
-        del each["metadata"]["labels"]
-    unregister(server)
-    assert not server.objects

@@ -146,15 +146,6 @@ def test_both_answer_the_clusters_certificate_alone(layout: Layout) -> None:
         assert jobs[name]["tls_config"]["key_file"] == "/pki/admin.key"
 
 
-def test_a_prometheus_of_an_earlier_version_is_asked_as_it_was_made(layout: Layout) -> None:
-    configure(layout, observability={})
-    settings = layout.settings()
-    for each in settings["components"]:
-        each["args"] = [argument for argument in each.get("args") or [] if not argument.startswith("--web.config")]
-    layout.write_documents([settings])
-    assert monitoring.endpoints(layout)["prometheus"].startswith("http://")
-
-
 def test_further_node_labels_are_shown_besides_the_dashboards_own(layout: Layout) -> None:
     found = configure(layout, observability={"nodeLabels": ["example.com/team", "kumulus.io/group"]})
     [allowed] = [each for each in found["kube-state-metrics"] if each.startswith("--metric-labels-allowlist")]

@@ -20,14 +20,14 @@ from tests.support.apiserver import serving
 VERSION = f"v{toolchain.kubernetes_versions()[-1]}"
 
 
-def cluster(home: Path, flags: Sequence[str] = (), options: Any = None, *, secured: bool = True) -> Layout:
+def cluster(home: Path, flags: Sequence[str] = (), options: Any = None) -> Layout:
     """The files of a control plane."""
     layout = Layout.of(str(home), "dev")
     (layout.directory / "pki").mkdir(parents=True)
     for name in ("ca.crt", "admin.crt", "admin.key"):
         (layout.directory / "pki" / name).write_text("-----BEGIN")
     components = [
-        {"name": "etcd", "args": ["--client-cert-auth=true"] if secured else []},
+        {"name": "etcd", "args": ["--client-cert-auth=true"]},
         {"name": "kube-apiserver", "args": ["--etcd-prefix=/registry", *flags]},
     ]
     settings = {"kind": "KwokctlConfiguration", "options": {"etcdPort": 1}, "components": components}
@@ -94,10 +94,6 @@ async def test_another_prefix_of_its_keys_gets_posts(tmp_path: Path) -> None:
     layout = cluster(tmp_path)
     layout.kwok_file.write_text(layout.kwok_file.read_text().replace("/registry", "/elsewhere"))
     assert await why_not(layout) == "the API server has --etcd-prefix"
-
-
-async def test_an_etcd_without_certificates_is_left_to_the_api_server(tmp_path: Path) -> None:
-    assert "earlier version" in await why_not(cluster(tmp_path, secured=False))
 
 
 async def test_a_version_that_was_not_tried_gets_posts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

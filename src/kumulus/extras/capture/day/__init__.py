@@ -10,6 +10,6 @@
     pods.py       what happened to the recorded pods, for comparison with a replay
     importing.py  the resulting files
 
-Used by `kumulus replay import`; the lab replays it (kumulus.extras.lab.file.replay). docs/your-cluster.md says what it
-is for.
+Used by `kumulus replay import`; the lab replays it (kumulus.extras.lab.file.workload). docs/your-cluster.md says
+what it is for.
 """

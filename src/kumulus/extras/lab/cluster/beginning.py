@@ -35,7 +35,6 @@ async def begin_from(
         LabError: there is no such snapshot, it cannot be restored into this cluster, the file does not allow that, or
             the run is ended early.
         NotWritten: the journal cannot be written; nothing was changed.
-        ApiError, Unreachable: the cluster could not be asked.
     """
     name = wanted.snapshot
     file = snapshots / f"{Path(name).name}{SUFFIX}"

@@ -37,11 +37,7 @@ def gates_for(experiment: Experiment) -> dict[str, bool]:
 
 
 async def published(client: Client) -> Counter[str]:
-    """How many GPUs each node publishes for claims; none if the cluster has no such objects or this user has no access.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """How many GPUs each node publishes for claims; none if it has no such objects or this user no access."""
     found: Counter[str] = Counter()
     with tolerating(*_ABSENT):
         async for page in client.listed(SLICES, MessageCodec("ResourceSlice")):
@@ -55,7 +51,6 @@ async def check_claims(client: Client, experiment: Experiment, plan: Plan) -> No
 
     Raises:
         LabError: they do not; says what to write in the stack file.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     templates = [each for each in plan.setup if each["kind"] == KIND]
     for workload in experiment.workloads:

@@ -30,7 +30,6 @@ async def make(client: Client, name: str, experiment: str, run: str, owner: Owne
 
     Raises:
         LabError: the controller manager does not create its ServiceAccount.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
     metadata = {"name": name, "labels": labels, "annotations": {PROCESS: lifetime.own(), **owner.annotations}}

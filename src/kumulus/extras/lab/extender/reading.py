@@ -72,9 +72,6 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
     Args:
         client: of the cluster.
         product_label: the node label that says which GPUs a node has; for a node without it, the group's name is used.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     found, devices = [], await published(client)
     async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):

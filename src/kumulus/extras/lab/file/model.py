@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
-from kumulus.extras.lab.file.autoscaler import RunAutoscaler
 from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.file.fields import LabelKey, Name, Needed, Seconds
 from kumulus.extras.lab.file.rules import rule_problems
 from kumulus.extras.lab.file.timeline import Event
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.schedulers import NAMES
-from kumulus.model.fields import FORM, Section, whole
+from kumulus.model.checks import problem
+from kumulus.model.fields import FORM, DurationField, Section, found, whole
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
+from kumulus.stackfile.autoscaler import AutoscalerPool
 
 OWN = "default"
 """The cluster's own scheduler."""
@@ -26,6 +27,39 @@ if TYPE_CHECKING:
 else:
     # The names are the registry's; a type checker could not read them from there.
     SchedulerName = Literal[(OWN, *NAMES)]
+
+
+# An experiment's settings of the stack's autoscaler for its run, in place of the stack's own.
+class RunAutoscaler(Section):
+    """Settings of the stack's autoscaler for this run; afterwards the stack's own apply again."""
+
+    name: Literal["karpenter"] = Field(
+        default="karpenter", description="The stack's autoscaler.", examples=["karpenter"]
+    )
+    nodePools: list[AutoscalerPool] = Field(
+        default_factory=list,
+        description="NodePools in place of the stack's; their `requirements` choose from the stack's machines.",
+        examples=["[{name: default, spec: {disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}}]"],
+    )
+    registrationDelay: DurationField | None = Field(
+        default=None,
+        description="How long a machine takes until its node exists, as in a stack file; drawn by the seed.",
+        examples=["{lognormal: {median: 40s, sigma: 0.3}}"],
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.nodePools and "nodePools" in self.model_fields_set:
+            raise found([problem(("nodePools",), "is empty", "write at least one, or leave it out for the stack's")])
+        if not self.nodePools and self.registrationDelay is None:
+            raise found([problem((), "changes nothing", "write nodePools or registrationDelay, or leave it out")])
+        names = [pool.name for pool in self.nodePools]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                raise found([problem(("nodePools", at, "name"), f"{name} is there twice", "write another name")])
+        return self
+
+
 _LARGEST_SEED = 2**31 - 1
 
 

@@ -13,19 +13,17 @@ from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.manifest import filled, objects_of
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.plan.arrivals import arrivals
 from kumulus.extras.lab.plan.claims import allocated_by, by_claim
 from kumulus.extras.lab.plan.draws import stream
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.kinds import job_objects
-from kumulus.extras.lab.plan.manifests import adopt
-from kumulus.extras.lab.plan.pods import Object, pod_template, priority_class
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, pod_template, priority_class
 from kumulus.extras.lab.plan.recorded import asking, in_users_queue, on_models, playable
 from kumulus.extras.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.extras.lab.plan.scheduling import for_federation, for_scheduler
 from kumulus.extras.lab.plan.stream import State, jobs_drawn
 from kumulus.model.distributions import drawn
-from kumulus.model.manifests import later_pods, pod_templates
+from kumulus.model.manifests import expected_pods, later_pods, pod_templates
 
 
 @dataclass(frozen=True)
@@ -172,3 +170,68 @@ def _priority_classes(loaded: Loaded) -> Iterator[Object]:
             "metadata": {"name": priority_class(value)},
             "value": value,
         }
+
+
+# When each job of a workload arrives, in seconds from the experiment's start.
+
+
+def arrivals(workload: Workload, seed: int, trace: Sequence[TraceJob] = ()) -> list[float]:
+    """The times, in ascending order.
+
+    Args:
+        workload: whose jobs.
+        seed: of the experiment.
+        trace: the jobs of its trace, when it has one.
+    """
+    plan = workload.arrival
+    if plan.trace is not None:
+        return [plan.after + job.arrival for job in trace]
+    if plan.rate is not None:
+        return [plan.after + number / plan.rate for number in range(workload.jobs)]
+    if plan.poisson is not None:
+        source, now, times = stream(seed, workload.name, "arrival"), plan.after, []
+        for _ in range(workload.jobs):
+            times.append(now)
+            now += source.expovariate(plan.poisson)
+        return times
+    return [plan.after] * workload.jobs
+
+
+# The objects of a job from the user's manifest: unchanged except for labels and repeated names.
+
+
+def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
+    """Name the objects, label their pods, and return how many pods they make.
+
+    A `generateName` becomes a name, so that two runs create the same objects. If there are several jobs, the job's
+    number is appended to plain names.
+
+    Args:
+        objects: of one job; changed in place.
+        workload: the workload's name.
+        job: the job's name.
+        index: the job's number, from 1; 0 when the workload has only this one.
+    """
+    pods = 0
+    for each in objects:
+        metadata = _within(each, "metadata")
+        prefix = metadata.pop("generateName", None)
+        if prefix is not None:
+            metadata["name"] = f"{prefix}{index or 1}"
+        elif index and "name" in metadata:
+            metadata["name"] = f"{metadata['name']}-{index}"
+        elif "name" not in metadata:
+            metadata["name"] = job
+        metadata.pop("namespace", None)
+        for template in pod_templates(each):
+            _within(_within(template, "metadata"), "labels").update({WORKLOAD_LABEL: workload, JOB_LABEL: job})
+        pods += expected_pods(each)
+    return pods
+
+
+def _within(node: Object, key: str) -> Object:
+    """The mapping at a key, made where there is none or the key has no value."""
+    if node.get(key) is None:
+        node[key] = {}
+    found: Object = node[key]
+    return found

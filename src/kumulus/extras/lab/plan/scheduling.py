@@ -69,7 +69,6 @@ async def require_own(scheduler: SchedulerName, client: Client) -> None:
 
     Raises:
         LabError: it cannot; with the remedy.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     if scheduler == OWN or (require := registry.get(scheduler).require) is None:
         return

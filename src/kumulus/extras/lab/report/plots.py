@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -11,12 +11,14 @@ from kumulus.extras.lab.file.measures import PERCENTILES
 from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report import drawing
 from kumulus.extras.lab.report import plots_clusters as clusters
-from kumulus.extras.lab.report import plots_nodes as nodes
 from kumulus.extras.lab.report import plots_users as users
 from kumulus.extras.lab.report.drawing import COLOURS, INK
 from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import Report, Test
 from kumulus.extras.lab.report.plots_moments import happened, moments
+
+_NODES = "nodes "
+_OTHERS = "others"
 
 Panel = Callable[[Axes, Test], None]
 
@@ -46,7 +48,7 @@ def _users(report: Report, directory: Path) -> list[Path]:
 def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
     """One repetition in four panels; in six, with its nodes and what they cost, if nodes come and go."""
     panels: list[Panel] = [_pods, _gpus, _time_to_schedule, _cpu]
-    if nodes.vary(test.details.series):
+    if vary(test.details.series):
         panels[1:1] = [_nodes]
         panels[-1:-1] = [_hourly]
     columns = len(panels) // 2
@@ -69,7 +71,7 @@ def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
 
 def _size(test: Test, begun_with: int) -> str:
     measures = test.details.measures
-    if nodes.vary(test.details.series):
+    if vary(test.details.series):
         return f"{measures.get('nodes.peak', begun_with):,.0f} nodes at most"
     return f"{begun_with:,} nodes"
 
@@ -113,7 +115,7 @@ def _time_to_schedule(axes: Axes, test: Test) -> None:
 def _nodes(axes: Axes, test: Test) -> None:
     """Nodes by instance type, stacked; changes are steps, as nodes come and go as a whole."""
     series = test.details.series
-    drawing.stacked(axes, series["t"], nodes.by_type(series, len(COLOURS)).items(), step="post")
+    drawing.stacked(axes, series["t"], by_type(series, len(COLOURS)).items(), step="post")
     _panel(axes, "nodes by instance type", legend=False)
     drawing.legend_beside(axes)
 
@@ -141,3 +143,26 @@ def _panel(axes: Axes, title: str, legend: bool = True, over_time: bool = True) 
         axes.set_xlabel("seconds")
     if legend:
         drawing.legend(axes)
+
+
+# Nodes by instance type over time, for runs in which nodes come and go. Pure.
+
+
+def vary(series: Mapping[str, Sequence[float]]) -> bool:
+    """Whether nodes of any type come or go."""
+    return any(len(set(values)) > 1 for name, values in series.items() if name.startswith(_NODES))
+
+
+def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[float]]:
+    """How many nodes there are of each type, the most frequent types first, and the rest as one.
+
+    Args:
+        series: samples by column.
+        most: the most types, including the rest.
+    """
+    found = {name.removeprefix(_NODES): list(values) for name, values in series.items() if name.startswith(_NODES)}
+    there = sorted((name for name, values in found.items() if any(values)), key=lambda name: (-sum(found[name]), name))
+    if len(there) <= most:
+        return {name: found[name] for name in there}
+    rest = [sum(counts) for counts in zip(*(found[name] for name in there[most - 1 :]), strict=True)]
+    return {**{name: found[name] for name in there[: most - 1]}, _OTHERS: rest}

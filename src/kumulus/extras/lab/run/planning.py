@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.cluster.claims import check_claims
-from kumulus.extras.lab.cluster.resources import allocatable
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
@@ -16,6 +15,8 @@ from kumulus.extras.lab.plan.pods import Object, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.watch.live.node import Places
+from kumulus.kube.messages import MessageCodec
+from kumulus.model.quantity import ZERO, Quantity, parse
 from kumulus.nodes.faults import records
 from kumulus.stackfile.group_topology import PRESETS
 
@@ -67,3 +68,16 @@ async def _queues(client: Client, loaded: Loaded) -> tuple[Object, ...]:
     there = {str(each["metadata"].get("name")) for each in loaded.setup if each["kind"].endswith("Queue")}
     quota = await allocatable(client)
     return tuple(queues(loaded.experiment.scheduler.name, waiting(loaded), there, quota))
+
+
+# What all nodes of a cluster together have for pods.
+
+
+async def allocatable(client: Client) -> dict[str, str]:
+    """What all nodes together have for pods, by resource; without the number of pods, which is not requested."""
+    total: dict[str, Quantity] = {}
+    async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
+        for node in page:
+            for resource, written in node.status.allocatable.items():
+                total[resource] = total.get(resource, ZERO) + parse(written.string)
+    return {resource: str(amount) for resource, amount in sorted(total.items()) if resource != "pods"}

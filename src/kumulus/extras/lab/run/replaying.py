@@ -96,11 +96,7 @@ class Replayer:
         self.result = ReplayResult()
 
     async def prepare(self) -> None:
-        """Ask where the cluster serves each kind; jobs of unknown kinds are left out, and counted.
-
-        Raises:
-            ApiError, Unreachable: the cluster could not be asked.
-        """
+        """Ask where the cluster serves each kind; jobs of unknown kinds are left out, and counted."""
         missing: set[str] = set()
         for name, job in list(self._jobs.items()):
             for each in job.objects:

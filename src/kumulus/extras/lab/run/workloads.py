@@ -56,11 +56,7 @@ class Workloads:
         self._now = now
 
     async def delete(self, workload: str) -> None:
-        """Delete a workload's objects and their pods; jobs that have not arrived do not come any more.
-
-        Raises:
-            ApiError, Unreachable: the server refused, or gave no answer.
-        """
+        """Delete a workload's objects and their pods; jobs that have not arrived do not come any more."""
         jobs = [job for job in self._plan.jobs if job.workload == workload]
         expected = sum(self._records.jobs[job.name].workers for job in jobs)
         self._ending.expect_fewer(expected, sum(job.later for job in jobs))
@@ -83,7 +79,6 @@ class Workloads:
 
         Raises:
             LabError: one of its jobs is not a single Deployment.
-            ApiError, Unreachable: the server refused, or gave no answer.
         """
         jobs = [job for job in self._plan.jobs if job.workload == wanted.workload]
         names = {job.name: _deployment(job) for job in jobs}

@@ -69,11 +69,7 @@ class Groups:
             raise Unknown(f"there is no node group {name}") from None
 
     async def refresh(self) -> None:
-        """Read which groups there are, and set the provider ID of those of their nodes that have none.
-
-        Raises:
-            ApiError, Unreachable: a request to the server failed.
-        """
+        """Read which groups there are, and set the provider ID of those of their nodes that have none."""
         known = await records.read(self._client, _LONGEST)
         self._pools = {name: pool for name, pool in sorted(known.pools.items()) if pool.bounds}
         for pool in self._pools.values():
@@ -102,7 +98,6 @@ class Groups:
 
         Raises:
             Refused: the group would have more than it may.
-            ApiError, Unreachable: a request to the server failed.
         """
         pool = self.pool(name)
         async with self._turn:
@@ -134,7 +129,6 @@ class Groups:
         Raises:
             Unknown: one of them is not in the group.
             Refused: fewer nodes would be left than the group's minimum.
-            ApiError, Unreachable: the server refused, or gave no answer.
         """
         pool = self.pool(name)
         async with self._turn:

@@ -6,15 +6,21 @@ cluster-autoscaler/cloudprovider/cloud_provider.go, kubernetes/autoscaler.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from kumulus.extras.scaling.cluster_autoscaler import interface, prices
+from kumulus.extras.scaling.cluster_autoscaler import interface
 from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
+from kumulus.kube.messages import message_classes
 from kumulus.kube.protobuf import encode_object
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.pools import POOL_LABEL, Pool
+from kumulus.model.quantity import ZERO, parse
 from kumulus.nodes.pools.single import Bodies
+
+_HOUR = 3600.0
+# Each pod takes one of these, but they have no price.
+_FREE = frozenset({"pods"})
 
 _RUNNING, _CREATING = 1, 2
 
@@ -76,14 +82,14 @@ class Service:
         name = request.node.labels.get(POOL_LABEL, "")
         if name not in pools or name not in self._hourly:
             raise NotKnown(f"no price is known of node {request.node.name}")
-        return {"price": self._hourly[name] * prices.hours(request.startTimestamp, request.endTimestamp)}
+        return {"price": self._hourly[name] * hours(request.startTimestamp, request.endTimestamp)}
 
     async def _pod_price(self, request: Any) -> dict[str, Any]:
-        wanted = prices.requested(request.pod_bytes)
-        hourly = prices.cheapest((await self._pools()).values(), self._hourly, wanted)
+        wanted = requested(request.pod_bytes)
+        hourly = cheapest((await self._pools()).values(), self._hourly, wanted)
         if hourly is None:
             raise NotKnown("no node group with a price has what the pod asks for")
-        return {"price": hourly * prices.hours(request.startTimestamp, request.endTimestamp)}
+        return {"price": hourly * hours(request.startTimestamp, request.endTimestamp)}
 
     async def _gpu_label(self, request: Any) -> dict[str, Any]:
         return {"label": GPU_PRODUCT_LABEL}
@@ -154,3 +160,47 @@ def _group(pool: Pool) -> dict[str, Any]:
         "maxSize": pool.bounds.most,
         "debug": f"node group {pool.group}{place}, between {pool.bounds.least} and {pool.bounds.most} nodes",
     }
+
+
+# Prices of nodes and pods over a period, for cluster-autoscaler's expander `price`.
+
+
+def hours(start: Any, end: Any) -> float:
+    """The time between two `Timestamp` messages, in hours."""
+    seconds: float = end.seconds - start.seconds + (end.nanos - start.nanos) / 1e9
+    return max(0.0, seconds) / _HOUR
+
+
+def requested(pod: bytes) -> dict[str, int]:
+    """What a pod's containers ask for together, in billionths of each resource's unit.
+
+    Args:
+        pod: a v1 Pod in protobuf. Requests of its init containers are ignored, as they are short-lived.
+    """
+    found: dict[str, int] = {}
+    for container in message_classes()["Pod"].FromString(pod).spec.containers:
+        for name, quantity in container.resources.requests.items():
+            found[name] = found.get(name, 0) + parse(quantity.string).nanos
+    return found
+
+
+def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping[str, int]) -> float | None:
+    """The lowest price of an hour of a pod, in US dollars: on the group where its share costs the least.
+
+    Its share of a machine is the largest of its shares of the machine's resources.
+
+    Args:
+        pools: the groups.
+        hourly: what an hour of a node costs, by pool.
+        wanted: what the pod requests, from :func:`requested`.
+
+    Returns:
+        None if no group with a price has all of it.
+    """
+    found = []
+    for pool in pools:
+        has = {name: parse(pool.allocatable.get(name, "0")).nanos for name in wanted.keys() - _FREE}
+        if pool.name in hourly and all(wanted[name] <= amount for name, amount in has.items()):
+            shares = [wanted[name] / amount for name, amount in has.items() if amount > ZERO.nanos]
+            found.append(hourly[pool.name] * max(shares, default=0.0))
+    return min(found, default=None)

@@ -53,11 +53,7 @@ def lost(claims: Iterable[Object], nodes: Iterable[Object]) -> list[str]:
 
 
 async def find(client: Client) -> list[str]:
-    """The paths of what :func:`lost` selects in a cluster; none if Karpenter's kinds do not exist.
-
-    Raises:
-        ApiError, Unreachable: a request to the server failed.
-    """
+    """The paths of what :func:`lost` selects in a cluster; none if Karpenter's kinds do not exist."""
     with tolerating(404):
         claims = [claim async for page in client.pages(CLAIMS) for claim in page]
         made = {"labelSelector": NODEPOOL_LABEL}
@@ -69,9 +65,6 @@ async def forget(client: Client) -> int:
     """Delete them, so that Karpenter launches such machines again; returns how many. Karpenter must not be running.
 
     A claim is gone once Karpenter has removed its finalizer, for which it needs no node.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     found = await find(client)
     for path in found:

@@ -20,7 +20,6 @@ async def require(client: Client) -> None:
 
     Raises:
         SchedulerError: it is not, or not all of it.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     served: dict[str, Any] = {}
     with tolerating(404):

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from kumulus.extras.watch.console import groups
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.queues import Queues
@@ -19,8 +18,52 @@ from kumulus.extras.watch.live.collections import Take
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.node import Node
 from kumulus.extras.watch.live.pod import Pod
+from kumulus.extras.watch.live.reports import JobReport
 from kumulus.kube.watch import Event
 from kumulus.model.words import counted
+
+# The job that a PodGroup without an owner belongs to: the one whose pods name the group.
+KIND = "PodGroup"
+Source = tuple[str, str]
+
+
+class Groups:
+    """Tracks the groups that pods name, and the reports of objects on each."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[JobKey, JobKey] = {}
+        self._reports: dict[JobKey, dict[Source, JobReport]] = {}
+        self._of: dict[Source, JobKey] = {}
+
+    def pod(self, group: JobKey, job: JobKey) -> dict[Source, JobReport]:
+        """A pod of a job names a group.
+
+        Returns:
+            The reports on the group, if it now belongs to another job.
+        """
+        known = self._jobs.get(group)
+        # A group that several jobs use belongs to none of them.
+        found = job if known in (None, job) else group
+        self._jobs[group] = found
+        return self._reports.get(group, {}) if found != known else {}
+
+    def record(self, source: Source, report: JobReport | None) -> None:
+        """Record what an object reports on a job, or that the object is gone."""
+        if before := self._of.pop(source, None):
+            left = self._reports[before]
+            del left[source]
+            if not left:
+                del self._reports[before]
+                if report is None:
+                    self._jobs.pop(before, None)
+        if report is not None and report.kind == KIND:
+            group = self._of[source] = JobKey(report.name, report.kind, report.namespace)
+            self._reports.setdefault(group, {})[source] = report
+
+    def job(self, named: JobKey) -> JobKey:
+        """The job that a name refers to."""
+        return self._jobs.get(named, named)
+
 
 SPAN = 3600.0
 """Seconds that are remembered."""
@@ -64,7 +107,7 @@ class Memory:
         self._age = 0
         self._facts: dict[JobKey, dict[str, Facts]] = {}
         self._sources: dict[tuple[str, str], JobKey] = {}
-        self._groups = groups.Groups()
+        self._groups = Groups()
         self._queues = Queues(self._recorder, self._now)
         self._pods: dict[str, JobKey] = {}
         self._counts: Counter[JobKey] = Counter()
@@ -120,7 +163,7 @@ class Memory:
         kind, _, name = pod.job.partition("/")
         job = self._pods[key] = JobKey(name, kind, pod.namespace)
         if pod.group:
-            for source, report in self._groups.pod(JobKey(pod.group, groups.KIND, pod.namespace), job).items():
+            for source, report in self._groups.pod(JobKey(pod.group, KIND, pod.namespace), job).items():
                 self._take_report(source, report)
         if before != job:
             self._counts[job] += 1
@@ -141,7 +184,7 @@ class Memory:
         self._groups.record(source, report)
         self._take_report(source, report)
 
-    def _take_report(self, source: groups.Source, report: reports.JobReport | None) -> None:
+    def _take_report(self, source: Source, report: reports.JobReport | None) -> None:
         job = self._groups.job(JobKey(report.name, report.kind, report.namespace)) if report is not None else None
         before = self._sources.get(source)
         if before is not None and before != job:
@@ -171,7 +214,7 @@ class Memory:
         for source, job in list(self._sources.items()):
             self._put(job, "".join(source), None)
         self._sources.clear()
-        self._groups = groups.Groups()
+        self._groups = Groups()
         self._queues.cleared()
 
     # --- what is asked ---

@@ -12,7 +12,11 @@ from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.extras.watch.live.devices import Claim, Devices, Published
 from kumulus.extras.watch.live.node import Node, State
 from kumulus.extras.watch.live.pod import Pod
-from kumulus.extras.watch.live.rate import KEPT, Rate
+
+KEPT = 60
+"""Seconds that a rate remembers."""
+_WINDOW = 10
+_SLACK = 5
 
 
 @dataclass
@@ -239,3 +243,36 @@ def _count(counter: Counter[str], keys: tuple[str, ...], sign: int) -> None:
 def sorted_groups(groups: Mapping[str, Group]) -> list[tuple[str, Group]]:
     """Groups by name, those without a name last."""
     return sorted(groups.items(), key=lambda item: (not item[0], item[0]))
+
+
+# How often something happens, second by second.
+
+
+class Rate:
+    """Counts events by second, for the last minute.
+
+    Attributes:
+        total: how often it has happened since the counting began.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._counts: Counter[int] = Counter()
+
+    def note(self, at: float) -> None:
+        """Count an event at a time on the monotonic clock."""
+        second = int(at)
+        self.total += 1
+        if second not in self._counts:
+            for old in [known for known in self._counts if known <= second - KEPT - _SLACK]:
+                del self._counts[old]
+        self._counts[second] += 1
+
+    def per_second(self, now: float | None = None) -> float:
+        """The mean of the last ten whole seconds."""
+        return sum(self.history(now)[-_WINDOW:]) / _WINDOW
+
+    def history(self, now: float | None = None) -> list[int]:
+        """How often in each of the last sixty whole seconds, the latest last."""
+        current = int(time.monotonic() if now is None else now)
+        return [self._counts[second] for second in range(current - KEPT, current)]

@@ -1,0 +1,23 @@
+"""The section `games`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import pulumi
+from pydantic import Field
+
+from kumulus import Tenant
+from kumulus.stackfile.sections import ClusterSection
+
+
+class Games(ClusterSection):
+    """Who plays: each in a namespace of its own."""
+
+    example: ClassVar[str] = "{players: [anna]}"
+    players: list[str] = Field(min_length=1, description="The players.", examples=["[anna]"])
+
+    def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
+        """A tenant for each player."""
+        return [Tenant(f"{resource_name}-{each}", namespace=each, cluster=cluster, opts=opts) for each in self.players]

@@ -1,0 +1,51 @@
+"""What a program makes of a stack file with the toy's section; test_extras runs this where the toy is installed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kumulus import EmulatedCluster
+from kumulus.model.errors import SpecError
+from kumulus.stackfile.load import Loaded, load
+from kumulus.stackfile.schema.document import DEFINITIONS
+from kumulus.stackfile.schema.stack import stack_schema
+from tests.support.program import run
+
+
+def read(**cluster: Any) -> Loaded:
+    return load({"cluster": cluster}, "dev", Path())
+
+
+def mistake(games: Any) -> str:
+    try:
+        read(games=games)
+    except SpecError as error:
+        [problem] = error.problems
+        return str(problem)
+    raise AssertionError
+
+
+def tenants(**cluster: Any) -> tuple[list[str], bool]:
+    program = run(lambda: EmulatedCluster("dev", loaded=read(**cluster), base=Path()))
+    found = [each.name for each in program.resources if each.type == "kumulus:index:Tenant"]
+    needed = program.only("kumulus:index:DestroyCheck").depends_on
+    return sorted(found), all(any(each in name for name in needed) for each in found)
+
+
+if __name__ == "__main__":
+    declared, asked = tenants(games={"players": ["anna", "ben"]})
+    definitions = stack_schema()[DEFINITIONS]
+    print(
+        json.dumps(
+            {
+                "mistake": mistake({"players": "anna"}),
+                "unknown": mistake({"gmaes": 1, "players": ["anna"]}),
+                "schema": definitions["ClusterSpec"]["properties"]["games"],
+                "declared": declared,
+                "asked before a destroy": asked,
+                "without": tenants()[0],
+            }
+        )
+    )
