@@ -29,6 +29,7 @@ from tests.integration.conftest import NODES, PODS, Plane, Pools, pod, remove_na
 from tests.integration.test_object_snapshots import ALL, MINE, NAMESPACES, disturb, put_back, settled, standing
 from tests.support import processes
 from tests.support.api import Object
+from tests.support.cut_off import dying
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
