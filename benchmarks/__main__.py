@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import psutil
 
 from benchmarks import (
+    ab,
     capture,
     certificates,
     console,
@@ -26,8 +27,10 @@ from benchmarks import (
     others,
     page,
     replay,
+    same_names,
     sizes,
     snapshots,
+    sweeps,
     why,
 )
 from benchmarks.report import Row, write
@@ -58,7 +61,10 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "fit": fitting.probes,
     "snapshots": snapshots.full,
     "certificates": certificates.of_etcd,
+    "same-names": same_names.kept,
     "why": why.explained,
+    "sweeps": sweeps.judged,
+    "ab": ab.decided,
     "kind": kind_fleet.large_kind,
 }
 

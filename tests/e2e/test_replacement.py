@@ -6,24 +6,16 @@ from typing import Any
 
 import pytest
 
-from kumulus import toolchain
 from tests.e2e.conftest import Fleet
+from tests.support import versions
 from tests.support.pods import is_ready
 from tests.support.project import NODES
 
 pytestmark = pytest.mark.e2e
 
 
-def another_version() -> str | None:
-    """A Kubernetes version besides the default one whose programs are built."""
-    for version in toolchain.kubernetes_versions()[1:]:
-        try:
-            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"):
-                toolchain.find(name, version)
-        except toolchain.ToolchainError:
-            continue
-        return version
-    return None
+# The step from the default version to one before it is none that Kubernetes takes in place.
+EARLIER = versions.on_offer()[1]
 
 
 @pytest.mark.parametrize(
@@ -32,10 +24,10 @@ def another_version() -> str | None:
         pytest.param("kwok", {"featureGates": {"AllAlpha": False}}, "options.featureGates", id="feature-gates"),
         pytest.param(
             "kubernetesVersion",
-            another_version(),
+            EARLIER,
             "kubernetesVersion",
             id="kubernetes-version",
-            marks=pytest.mark.skipif(another_version() is None, reason="no second Kubernetes version is built"),
+            marks=versions.needs(EARLIER),
         ),
     ],
 )
@@ -61,7 +53,7 @@ def test_another_control_plane_is_previewed_as_a_replacement_and_gets_all_pools(
     assert project.identity() != identity
     assert not set(before.values()) & {node["metadata"]["uid"] for node in nodes}
     if key == "kubernetesVersion":
-        assert project.api().get("/version")["gitVersion"] == f"v{value}"
+        assert project.api().get("/version")["gitVersion"] == value
     assert len(project.processes()) == 5
     project.preview("--refresh", "--expect-no-changes")
 

@@ -25,7 +25,7 @@ from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok.priority import Way
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
-from tests.support import processes
+from tests.support import processes, versions
 from tests.support.api import Api, Object, Refused
 from tests.support.said import Said
 
@@ -68,20 +68,21 @@ class Plane:
         }
 
 
-def wanted(home: Path, name: str = "test", owner: str = "the tests", **options: Any) -> Wanted:
-    """The specification of a control plane."""
-    return Wanted(name, owner, str(home), KwokRuntime().default_version(), options)
+def wanted(home: Path, name: str = "test", owner: str = "the tests", version: str = "", **options: Any) -> Wanted:
+    """The specification of a control plane, of the default Kubernetes version unless another is named."""
+    return Wanted(name, owner, str(home), version or KwokRuntime().default_version(), options)
 
 
 @contextmanager
-def plane_at(home: Path, **options: Any) -> Iterator[Plane]:
+def plane_at(home: Path, version: str = "", **options: Any) -> Iterator[Plane]:
     """A control plane below a directory, ready for pods; it is removed completely at the end.
 
     Args:
         home: the directory.
+        version: of Kubernetes, such as ``v1.35.4``; the default one if empty.
         options: of its runtime.
     """
-    runtime, asked = KwokRuntime(), wanted(home, **options)
+    runtime, asked = KwokRuntime(), wanted(home, version=version, **options)
     try:
         observed = asyncio.run(runtime.create(asked, Said(), asyncio.Event()))
         api = Api(Path(observed.kubeconfig))
@@ -108,11 +109,20 @@ def remove_namespaces(plane: Plane, *names: str) -> None:
     plane.api.until(namespaces.NAMESPACES, lambda found: not found.keys() & set(names))
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test marked `every_version` runs once on the control plane of each Kubernetes version on offer."""
+    if metafunc.definition.get_closest_marker("every_version"):
+        # The default one is None, as for all other tests, and the last: these go on with its control plane.
+        default, *others = versions.on_offer()
+        each = [pytest.param(other, marks=versions.needs(other)) for other in others]
+        metafunc.parametrize("plane", [*each, pytest.param(None, id=default)], indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     for tool in TOOLS:
         toolchain.find(tool)
-    with plane_at(tmp_path_factory.mktemp("home")) as made:
+    with plane_at(tmp_path_factory.mktemp("home"), getattr(request, "param", None) or "") as made:
         yield made
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.extras.scaling import deploying
+from kumulus.extras.scaling.resource import Autoscaler
 from kumulus.model.identity import drawn
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.stackfile.load import load
 from tests.integration.conftest import NODES, Plane, operation
 from tests.support.api import Object

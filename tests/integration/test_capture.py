@@ -147,6 +147,7 @@ async def test_what_is_captured_put_back_and_captured_again_is_the_same_file(
     assert files(tmp_path / "two") == first
 
 
+@pytest.mark.every_version
 async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
     plane: Plane, source: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
     assert "ResourceSlice: 4" in files(tmp_path / "saved")["left-out.md"]
 
 
+@pytest.mark.every_version
 async def test_in_protobuf_and_in_json_the_capture_is_the_same_file(
     plane: Plane, source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kumulus.extras.capture import mark
+from kumulus.extras.capture.dry import dry_run
 from kumulus.extras.capture.fit import Answer, fit
-from kumulus.extras.capture.probe import DRY_LABEL, Probe
+from kumulus.extras.capture.probe import Probe
+from kumulus.extras.journal import book
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.pools import POOL_LABEL
+from kumulus.model.tenancy import RUN_LABEL
 from tests.integration.conftest import NODES, PODS, Plane, Pools
 from tests.integration.test_snapshot import Create
 
 pytestmark = pytest.mark.integration
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+NAMESPACES = "/api/v1/namespaces"
+
+
+@pytest.fixture(autouse=True)
+def marked(plane: Plane) -> Iterator[None]:
+    """The control plane is the clone of some capture."""
+    plane.api.create(mark.MARK.rpartition("/")[0], {"metadata": {"name": mark.MARK.rpartition("/")[2]}, "data": {}})
+    yield
+    plane.api.delete(mark.MARK)
 
 
 def probe(pool: str, count: int, cpu: str = "1", namespace: str = "default", **spec: Any) -> Probe:
@@ -38,10 +53,10 @@ async def nodes(pools: Pools, count: int) -> str:
 
 
 def left(plane: Plane) -> list[str]:
-    """Dry objects that are there still."""
-    found = [*plane.api.list("/api/v1/pods", labelSelector=DRY_LABEL), *plane.api.list(NODES, labelSelector=DRY_LABEL)]
-    classes = [each for each in plane.api.list(CLASSES) if each["metadata"]["name"].startswith("fit-")]
-    return [each["metadata"]["name"] for each in (*found, *classes)]
+    """What a run has made that is there still, and journals."""
+    paths = ("/api/v1/pods", NODES, CLASSES, NAMESPACES)
+    found = [each["name"] for path in paths for each in plane.api.metadata(path, labelSelector=RUN_LABEL)]
+    return found + [each.changes.run for each in book.read(plane.identity)[0]]
 
 
 async def test_what_fits_is_said_as_it_then_happens(plane: Plane, pools: Pools, workloads: Create) -> None:
@@ -141,3 +156,54 @@ async def test_pods_of_no_class_preempt_nobody(plane: Plane, pools: Pools, workl
     assert answer.verdict.fitted == 0
     assert plane.api.get(f"{PODS}/{pool}-low")["metadata"]["uid"] == there[f"{pool}-low"]["metadata"]["uid"]
     assert left(plane) == []
+
+
+async def test_a_namespace_that_the_clone_lacks_is_made_and_removed(plane: Plane, pools: Pools) -> None:
+    pool = await nodes(pools, 1)
+    answer = await ask(plane, probe(pool, 2, namespace=f"{pool}-new"), changes=False)
+    assert answer.verdict.fitted == 2
+    assert f"{pool}-new" not in [each["name"] for each in plane.api.metadata(NAMESPACES)]
+    assert left(plane) == []
+
+
+async def test_a_quota_that_is_changed_meanwhile_stays_as_it_was_changed(plane: Plane, workloads: Create) -> None:
+    """As by somebody who gives a team more, while it is raised for a question."""
+    name = f"fit-{uuid.uuid4().hex[:6]}"
+    workloads(NAMESPACES, {"metadata": {"name": name}})
+    path = f"{NAMESPACES}/{name}/resourcequotas"
+    for quota in ("mine", "kept"):
+        plane.api.create(path, {"metadata": {"name": quota}, "spec": {"hard": {"pods": "3", "requests.cpu": "2"}}})
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client, dry_run(client, "x", print) as dry:
+        for quota in ("mine", "kept"):
+            await dry.raise_quota(name, quota, {"pods": "5", "requests.cpu": "2500m"})
+            await dry.raise_quota(name, quota, {"pods": "9"})
+        plane.api.merge(f"{path}/mine", {"spec": {"hard": {"pods": "7"}}})
+    assert plane.api.get(f"{path}/mine")["spec"]["hard"] == {"pods": "7", "requests.cpu": "2"}
+    assert plane.api.get(f"{path}/kept")["spec"]["hard"] == {"pods": "3", "requests.cpu": "2"}
+
+
+async def test_a_cluster_that_is_not_marked_as_the_clone_is_not_touched(
+    plane: Plane, pools: Pools, tmp_path: Path
+) -> None:
+    pool = await nodes(pools, 1)
+    for name in ("stack.yaml", "workload.yaml"):
+        (tmp_path / name).write_text("a capture\n")
+    before = picture(plane)
+    async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+        with pytest.raises(mark.NotTheClone, match=r"^the cluster is the clone of another capture than /"):
+            await fit(client, probe(pool, 1), tmp_path)
+        await mark.write(client, tmp_path, "stack.yaml", "workload.yaml")
+        assert (await fit(client, probe(pool, 1), tmp_path)).verdict.all_fit
+        (tmp_path / "workload.yaml").write_text("captured again\n")
+        with pytest.raises(mark.NotTheClone):
+            await fit(client, probe(pool, 1), tmp_path)
+        plane.api.delete(mark.MARK)
+        with pytest.raises(mark.NotTheClone, match=r"^the cluster is no clone of a capture$"):
+            await fit(client, probe(pool, 1))
+    assert picture(plane) == before
+    plane.api.create(mark.MARK.rpartition("/")[0], {"metadata": {"name": mark.MARK.rpartition("/")[2]}})
+
+
+def picture(plane: Plane) -> list[set[str]]:
+    """What is there, by UID."""
+    return [{each["uid"] for each in plane.api.metadata(path)} for path in ("/api/v1/pods", NODES, CLASSES, NAMESPACES)]

@@ -273,6 +273,22 @@ async def test_a_jobs_delay_counts_from_the_pods_start_whatever_happens_meanwhil
         assert delay <= (ended - started[name]).total_seconds() <= max(delay, restarted) + changed - 2
 
 
+async def test_only_pods_of_kubernetes_own_jobs_and_those_with_a_delay_end_by_themselves(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    inputs = pools.inputs(1)
+    await pools.create(inputs)
+    name = inputs["name"]
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "a", "uid": "none"}
+    for kind, delay in (("runs", {}), ("ends", {"pod-complete.stage.kwok.x-k8s.io/delay": "1s"})):
+        body = pod(f"{name}-{kind}", name)
+        workloads(PODS, {**body, "metadata": {**body["metadata"], "annotations": delay, "ownerReferences": [owner]}})
+    await phases(plane, name, "Running", 2)
+    # KWOK gets to both in the order in which they are due: at once, and after a second.
+    plane.api.until(PODS, lambda found: found[f"{name}-ends"]["status"]["phase"] == "Succeeded")
+    assert plane.api.get(f"{PODS}/{name}-runs")["status"]["phase"] == "Running"
+
+
 # --- brought back ----------------------------------------------------------------------------------------------------
 
 

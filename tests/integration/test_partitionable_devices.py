@@ -94,8 +94,17 @@ class TestWithTheGate:
         assert await pools.drift(whole) == {}
 
 
-async def test_a_cluster_that_drops_what_devices_take_is_told_of(plane: Plane, pools: Pools) -> None:
-    inputs = pools.inputs(2, resourceSlices=devices(2, migProfiles=PROFILES))
-    with pytest.raises(PartialFailure, match=f"switch the feature gate {GATE} on"):
-        await pools.create(inputs)
-    assert not any("consumesCounters" in str(each) for each in plane.api.list(SLICES))
+class TestWithoutTheGate:
+    """On another one: the gate is off by default only before Kubernetes 1.36."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+        with plane_at(tmp_path_factory.mktemp("undivided"), featureGates={GATE: False}) as made:
+            yield made
+
+    async def test_a_cluster_that_drops_what_devices_take_is_told_of(self, plane: Plane, pools: Pools) -> None:
+        inputs = pools.inputs(2, resourceSlices=devices(2, migProfiles=PROFILES))
+        with pytest.raises(PartialFailure, match=f"switch the feature gate {GATE} on"):
+            await pools.create(inputs)
+        assert not any("consumesCounters" in str(each) for each in plane.api.list(SLICES))

@@ -16,7 +16,7 @@ from kumulus.model.topology import Level, Topology
 from kumulus.nodes.pools.bodies import Bodies
 from tests.integration.conftest import NODES, Plane, Pools
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.every_version]
 
 
 def pool_of(pools: Pools, **changes: Any) -> Pool:

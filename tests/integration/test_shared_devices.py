@@ -59,8 +59,17 @@ class TestWithTheGate:
         assert sorted(Counter(result["device"] for result in results).values()) == [1, 2]
 
 
-async def test_a_cluster_that_drops_what_it_does_not_know_is_told_of(plane: Plane, pools: Pools) -> None:
-    inputs = pools.inputs(2, resourceSlices=devices(2, allowMultipleAllocations=True))
-    with pytest.raises(PartialFailure, match=f"switch the feature gate {GATE} on"):
-        await pools.create(inputs)
-    assert not any("allowMultipleAllocations" in str(each) for each in plane.api.list(SLICES))
+class TestWithoutTheGate:
+    """On another one: the gate is off by default only before Kubernetes 1.36."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+        with plane_at(tmp_path_factory.mktemp("unshared"), featureGates={GATE: False}) as made:
+            yield made
+
+    async def test_a_cluster_that_drops_what_it_does_not_know_is_told_of(self, plane: Plane, pools: Pools) -> None:
+        inputs = pools.inputs(2, resourceSlices=devices(2, allowMultipleAllocations=True))
+        with pytest.raises(PartialFailure, match=f"switch the feature gate {GATE} on"):
+            await pools.create(inputs)
+        assert not any("allowMultipleAllocations" in str(each) for each in plane.api.list(SLICES))

@@ -7,15 +7,17 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from kumulus.host.ports import Claims
 from tests.support.sweeps import command, place, runners, starts, written
 
 pytest.importorskip("joblib")
@@ -156,22 +158,49 @@ def test_a_process_that_outlives_its_sweep_is_waited_for_and_its_cell_not_run_ag
             each.wait()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "module", "extra"), [("dask", "distributed", "dask"), ("ray", "ray.util.joblib", "ray")]
-)
+@contextmanager
+def dask() -> Iterator[str]:
+    """The address of a Dask cluster with two workers."""
+    distributed = pytest.importorskip("distributed", reason="distributed is in the extra `dask`")
+    local = {"host": "127.0.0.1", "dashboard_address": None}
+    # Processes, not threads: a cell uses one thread, and policies are interrupted in a main thread only.
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **local) as cluster:
+        yield cluster.scheduler_address
+
+
+@contextmanager
+def ray() -> Iterator[str]:
+    """The address of a Ray cluster with two workers."""
+    pytest.importorskip("ray.util.joblib", reason="ray is in the extra `ray`")
+    with Claims() as claims:
+        ports = {name: claims.take() for name in ("port", "ray-client-server-port")}
+        local = ["--node-ip-address=127.0.0.1", *(f"--{name}={port}" for name, port in ports.items())]
+        line = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2", *local]
+        with subprocess.Popen([*line, "--include-dashboard=false"], stdout=subprocess.DEVNULL) as process:
+            try:
+                yield f"ray://127.0.0.1:{ports['ray-client-server-port']}"
+            finally:
+                process.terminate()
+
+
+@pytest.mark.parametrize("cluster", [dask, ray])
 @pytest.mark.timeout(900)
 def test_two_workers_of_another_engine_give_what_processes_of_this_machine_give(
-    tmp_path: Path, scheme: str, module: str, extra: str
+    tmp_path: Path, cluster: Callable[[], AbstractContextManager[str]]
 ) -> None:
-    pytest.importorskip(module, reason=f"{module} is in the extra `{extra}`")
     outcomes = []
-    for name, more in (("here", ()), ("there", ("--engine", f"{scheme}://"))):
+
+    def run(name: str, *more: str) -> None:
         (tmp_path / name).mkdir()
         file = written(tmp_path / name)
         done = swept(file, "--jobs", "2", *more)
         assert done.returncode == 0, done.stderr
         found = {cell: json.loads(text) for cell, text in there(file).items()}
         outcomes.append({cell: (result["runs"], result["curves"]) for cell, result in found.items()})
+
+    with cluster() as address:
+        run("there", "--engine", address.replace("tcp://", "dask://"))
+    run("here")
     assert len(outcomes[0]) == 4
     assert outcomes[0] == outcomes[1]
 
@@ -183,7 +212,7 @@ def test_without_the_extra_it_is_said_how_to_get_it(tmp_path: Path, scheme: str,
     (hidden / f"{module.partition('.')[0]}.py").write_text("raise ImportError('not here')\n")
     file = written(tmp_path)
     done = subprocess.run(
-        command(file, "--engine", f"{scheme}://"),
+        command(file, "--engine", f"{scheme}://127.0.0.1:1"),
         env={**os.environ, "PYTHONPATH": str(hidden)},
         capture_output=True,
         text=True,

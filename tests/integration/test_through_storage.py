@@ -19,6 +19,7 @@ import grpc
 import psutil
 import pytest
 
+from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.message_tables import classes_of
@@ -33,7 +34,6 @@ from kumulus.nodes.pools.single import create_node
 from kumulus.nodes.pools.through_storage import FEWEST, Post, Writer, writer
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.storage import OwnEtcd, Storages
 from tests.integration.conftest import NODES, Faults, Plane, Pools, operation, ready
@@ -158,6 +158,7 @@ async def written(plane: Plane, pool: Pool) -> AsyncIterator[tuple[Client, Write
         await found.connection.close()
 
 
+@pytest.mark.every_version
 async def test_what_is_written_of_drawn_pools_is_what_is_stored_of_a_post(plane: Plane, pools: Pools) -> None:
     numbers = random.Random(21)
     for _ in range(DRAWS):
@@ -186,6 +187,7 @@ async def test_what_is_written_of_drawn_pools_is_what_is_stored_of_a_post(plane:
             assert mine == other
 
 
+@pytest.mark.every_version
 async def test_a_lease_that_is_written_is_what_its_controller_would_have_made(plane: Plane, pools: Pools) -> None:
     inputs = pools.inputs(FEWEST - 1)
     await pools.create(inputs)
@@ -477,10 +479,10 @@ async def test_a_stack_can_ask_for_posts(plane: Plane, pools: Pools) -> None:
 async def test_a_version_that_is_not_known_gets_posts(
     plane: Plane, pools: Pools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "_KNOWN_VERSIONS", frozenset({"v1.2.3"}))
+    monkeypatch.setattr(toolchain, "kubernetes_versions", lambda: ["1.2.3"])
     found, messages = await made_by(plane, pools)
     assert found == 2 * FEWEST
-    assert "Kubernetes v1.35.4 is not known to store them as written here" in messages[0]
+    assert f"Kubernetes {plane.wanted.kubernetes_version} is not known to store them as written here" in messages[0]
 
 
 async def test_few_nodes_are_posted(plane: Plane, pools: Pools) -> None:

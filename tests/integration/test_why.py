@@ -41,6 +41,7 @@ def work(name: str, jobs: int, cpu: str) -> dict[str, Any]:
     return {"name": name, "kind": "Pod", "jobs": jobs, "requests": {"cpu": cpu}, "nodeSelector": selector}
 
 
+@pytest.mark.every_version
 async def test_every_binding_is_explained_by_the_scores_of_an_unmodified_kube_scheduler(
     plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +70,7 @@ async def test_every_binding_is_explained_by_the_scores_of_an_unmodified_kube_sc
     assert "Insufficient cpu" in capsys.readouterr().out
 
 
+@pytest.mark.every_version
 async def test_a_pod_that_was_refused_first_says_by_what(
     plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +117,7 @@ def filters_of(plane: Plane, wanted: str, cpu: int, taken: Counter[str]) -> tupl
     return dict(found), left
 
 
+@pytest.mark.every_version
 async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +155,7 @@ async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     assert sums["refused"]["TaintToleration"] == 40
 
 
+@pytest.mark.every_version
 async def test_pods_that_fit_nowhere_between_others_change_nothing_of_what_is_said_of_these(
     plane: Plane, pools: Pools, tmp_path: Path
 ) -> None:

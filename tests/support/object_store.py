@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
 from aiohttp import web
+from google.protobuf import json_format
 
 from kumulus.kube import Client, Connection
 from kumulus.kube.media import PROTOBUF
-from kumulus.kube.messages import enveloped, message_classes
+from kumulus.kube.messages import answered, enveloped, message_classes
 from tests.support.apiserver import listening
 
 Object = dict[str, Any]
@@ -30,6 +32,7 @@ class Store:
         served: the collections that exist, whether or not there are objects in them.
         asked: verb and path of each request, in order.
         refuse: called with verb, path and body before a request is carried out; returns a status to answer instead.
+        react: called with the collection and each object that is stored, which it may change, as controllers do.
     """
 
     address: str = ""
@@ -37,6 +40,7 @@ class Store:
     served: set[str] = field(default_factory=lambda: {NODES, MAPS, LEASES, "/api/v1/pods"})
     asked: list[tuple[str, str]] = field(default_factory=list)
     refuse: Callable[[str, str, Object], int | None] = lambda _verb, _path, _body: None
+    react: Callable[[str, Object], None] = lambda _collection, _object: None
     version: int = 0
 
     def client(self, patience: float = 0.0) -> Client:
@@ -47,6 +51,7 @@ class Store:
         self.version += 1
         body = json.loads(json.dumps(body))
         body["metadata"] |= {"uid": f"uid-{self.version}", "resourceVersion": str(self.version)}
+        self.react(collection, body)
         self.objects[f"{collection}/{body['metadata']['name']}"] = body
         return body
 
@@ -60,7 +65,8 @@ class Store:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         verb, path = request.method, request.path
-        body = json.loads(await request.read() or b"{}")
+        raw = await request.read() or b"{}"
+        body = _posted(raw) if request.content_type == PROTOBUF else yaml.safe_load(raw)
         self.asked.append((verb, path))
         if (status := self.refuse(verb, path, body)) is not None:
             return _status(status)
@@ -70,12 +76,16 @@ class Store:
         there = self.objects.get(path)
         if verb == "GET" and path in self.served:
             return _listed(self.under(path, request.query.get("labelSelector", "")), request.headers["Accept"])
+        if path.endswith("/selfsubjectaccessreviews"):
+            return web.json_response({**body, "status": {"allowed": True}})
         if verb == "POST":
             if path not in self.served:
                 return _status(404)
             if f"{path}/{body['metadata']['name']}" in self.objects:
                 return _status(409)
             return web.json_response(self.put(path, body))
+        if verb == "PATCH" and there is None and "apply-patch" in request.content_type:
+            return web.json_response(self.put(path.rpartition("/")[0], body))
         if there is None:
             return _status(404)
         wanted = body.get("metadata", {}) if verb != "DELETE" else body.get("preconditions") or {}
@@ -87,6 +97,7 @@ class Store:
             self.version += 1
             there = body if verb == "PUT" else _merged(there, body)
             there["metadata"] |= {"uid": self.objects[path]["metadata"]["uid"], "resourceVersion": str(self.version)}
+            self.react(path.rpartition("/")[0], there)
             self.objects[path] = there
         return web.json_response(there)
 
@@ -143,15 +154,34 @@ def _merged(there: Object, patch: Object) -> Object:
 
 def _listed(items: list[Object], accept: str) -> web.Response:
     if not accept.startswith(PROTOBUF):
-        return web.json_response({"metadata": {}, "items": items})
+        return web.json_response({"kind": "List", "metadata": {}, "items": items})
     # Only nodes are listed in protobuf by what is tested here.
-    classes = message_classes()
-    listed = classes["NodeList"]()
+    listed = message_classes()["NodeList"]()
     for each in items:
-        node = listed.items.add()
-        node.metadata.name, node.metadata.uid = each["metadata"]["name"], each["metadata"]["uid"]
-        node.metadata.labels.update(each["metadata"].get("labels") or {})
-        node.metadata.annotations.update(each["metadata"].get("annotations") or {})
-        info = each.get("status", {}).get("nodeInfo", {})
-        node.status.nodeInfo.containerRuntimeVersion = info.get("containerRuntimeVersion", "")
+        json_format.ParseDict(_without_types(each), listed.items.add(), ignore_unknown_fields=True)
     return web.Response(body=enveloped("v1", "NodeList", listed.SerializeToString()), content_type=PROTOBUF)
+
+
+def _without_types(node: Object) -> Object:
+    """A node as protobuf's JSON has it: quantities are messages; times are left out."""
+    status = node.get("status", {})
+    quantities = {
+        key: {resource: {"string": quantity} for resource, quantity in status.get(key, {}).items()}
+        for key in ("capacity", "allocatable")
+    }
+    conditions = [{key: each[key] for key in ("type", "status")} for each in status.get("conditions", ())]
+    kept = ("name", "uid", "resourceVersion", "labels", "annotations")
+    return {
+        "metadata": {key: node["metadata"][key] for key in kept if key in node["metadata"]},
+        "spec": node.get("spec", {}),
+        "status": {**status, **quantities, "conditions": conditions},
+    }
+
+
+def _posted(body: bytes) -> Object:
+    """A node that was posted in protobuf, as an object."""
+    found = json_format.MessageToDict(answered(message_classes()["Node"], body))
+    for key in ("capacity", "allocatable"):
+        quantities = found.get("status", {}).get(key, {})
+        found["status"][key] = {resource: each["string"] for resource, each in quantities.items()}
+    return found

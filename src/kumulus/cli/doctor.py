@@ -158,7 +158,7 @@ def _tool(location: Location) -> Finding:
 
 def _other_kubernetes(known: Pins) -> list[Finding]:
     findings = []
-    for version in known.kubernetes:
+    for version in known.other_kubernetes:
         name, purpose = f"kubernetes v{version}", "for stacks that ask for this Kubernetes version"
         remedy = f"{installation.command()} tools --kubernetes v{version}"
         locations = [locate(known, tool) for tool in known.control_plane(version)]

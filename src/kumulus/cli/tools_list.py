@@ -12,7 +12,7 @@ from kumulus.toolchain.pins import Pins
 
 def table(known: Pins) -> str:
     """A line for each tool."""
-    others = [tool for version in known.kubernetes for tool in known.control_plane(version)]
+    others = [tool for version in known.other_kubernetes for tool in known.control_plane(version)]
     rows = [("TOOL", "VERSION", "FROM", "SIZE", "NEEDED BY")]
     rows += [_row(known, locate(known, tool)) for tool in (*known.tools, *others)]
     widest = max(len(size) for *_, size, _ in rows)
@@ -27,7 +27,7 @@ def urls(known: Pins) -> str:
 def _row(known: Pins, location: Location) -> tuple[str, str, str, str, str]:
     tool = location.tool
     who = ", ".join(needs.parts(tool.name)) or f"--with {tool.name}"
-    if tool.version in known.kubernetes:
+    if tool.version in known.other_kubernetes:
         who = f"kubernetesVersion: v{tool.version}"
     if location.path is None:
         return tool.name, tool.version, f"not there ({how([tool])})", "-", who

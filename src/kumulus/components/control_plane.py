@@ -99,6 +99,7 @@ class ControlPlane(pulumi.ComponentResource):
         self.groups: list[KwokNodeGroup] = []
         self.faults: list[Fault] = []
         self.stack_id = stack_identity(self, resource_name)
+        outlives = registry.get(self.runtime).outlives_stack
         self.resource = Cluster(
             f"{resource_name}-control-plane",
             name=self.cluster_name,
@@ -108,12 +109,13 @@ class ControlPlane(pulumi.ComponentResource):
             options=options,
             # Without a stack file, its contents are unknown; a replacement that no preview shows is refused.
             contents={PREVIEW: True} if contents is None and pulumi.runtime.is_dry_run() else contents or {},
-            opts=pulumi.ResourceOptions(parent=self),
+            # A forced replacement, of which the engine does not ask the plugin, is as one by a change of an option. A
+            # cluster that outlives the stack would lose all that the stack has in it first.
+            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=None if outlives else True),
         )
         self.kubeconfig = self.resource.kubeconfig
         self.identity = self.resource.identity
         self.server = self.resource.server
-        outlives = registry.get(self.runtime).outlives_stack
         self.end = None if outlives else self.resource
         self.lifetime = None if outlives else self._lifetime(resource_name)
         self.register_outputs(

@@ -16,6 +16,7 @@ _KWOK = {
     "api_server_port": "apiServerPort",
     "feature_gates": "featureGates",
     "runtime_config": "runtimeConfig",
+    "workloads": "workloads",
     "etcd_fsync": "etcdFsync",
     "etcd_quota": "etcdQuota",
     "heartbeat_factor": "heartbeatFactor",
@@ -39,6 +40,8 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """Kubernetes feature gates of all components."""
     runtime_config: Mapping[str, Any]
     """API groups and versions to enable or disable, such as ``{"api/all": True}``."""
+    workloads: str
+    """``native``: Kubernetes' own API for groups of pods, with its gates and API versions. Default: only with those."""
     etcd_fsync: bool
     """Whether etcd waits for the disk at every write; without it, a crash of the machine can lose the cluster."""
     etcd_quota: str

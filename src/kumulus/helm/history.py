@@ -68,10 +68,16 @@ async def revisions(client: Client, namespace: str, name: str, patience: float) 
 async def is_there(client: Client, name: str, owner: Owner) -> bool:
     """Whether a stack has a release of this name, in any namespace; False if the cluster does not let us look.
 
+    Args:
+        client: of the cluster.
+        name: the release's; empty for any.
+        owner: the stack.
+
     Raises:
         ApiError, Unreachable: a request to the server failed.
     """
-    selector = {"labelSelector": f"owner=helm,name={name},{STACK_ID}={owner.identity}", "limit": "1"}
+    named = f"name={name}," if name else ""
+    selector = {"labelSelector": f"owner=helm,{named}{STACK_ID}={owner.identity}", "limit": "1"}
     try:
         return bool((await client.get("/api/v1/secrets", selector, accept=METADATA_ONLY))["items"])
     except ApiError as error:
@@ -108,8 +114,18 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
         proven: whether the stack owns a release without an identity, because it has it on record.
     """
     owners = [revision.owner for revision in found if revision.owner is not None]
-    ours = owners[-1].identity == mine.identity if owners else proven
+    ours = mine.is_known_by(owners[-1].identity) if owners else proven
     return found[-1] if found and not ours else None
+
+
+async def description(client: Client, namespace: str, revision: Revision, patience: float) -> str:
+    """What a release's resource has said of it last.
+
+    Raises:
+        ApiError, Unreachable: the server could not be asked.
+    """
+    stored = await client.get(_path(namespace, revision), patience=patience)
+    return str(decoded(stored["data"]["release"])["info"].get("description") or "")
 
 
 async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:

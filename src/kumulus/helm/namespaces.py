@@ -13,7 +13,7 @@ from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, remove
-from kumulus.model.identity import Owner
+from kumulus.model.identity import STACK_ID, Owner
 from kumulus.nodes.ownership import is_ours
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
         while _going(there := await find(client, f"{NAMESPACES}/{name}")):  # noqa: ASYNC110 - it tells who asks
             await asyncio.sleep(0.2)
     if there:
-        if recorded and owner.identity and Owner.of(there["metadata"]) is None and _made_for(there) == cluster:
+        unmarked = (there["metadata"].get("labels") or {}).get(STACK_ID) != owner.identity
+        ours = recorded and owner.identity and is_ours(there["metadata"], owner, proven=True)
+        if ours and unmarked and _made_for(there) == cluster:
             # With the resourceVersion that was read, so that a concurrent change is not overwritten.
             marks = {"labels": owner.labels, "resourceVersion": there["metadata"]["resourceVersion"]}
             with suppress(ApiError):

@@ -35,15 +35,16 @@ def parent() -> str | None:
 def runs(process: str) -> bool | None:
     """Whether a process that :func:`own` has named still runs; None where that cannot be known from here.
 
-    It cannot for processes of another machine, of another user or container on this one, and for malformed names.
+    It cannot for processes of another machine, of another user or container on this one, and for malformed names; nor,
+    where another machine may have this one's id (:func:`machine.is_alone`), for processes of another boot.
     """
     parts = process.split(" ")
     if len(parts) != 5:
         return None
     its_machine, boot, namespace, pid, started = parts
     if boot != _boot():
-        # The machine has been rebooted since, and no process outlives that.
-        return False if its_machine == machine.this().id else None
+        # If it is this machine, it has been rebooted since, and no process outlives that.
+        return False if machine.is_alone() and its_machine == machine.this().id else None
     if namespace != _namespace():
         return None
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import socket
 from contextlib import suppress
@@ -17,6 +18,9 @@ from kumulus.host import files
 
 MACHINE_ID = Path("/etc/machine-id")
 _DIGITS = 32
+_NAMESPACE = Path("/proc/self/ns/pid")
+# PROC_PID_INIT_INO of include/linux/proc_ns.h: that of all processes outside containers.
+_FIRST_NAMESPACE = 0xEFFFFFFC
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,22 @@ def this(machine_id: Path = MACHINE_ID) -> Machine:
     """
     parts = f"kumulus {_text(machine_id)} {_drawn()}"
     return Machine(hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS], socket.gethostname() or "localhost")
+
+
+def is_alone(machine_id: Path = MACHINE_ID, namespace: Path = _NAMESPACE) -> bool:
+    """Whether no other machine can have the id of this one: what has it and another boot is this one before a reboot.
+
+    Without systemd's id, machines with one home have one id. So have containers of one image, wherever they run.
+
+    Args:
+        machine_id: the file with systemd's machine id.
+        namespace: the pid namespace of this process.
+    """
+    try:
+        outside = namespace.stat().st_ino == _FIRST_NAMESPACE
+    except OSError:
+        return False
+    return outside and re.fullmatch("[0-9a-f]{32}", _text(machine_id)) is not None
 
 
 def _drawn() -> str:

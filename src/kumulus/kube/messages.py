@@ -4,6 +4,7 @@ An API server keeps the protobuf form of an event for all who watch in it (the s
 such watcher costs it next to nothing, and the decoding here takes a fraction of JSON's. Fields that are not in the
 tables are skipped. Sources of the numbers, which Kubernetes never changes: ``generated.proto`` of k8s.io/api/core/v1,
 k8s.io/api/resource/v1 and of k8s.io/apimachinery's pkg/apis/meta/v1, pkg/runtime and pkg/api/resource.
+Checked against Kubernetes 1.35 to 1.37.
 """
 
 from __future__ import annotations

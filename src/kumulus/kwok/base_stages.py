@@ -3,15 +3,18 @@
 They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fast`` (kwok v0.8.0), with these
 differences:
 
-- a Job's pod completes after the delay in its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration).
+- a pod of a Job, of batch/v1 alone where it has no delay, completes after the delay in its annotation
+  ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration).
   KWOK would count the delay from the last change of the pod, and again after a restart of its controller; here it is
   anchored to the pod's ``status.startTime``;
 - the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
 - a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
-- a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it.
+- a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it;
+- a deleted pod ends before it is removed: its containers are terminated, its phase is Failed or Succeeded, and it is
+  not Ready. A pod that a finalizer keeps stays like that.
 
 Where KWOK was installed from its charts, stage-fast has installed KWOK's own stages. :func:`node_stages_above` and
-:func:`pod_stage_above` are those of ours that have to come before them: KWOK passes over stages without a weight where
+:func:`pod_stages_above` are those of ours that have to come before them: KWOK passes over stages without a weight where
 one with a weight matches.
 """
 
@@ -21,11 +24,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.kwok.pod_statuses.base import COMPLETE, READY
-from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, stage
+from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
+from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_removed, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.interruptions import RECLAIM_ANNOTATION
-from kumulus.model.nodes import EMULATED, KUBELET_PORT
+from kumulus.model.nodes import EMULATED, LOCALHOST
+from kumulus.model.owner_kinds import BATCH_JOB
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'
@@ -67,9 +71,10 @@ conditions:
 _NODE_INITIALIZE = (
     _NODE_CONDITIONS
     + """
-{{ if not .status.addresses }}
 addresses:
-- address: {{ NodeName | Quote }}
+- LOCALHOST
+{{ if not .status.addresses }}
+- address: {{ .metadata.name | Quote }}
   type: Hostname
 {{ with NodeIP }}
 - address: {{ . | Quote }}
@@ -83,7 +88,7 @@ daemonEndpoints:
 {{ end }}
 phase: Running
 """
-)
+).replace("LOCALHOST", json.dumps(LOCALHOST))
 
 _NODE_MADE = (
     _NODE_CONDITIONS
@@ -91,16 +96,14 @@ _NODE_MADE = (
 addresses:
 - address: {{ .metadata.name | Quote }}
   type: Hostname
-daemonEndpoints:
-  kubeletEndpoint:
-    Port: KUBELET_PORT
+- LOCALHOST
 phase: Running
 nodeInfo:
   bootID: {{ .metadata.uid | Quote }}
   machineID: {{ .metadata.uid | Quote }}
   systemUUID: {{ .metadata.uid | Quote }}
 """
-).replace("KUBELET_PORT", str(KUBELET_PORT))
+).replace("LOCALHOST", json.dumps(LOCALHOST))
 
 _NODE_REBOOTED = (
     _NODE_CONDITIONS
@@ -110,25 +113,48 @@ nodeInfo:
 """
 ).replace("BOOT_ID", BOOT_ID_ANNOTATION)
 
+# With the address, for nodes that an earlier version made.
 _NODE_HEARTBEAT = (
     _NODE_CONDITIONS
     + """
+addresses:
+- LOCALHOST
 {{ with NodePort }}
 daemonEndpoints:
   kubeletEndpoint:
     Port: {{ . }}
 {{ end }}
 """
-)
+).replace("LOCALHOST", json.dumps(LOCALHOST))
 
 _FAULTED = [exists(_FAULTS), absent(_BOOT_ID)]
 _REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
-_COMPLETES = [
-    absent(".metadata.deletionTimestamp"),
-    is_in(".status.phase", "Running"),
-    is_in(".metadata.ownerReferences.[].kind", "Job"),
-]
-# It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted.
+_RUNS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Running")]
+# Of Kubernetes' own Jobs, and of Volcano's, which are called Job too, those that say how long they take.
+_OF_A_JOB = is_in(".metadata.ownerReferences.[].kind", "Job")
+_ENDS = f"({BATCH_JOB.jq()} or (.metadata.annotations // {{}} | has({json.dumps(DELAY_ANNOTATION)})) | tostring)"
+_COMPLETES = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "true")]
+_STAYS = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "false")]
+_DELETED = exists(".metadata.deletionTimestamp")
+_OVER = ("Succeeded", "Failed")
+# With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing. One that none keeps must not
+# even be patched: such a patch removes it (k8s.io/apiserver, ShouldDeleteDuringUpdate) by name, or what has come in its
+# place.
+_GRACE = "(.metadata.deletionGracePeriodSeconds | tostring)"
+_LEAVES = (
+    f"(.status.phase == {' or .status.phase == '.join(map(json.dumps, _OVER))} or (.metadata.finalizers // []) == [])"
+)
+_TERMINATES = [_DELETED, not_in(".status.phase", *_OVER), not_in(_GRACE, "0")]
+_IS_KILLED = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_LEAVES} | tostring)", "false")]
+_LEFT_ALONE = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_LEAVES} | tostring)", "true")]
+_ENDED = [_DELETED, is_in(".status.phase", *_OVER), not_in(_GRACE, "0")]
+# In case that kwok-controller was killed after the patch. The delay is cut off when the pod is gone, as it mostly is.
+_REMOVE: dict[str, Any] = {
+    "delay": {"durationMilliseconds": 1_000},
+    **pod_removed("  annotations:\n    kumulus.io/ended: {{ Now | Quote }}"),
+}
+# It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted. With a weight
+# it keeps KWOK from stages without one.
 _NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
 _REBOOT: dict[str, Any] = {
     "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
@@ -136,7 +162,7 @@ _REBOOT: dict[str, Any] = {
 }
 _COMPLETE: dict[str, Any] = {
     "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
-    "next": {"statusTemplate": COMPLETE},
+    **pod_status(COMPLETE),
 }
 _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
@@ -166,15 +192,12 @@ def stages() -> list[dict[str, Any]]:
             "pod-ready",
             "Pod",
             [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
-            {"next": {"statusTemplate": READY}},
+            pod_status(READY),
         ),
         stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
-        stage(
-            "pod-delete",
-            "Pod",
-            [exists(".metadata.deletionTimestamp")],
-            {"next": {"delete": True}},
-        ),
+        stage("pod-terminate", "Pod", _TERMINATES, pod_removed(TERMINATED, "status")),
+        stage("pod-kill", "Pod", _IS_KILLED, pod_status(TERMINATED)),
+        stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
 
 
@@ -219,11 +242,20 @@ def node_stages_above() -> list[dict[str, Any]]:
     ]
 
 
-def pod_stage_above(elsewhere: str) -> dict[str, Any]:
-    """The stage that completes the pods of Jobs, for a cluster that has the chart stage-fast.
+def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
+    """The stages of pods for a cluster that has the chart stage-fast.
+
+    They are those of :func:`stages`, and one for the pods that stage-fast would complete at once.
 
     Args:
         elsewhere: a condition of pods that other stages complete.
     """
     other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
-    return stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE})
+    return [
+        stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE}),
+        stage(f"{_ABOVE}pod-stays", "Pod", [*_STAYS, other], {"weight": 1, **_NOTHING}),
+        stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(TERMINATED, "status")}),
+        stage(f"{_ABOVE}pod-kill", "Pod", _IS_KILLED, {"weight": 1, **pod_status(TERMINATED)}),
+        stage(f"{_ABOVE}pod-delete", "Pod", _ENDED, {"weight": 1, **_REMOVE}),
+        stage(f"{_ABOVE}pod-leave", "Pod", _LEFT_ALONE, {"weight": 1, **_NOTHING}),
+    ]

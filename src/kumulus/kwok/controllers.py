@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.kwok.base_stages import node_stages_above, pod_stage_above
+from kumulus.kwok.base_stages import node_stages_above, pod_stages_above
 from kumulus.kwok.lifecycle_states import CONDITION
 from kumulus.model import real_nodes
 from kumulus.model.pools import CLUSTER_LABEL
@@ -186,7 +186,7 @@ def stage_manifests(cluster: str, installed: bool) -> Sequence[Mapping[str, Any]
         cluster: the cluster's name; each stack has its own, and so its own stages.
         installed: whether this stack has installed KWOK; if another has, only this stack's own nodes are touched.
     """
-    found = [*node_stages_above(), *([pod_stage_above(CONDITION)] if installed else [])]
+    found = [*node_stages_above(), *(pod_stages_above(CONDITION) if installed else [])]
     return [{**each, "metadata": {"name": f"{each['metadata']['name']}-{cluster}"}} for each in found]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from kumulus.kwok.pod_statuses import fault as pod_statuses
-from kumulus.kwok.stages import FOR_EVER, Match, absent, exists, is_in, stage
+from kumulus.kwok.stages import FOR_EVER, Match, absent, exists, is_in, pod_status, stage
 from kumulus.model.active_faults import FAULT_LABEL
 from kumulus.model.owner_kinds import belongs_to
 from kumulus.model.pod_effects import PodEffects
@@ -50,9 +50,7 @@ def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: st
         return _image_pull(name, effects, match)
     if effects.action == "evict":
         running = is_in(".status.phase", "Running")
-        return [
-            _stage(name, "", [running, *match], {**_after(effects), "next": _status(pod_statuses.evicted(effects))})
-        ]
+        return [_stage(name, "", [running, *match], {**_after(effects), **pod_status(pod_statuses.evicted(effects))})]
     return _failing(name, effects, match)
 
 
@@ -65,10 +63,10 @@ def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]
     first = [phase, is_in(waits, "false")] if init else [phase, is_in(waits, "false"), is_in(_count(statuses), "some")]
     if not effects.repeat:
         first.append(is_in(f"([{statuses}[]?.restartCount] | add // 0 | tostring)", "0"))
-    fails = _stage(name, "", [*first, *match], {**_after(effects), "next": _status(pod_statuses.failed(effects, init))})
+    fails = _stage(name, "", [*first, *match], {**_after(effects), **pod_status(pod_statuses.failed(effects, init))})
     again = {
         "delay": {"durationFrom": {"jq": {"expression": _back_off(statuses)}}},
-        "next": _status(pod_statuses.restarted(effects, init)),
+        **pod_status(pod_statuses.restarted(effects, init)),
     }
     return [fails, _stage(name, ".restart", [phase, is_in(waits, "true"), *match], again)]
 
@@ -87,14 +85,14 @@ def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Obje
                     "jq": {"expression": f'{reason} | if . == "ImagePullBackOff" then "20s" else "0s" end'}
                 }
             },
-            "next": _status(pod_statuses.unpulled(effects, "ErrImagePull")),
+            **pod_status(pod_statuses.unpulled(effects, "ErrImagePull")),
         },
     )
     backs_off = _stage(
         name,
         ".back-off",
         [pending, is_in(reason, "ErrImagePull"), *match],
-        {"delay": {"durationMilliseconds": 2_000}, "next": _status(pod_statuses.unpulled(effects, "ImagePullBackOff"))},
+        {"delay": {"durationMilliseconds": 2_000}, **pod_status(pod_statuses.unpulled(effects, "ImagePullBackOff"))},
     )
     return [tries, backs_off]
 
@@ -148,7 +146,3 @@ def _back_off(statuses: str) -> str:
         f"([{statuses}[]?.restartCount] | add // 0) as $count"
         f' | "\\([{_BACK_OFF} * pow(2; [$count - 1, 0] | max), 300] | min | floor)s"'
     )
-
-
-def _status(template: str) -> Object:
-    return {"statusTemplate": template}

@@ -153,7 +153,6 @@ class _Stages:
         template: str,
         delay: dict[str, Any] | None = None,
     ) -> StageObject:
-        patch = {"subresource": "status", "root": "status", "template": template}
-        rest = {"weight": 1, **({"delay": delay} if delay else {}), "steps": [{"patch": patch}]}
+        rest = {"weight": 1, **({"delay": delay} if delay else {}), **kwok_stages.pod_status(template)}
         spec = kwok_stages.spec("Pod", selector, rest)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)

@@ -5,6 +5,7 @@ The provider plugin imports this file, so it has only light imports.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,37 @@ def stage(
 def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a stage; arguments as for :func:`stage`, with the whole ``selector``."""
     return {"resourceRef": {"apiGroup": "v1", "kind": kind}, "selector": selector, **rest}
+
+
+def pod_status(template: str) -> dict[str, Any]:
+    """The key ``next`` of a stage that patches a pod's status, as a kubelet does: the patch has the pod's UID.
+
+    KWOK patches by name. Without the UID, a pod that was made under the name of a deleted one would get its status.
+
+    Args:
+        template: a Go template of YAML, the status.
+    """
+    return {"next": {"patches": [_of_this_pod(f"status:\n{textwrap.indent(template, '  ')}", "status")]}}
+
+
+def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
+    """The key ``steps`` of a stage that patches a pod and then deletes it, but not if the pod has changed meanwhile.
+
+    KWOK deletes by name, too, and may play a stage twice: only the refused patch, which ends the stage, tells it that
+    the pod is another one, or that this was done.
+
+    Args:
+        template: a Go template of YAML, what is patched; it has to change something, or KWOK leaves the patch out.
+        subresource: of the pod; that is then what the template is of.
+    """
+    content = f"{subresource}:\n{textwrap.indent(template, '  ')}" if subresource else template
+    unchanged = f"  resourceVersion: {{{{ .metadata.resourceVersion | Quote }}}}\n{content}"
+    return {"steps": [{"patch": _of_this_pod(unchanged, subresource)}, {"delete": True}]}
+
+
+def _of_this_pod(content: str, subresource: str) -> dict[str, str]:
+    where = {"subresource": subresource} if subresource else {}
+    return {**where, "template": f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\n{content}"}
 
 
 def is_in(key: str, *values: str) -> Match:

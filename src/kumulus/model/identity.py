@@ -42,10 +42,13 @@ class Owner:
     Attributes:
         identity: its identity; empty for a stack that has none yet and marks nothing.
         stack: its current name, such as ``organization/kumulus/dev``; only for messages.
+        recorded: the identity that it had when its state recorded the thing at hand, if it has been given another
+            one since: what carries that one is its own, too.
     """
 
     identity: str = ""
     stack: str = ""
+    recorded: str = ""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Self | None:
@@ -54,6 +57,10 @@ class Owner:
         if not identity:
             return None
         return cls(identity, str((metadata.get("annotations") or {}).get(STACK_ANNOTATION) or ""))
+
+    def is_known_by(self, identity: str) -> bool:
+        """Whether an identity that something carries is this stack's."""
+        return bool(identity) and identity in (self.identity, self.recorded)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -19,7 +19,8 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 KWOK_ANNOTATION = "kwok.x-k8s.io/node"
 METRICS_ANNOTATION = "metrics.k8s.io/resource-metrics-path"
 TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
-KUBELET_PORT = 10250
+LOCALHOST: Mapping[str, str] = {"type": "InternalDNS", "address": "localhost"}
+"""Where the API server of the kwok runtime looks for a node's kubelet: at the kwok-controller beside it."""
 
 CONDITIONS: Mapping[str, Condition] = {
     "NetworkUnavailable": Condition("False", "RouteCreated", "RouteController created a route"),
@@ -38,11 +39,11 @@ EMULATED: Mapping[str, str] = {
 }
 """The part of `status.nodeInfo` that is the same on every emulated node."""
 
-# Leaves out second octets that service and pod ranges commonly take: Kubernetes' default 10.0.0.0/24 and KWOK's pods in
-# 10.0, kubeadm's and kind's services in 10.96, kind's pods in 10.244.
-_SECOND_OCTETS = tuple(octet for octet in range(1, 244) if octet != 96)
+# Reserved for future use (RFC 1112, section 4): in a cluster with real nodes, the API server sends logs and exec to the
+# address of the node, and a Prometheus asks there for metrics. In a private range they might reach somebody's machine.
+_FIRST_OCTET = 240
 _LAST_OCTETS = 254
-_ADDRESSES = len(_SECOND_OCTETS) * 256 * _LAST_OCTETS
+_ADDRESSES = 256 * 256 * _LAST_OCTETS
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
             "addresses": [
                 {"type": "InternalIP", "address": internal_ip(pool.name, ordinal)},
                 {"type": "Hostname", "address": name},
+                dict(LOCALHOST),
             ],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
             "nodeInfo": _node_info(name, cluster, owned.node_info),
             "phase": "Running",
         },
@@ -147,7 +148,7 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
 
 
 def internal_ip(pool: str, ordinal: int) -> str:
-    """A node's address inside 10.0.0.0/8: deterministic, and different for every node of a pool.
+    """A node's address inside 240.0.0.0/8: deterministic, and different for every node of a pool.
 
     The pool's name is hashed to the first address and the ordinal counts up from there: hashing every node's name
     would almost certainly give two of 10,000 nodes the same address (three pairs expected among 15 million).
@@ -155,7 +156,7 @@ def internal_ip(pool: str, ordinal: int) -> str:
     first = int.from_bytes(hashlib.sha256(pool.encode()).digest()[:8], "big")
     rest, last = divmod((first + ordinal) % _ADDRESSES, _LAST_OCTETS)
     second, third = divmod(rest, 256)
-    return f"10.{_SECOND_OCTETS[second]}.{third}.{last + 1}"
+    return f"{_FIRST_OCTET}.{second}.{third}.{last + 1}"
 
 
 def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str]:

@@ -65,6 +65,9 @@ def _labelled(key: str) -> str:
     return f"(.metadata.labels // {{}} | has({json.dumps(key)}))"
 
 
+BATCH_JOB = _Workload("Job", "batch")
+"""All Jobs of Kubernetes' own, those of a JobSet or MPIJob too: their pods end by themselves."""
+
 _WORKLOADS = {
     "Job": _Workload("Job", "batch", unless=_PART_OF_MORE),
     "JobSet": _Workload("JobSet", label=_JOB_SET),

@@ -32,7 +32,8 @@ RESOURCE_API = "resource.k8s.io/v1"
 DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
 
 
-# The most devices that consume counters, and the most counter sets, of a slice (k8s.io/api/resource/v1, 1.35).
+# The most devices that consume counters, and the most counter sets, of a slice (k8s.io/api/resource/v1).
+# Checked against Kubernetes 1.35 to 1.37.
 _MOST_COUNTING = 64
 _MOST_COUNTER_SETS = 8
 _GPUS_OF_A_SLICE = _MOST_COUNTING // DEVICES_OF_A_GPU

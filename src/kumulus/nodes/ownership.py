@@ -52,7 +52,7 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
             has no identity itself.
     """
     owner = Owner.of(metadata)
-    return proven if owner is None else owner.identity == mine.identity
+    return proven if owner is None else mine.is_known_by(owner.identity)
 
 
 async def whose(client: Client, metadata: Mapping[str, Any]) -> str:

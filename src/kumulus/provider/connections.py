@@ -54,6 +54,7 @@ class Connections:
         """
         self._place = place
         self._clients: dict[str, tuple[float, Client]] = {}
+        self._former: list[Client] = []
         self._identities: dict[Client, str] = {}
         self._silent: dict[str, tuple[float, float, Unreachable]] = {}
         self._foreseen: dict[str, Connection] = {}
@@ -103,7 +104,8 @@ class Connections:
             known = self._clients.get(kubeconfig)
             if known is None or known[0] != stamp:
                 if known is not None:
-                    await known[1].close()
+                    # A login tool may rewrite a kubeconfig at any time, and other pools may be using the old client.
+                    self._former.append(known[1])
                 known = (stamp, Client(foreseen or load_kubeconfig(kubeconfig)))
                 self._clients[kubeconfig] = known
             client = known[1]
@@ -124,13 +126,14 @@ class Connections:
         if kubeconfig not in self._silent:
             return
         found, waited, error = self._silent[kubeconfig]
-        lately = patience <= _SILENCE and time.monotonic() - found < _SILENCE
+        lately = patience <= min(waited, _SILENCE) and time.monotonic() - found < _SILENCE
         meanwhile = found >= asked and patience <= waited
         if lately or meanwhile:
             raise error
 
     async def close(self) -> None:
         """Close every client."""
-        for _, client in self._clients.values():
+        for client in [*self._former, *(client for _, client in self._clients.values())]:
             await client.close()
+        self._former.clear()
         self._clients.clear()

@@ -187,7 +187,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         news |= resource.drawn(olds, news, request.randomSeed)
         checked = await resource.examine(olds, news, self._program)
         if not checked.failures:
-            resource.declare(request.urn, checked.inputs)
+            await resource.declare(request.urn, olds, checked.inputs)
         failures = [provider_pb2.CheckFailure(property=f.path, reason=f.reason) for f in checked.failures]
         return provider_pb2.CheckResponse(
             inputs=keep_secret(to_struct(checked.inputs), request.news), failures=failures

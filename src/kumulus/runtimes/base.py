@@ -171,6 +171,14 @@ class Runtime(ABC):
         """
         return None
 
+    async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
+        """Check at each preview and update, before anything is changed, what is to be applied to a cluster in place.
+
+        Raises:
+            ProviderError: it cannot be applied.
+        """
+        return
+
     @abstractmethod
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """Make the control plane and wait until it answers.

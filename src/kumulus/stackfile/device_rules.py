@@ -154,8 +154,8 @@ def _served(raw: Mapping[str, object]) -> Found:
 
 
 def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
-    """The kwok runtime has the gate off; other runtimes report what their API server drops, after the fact."""
-    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or FIRST_VERSION) >= _SHARED_SINCE:
+    """A kwok cluster of an earlier version has the gate off; what other API servers drop is reported after the fact."""
+    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _SHARED_SINCE) >= _SHARED_SINCE:
         return
     if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
         message = f"is off, but groups have resourceSlices with {key}"

@@ -23,13 +23,13 @@ class Builder:
     scratch: Path
     logs: Path
 
-    def caches(self, module: str) -> Path:
+    def caches(self, workspace: str) -> Path:
         """Go's caches for the tools of one module; different modules share little but Go's own library."""
-        return self.scratch / "caches" / module
+        return self.scratch / "caches" / workspace
 
-    def drop_caches(self, module: str) -> None:
+    def drop_caches(self, workspace: str) -> None:
         """Free the space once a module's last tool is built: the caches of all modules would need twice as much."""
-        shutil.rmtree(self.caches(module), ignore_errors=True)
+        shutil.rmtree(self.caches(workspace), ignore_errors=True)
 
     def build(self, tool: Tool, home: Path, step: Step) -> None:
         """Build a tool and install it under `home`; readers see either the whole old file or the whole new one.
@@ -39,7 +39,9 @@ class Builder:
         """
         work = self.scratch / "work" / tool.name
         shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(tool.sources, work / "module")
+        for name, content in tool.module_files():
+            (work / "module" / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / "module" / name).write_bytes(content)
         self.logs.mkdir(parents=True, exist_ok=True)
         (self.logs / f"{tool.name}.log").write_bytes(b"")
         for embed in tool.embed:
@@ -60,7 +62,7 @@ class Builder:
     def _begin_with_library(self, tool: Tool, module: Path, step: Step) -> None:
         """Compile what the first tool needs of Go's own library; every module's cache starts as hard links to that."""
         library = self.caches("std") / "gocache"
-        complete, linked = library.with_suffix(".complete"), self.caches(tool.module) / "linked"
+        complete, linked = library.with_suffix(".complete"), self.caches(tool.workspace) / "linked"
         if linked.exists() or tool.package is None:
             return
         if not complete.exists():
@@ -69,8 +71,8 @@ class Builder:
             public = [name for name in packages if not {"internal", "vendor"} & set(name.split("/"))]
             self._go(tool, ["build", *public], module, step, self.caches("std"))
             complete.touch()
-        shutil.rmtree(self.caches(tool.module) / "gocache", ignore_errors=True)
-        shutil.copytree(library, self.caches(tool.module) / "gocache", copy_function=os.link)
+        shutil.rmtree(self.caches(tool.workspace) / "gocache", ignore_errors=True)
+        shutil.copytree(library, self.caches(tool.workspace) / "gocache", copy_function=os.link)
         linked.touch()
 
     def _embed(self, tool: Tool, embed: Embed, module: Path, step: Step) -> None:
@@ -110,7 +112,7 @@ class Builder:
         log = self.logs / f"{tool.name}.log"
         output = cwd.parent / "stdout"
         output.write_bytes(b"")
-        variables = golang.environment(self.scratch, caches or self.caches(tool.module))
+        variables = golang.environment(self.scratch, caches or self.caches(tool.workspace))
         try:
             running.run([self.go, *arguments], step, log, stdout=output, cwd=cwd, env=variables)
         except running.Failed as failure:

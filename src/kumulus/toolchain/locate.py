@@ -86,8 +86,7 @@ def version(tool: str) -> str:
 
 def kubernetes_versions() -> list[str]:
     """The Kubernetes versions a control plane can have, the default one first, without a leading `v`."""
-    known = pins.load()
-    return [known.default_kubernetes, *known.kubernetes]
+    return [each.version for each in pins.load().kubernetes]
 
 
 def locate(known: Pins, tool: Tool) -> Location:

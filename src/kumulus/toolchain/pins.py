@@ -14,8 +14,9 @@ from typing import Any
 
 from kumulus.toolchain import releases
 from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.kubernetes import MODULE, KubernetesVersion
 from kumulus.toolchain.releases import Release
-from kumulus.toolchain.versions import normal
+from kumulus.toolchain.versions import normal, numbers
 
 HERE = Path(__file__).resolve().parent
 # The programs of a control plane, which are available in several Kubernetes versions.
@@ -77,6 +78,8 @@ class Tool:
     release: Release | None
     """The file with it in its project's release for this platform; None if we know of none."""
     modules: Path
+    kubernetes: KubernetesVersion | None
+    """The Kubernetes version of a program of its module."""
 
     @property
     def files_only(self) -> bool:
@@ -89,9 +92,14 @@ class Tool:
         return bool(self.module)
 
     @property
-    def sources(self) -> Path:
-        """The Go module this tool is built in."""
-        return self.modules / self.module
+    def workspace(self) -> str:
+        """What this tool shares Go's caches with: its module, of Kubernetes that of one version."""
+        return f"{self.module}-{self.version}" if self.kubernetes else self.module
+
+    def module_files(self) -> tuple[tuple[str, bytes], ...]:
+        """The files of the Go module this tool is built in, by their path in it."""
+        folder = self.modules / self.module
+        return self.kubernetes.module_files(folder) if self.kubernetes else _module_files(folder)
 
     def linker_flags(self) -> str:
         """What `go build -ldflags` gets: no symbol tables, and the version where the program takes it."""
@@ -117,7 +125,7 @@ class Tool:
         if self.keep:
             recipe.append(tuple(keep.recipe() for keep in self.keep))
         digest.update(json.dumps(recipe).encode())
-        for name, content in _module_files(self.sources) if self.buildable else ():
+        for name, content in self.module_files() if self.buildable else ():
             digest.update(f"\0{name}\0{len(content)}\0".encode())
             digest.update(content)
         return digest.hexdigest()[:16]
@@ -128,8 +136,8 @@ class Pins:
     """Everything pins.toml says."""
 
     tools: tuple[Tool, ...]
-    kubernetes: Mapping[str, str]
-    """The module that builds each Kubernetes version other than the default one."""
+    kubernetes: tuple[KubernetesVersion, ...]
+    """The Kubernetes versions on offer, the default one first."""
     go_minimum: str
     disk: Mapping[str, float]
     """The most disk space that building in a module takes, in GB."""
@@ -175,7 +183,12 @@ class Pins:
     @property
     def default_kubernetes(self) -> str:
         """The Kubernetes version of a control plane if its stack asks for none."""
-        return self.tool(CONTROL_PLANE[0]).version
+        return self.kubernetes[0].version
+
+    @property
+    def other_kubernetes(self) -> tuple[str, ...]:
+        """The other Kubernetes versions that a stack can ask for."""
+        return tuple(each.version for each in self.kubernetes[1:])
 
     def control_plane(self, version: str) -> tuple[Tool, ...]:
         """The control plane's programs at one of the supported Kubernetes versions.
@@ -184,18 +197,18 @@ class Pins:
             ToolchainError: this version is not supported.
         """
         version = normal(version)
+        wanted = next((each for each in self.kubernetes if each.version == version), None)
+        if wanted is None:
+            supported = ", ".join(f"v{known.version}" for known in self.kubernetes)
+            raise ToolchainError(f"Kubernetes v{version} is not among the supported versions: {supported}")
         tools = tuple(self.tool(name) for name in CONTROL_PLANE)
         if version == self.default_kubernetes:
             return tools
-        if version not in self.kubernetes:
-            supported = ", ".join(f"v{known}" for known in (self.default_kubernetes, *self.kubernetes))
-            raise ToolchainError(f"Kubernetes v{version} is not among the supported versions: {supported}")
-        module = self.kubernetes[version]
         return tuple(
             replace(
                 tool,
                 version=version,
-                module=module,
+                kubernetes=wanted,
                 accepts=f"=={version}",
                 release=self.releases.get((tool.name, version)),
             )
@@ -222,12 +235,14 @@ def load(path: Path = HERE / "pins.toml") -> Pins:
     """
     try:
         document = tomllib.loads(path.read_text())
-        tools = tuple(_tool(entry, document.get("ldflags", {}), path.parent / "modules") for entry in document["tool"])
+        versions = tuple(KubernetesVersion(**entry) for entry in document.get("kubernetes", []))
+        flags, modules = document.get("ldflags", {}), path.parent / "modules"
+        tools = tuple(_tool(entry, flags, modules, versions) for entry in document["tool"])
         files = releases.read(document.get("download", []), releases.platform())
         tools = tuple(replace(tool, release=_release(tool, tools, files)) for tool in tools)
         return Pins(
             tools=tools,
-            kubernetes={entry["version"]: entry["module"] for entry in document.get("kubernetes", [])},
+            kubernetes=versions,
             go_minimum=document["go"]["minimum"],
             disk=document["disk"],
             sets={name: tuple(tools) for name, tools in document.get("sets", {}).items()},
@@ -237,12 +252,19 @@ def load(path: Path = HERE / "pins.toml") -> Pins:
         raise ToolchainError(f"{path} cannot be used: {error!r}") from error
 
 
-def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: Path) -> Tool:
+def _tool(
+    entry: Mapping[str, Any],
+    ldflags: Mapping[str, list[str]],
+    modules: Path,
+    versions: Sequence[KubernetesVersion],
+) -> Tool:
+    of_kubernetes = versions[0] if entry.get("module") == MODULE else None
+    version = of_kubernetes.version if of_kubernetes else entry["version"]
     probe = entry.get("probe", {})
     file = entry.get("file")
     return Tool(
         name=entry["name"],
-        version=entry["version"],
+        version=version,
         purpose=entry["purpose"],
         cpu=entry.get("cpu"),
         module=entry.get("module", ""),
@@ -255,14 +277,23 @@ def _tool(entry: Mapping[str, Any], ldflags: Mapping[str, list[str]], modules: P
         keep=tuple(Keep(k["module"], k["path"], k.get("to", "")) for k in entry.get("keep", [])),
         probe_args=tuple(probe.get("args", ())),
         probe_pattern=probe.get("pattern"),
-        accepts=entry.get("accepts", f"=={entry['version']}"),
+        accepts=entry.get("accepts") or _around(version, entry.get("skew")),
         beside=entry.get("beside"),
         folder=entry.get("folder", "bin"),
         optional=entry.get("optional", False),
         on_demand=entry.get("on_demand", False),
         release=None,
         modules=modules,
+        kubernetes=of_kubernetes,
     )
+
+
+def _around(version: str, skew: int | None) -> str:
+    """The versions at most so many minor ones before or after; without a number, exactly this one."""
+    if skew is None:
+        return f"=={version}"
+    major, minor, *_ = numbers(version)
+    return f">={major}.{minor - skew}.0,<{major}.{minor + skew + 1}.0"
 
 
 def _release(tool: Tool, tools: Sequence[Tool], files: Mapping[tuple[str, str], Release]) -> Release | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
+from kumulus.host import interrupts
 from kumulus.toolchain import build, cache, golang, lock, pins, releases
 from kumulus.toolchain.download import Downloads
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
@@ -86,7 +85,7 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
     if not missing(known, wanted):
         return
     scratch = cache.root() / "scratch"
-    with lock.exclusive(cache.root() / "lock", "getting the tools", say), _terminated_like_interrupted():
+    with lock.exclusive(cache.root() / "lock", "getting the tools", say), interrupts.like_ctrl_c():
         # The previous holder of the lock may have built the same tools.
         lacking = missing(known, wanted)
         # No other process is building now, so what is left here is from a killed run.
@@ -142,8 +141,8 @@ def _build(known: Pins, to_build: Sequence[Tool], scratch: Path) -> None:
             step.end("failed")
             raise ToolchainError(f"{tool.name} could not be built: {error}") from error
         step.end(f"built in {step.seconds} s")
-        if all(later.module != tool.module for later in to_build[number:]):
-            builder.drop_caches(tool.module)
+        if all(later.workspace != tool.workspace for later in to_build[number:]):
+            builder.drop_caches(tool.workspace)
 
 
 def _check_disk(total: float, scratch: Path) -> None:
@@ -169,17 +168,3 @@ def size(path: Path) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(folder, file)).st_size
     return total
-
-
-@contextlib.contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    # `kill` and a closing terminal should stop the compiler as Ctrl-C does.
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    earlier = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)

@@ -64,6 +64,16 @@ SINCE = {
     "kumulus:index:EmulatedCluster::dev > kumulus:index:DestroyCheck::dev-destroy-check",
     "kumulus:index:PrometheusStack::dev-observability"
     " > kubernetes:core/v1:ConfigMap::dev-observability-kumulus-cost.json",
+    *(
+        f"kumulus:index:KwokCharts::dev-kwok > kubernetes:{each}"
+        for each in (
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-delete-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-leave-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-kill-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-stays-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-terminate-dev",
+        )
+    ),
 }
 # What they call otherwise.
 RENAMED = {

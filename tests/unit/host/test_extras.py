@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from importlib import import_module
+from importlib import import_module, util
 from pathlib import Path
 
 import pytest
@@ -58,8 +58,10 @@ def test_whatever_an_extra_names_is_there() -> None:
             module = import_module(each.module)
             assert callable(module.run), each.module
             assert callable(module.add_arguments), each.module
-    for part in ("resources", "sections", "additions", "before_update"):
+    for part in ("resources", "additions", "runs", "files"):
         extras.brought(part)
+    for extra in extras.every():
+        assert all(extras.declares(section) for section in extra.sections_in_cluster)
 
 
 def test_no_two_bring_a_command_of_the_same_name() -> None:
@@ -96,8 +98,8 @@ def test_one_that_is_broken_is_named_without_a_traceback(tmp_path: Path, module:
 def test_a_command_whose_packages_are_missing_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    there = extras.util.find_spec
-    monkeypatch.setattr(extras.util, "find_spec", lambda name: None if name == "textual" else there(name))
+    there = util.find_spec
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == "textual" else there(name))
     assert main.main(["watch", "--once"]) == 1
     error = capsys.readouterr().err
     assert error == (

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kumulus.host import lifetime
+from kumulus.host import lifetime, machine
 
 SAY = "from kumulus.host import lifetime; print(lifetime.own(), flush=True); import time; time.sleep(60)"
 
@@ -36,8 +36,31 @@ def test_the_same_pid_with_another_start_is_another_process() -> None:
     assert lifetime.runs(changed(4, "1")) is False
 
 
+@pytest.mark.skipif(not machine.is_alone(), reason="here is a container, or a machine without systemd's id")
 def test_what_ran_before_the_machine_was_started_again_is_gone() -> None:
     assert lifetime.runs(changed(1, "another-boot")) is False
+
+
+@pytest.mark.parametrize(
+    ("apart", "before"),
+    [
+        pytest.param(["--pid", "--fork", "--mount-proc"], "", id="in a container"),
+        pytest.param(["--mount"], "mount --bind /dev/null /etc/machine-id &&", id="without systemd's id"),
+    ],
+)
+def test_where_another_machine_may_have_the_same_id_nothing_is_said_of_another_boot(
+    apart: list[str], before: str
+) -> None:
+    """Containers of one image with one home, on two hosts: the other's run was taken for one of before a reboot."""
+    code = (
+        "import os; from kumulus.host import lifetime, machine; own = lifetime.own().split(); own[1] = 'another-boot'; "
+        "print(own[0] == machine.this().id, lifetime.runs(' '.join(own)))"
+    )
+    line = ["unshare", "--user", "--map-root-user", *apart, "sh", "-c", f'{before} exec "$0" -c "$1"', sys.executable]
+    done = subprocess.run([*line, code], capture_output=True, text=True, check=False)
+    if done.returncode and done.stderr.startswith("unshare"):
+        pytest.skip(done.stderr)
+    assert (done.stdout, done.stderr) == ("True None\n", "")
 
 
 @pytest.mark.parametrize(

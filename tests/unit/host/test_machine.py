@@ -51,6 +51,12 @@ def test_where_nothing_can_be_kept_systemds_file_tells(tmp_path: Path, monkeypat
     assert machine.this(systemd(tmp_path)) != machine.this(systemd(tmp_path, "another\n"))
 
 
+@pytest.mark.parametrize("text", ["", "uninitialized\n", "4c4c4544\n"])
+def test_without_systemds_id_another_machine_may_be_the_same(tmp_path: Path, text: str) -> None:
+    assert not machine.is_alone(systemd(tmp_path, text), machine._NAMESPACE)
+    assert not machine.is_alone(tmp_path / "none", machine._NAMESPACE)
+
+
 def test_what_was_drawn_is_on_the_disk_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without that, a power loss can leave an empty file: the machine would be another one than its clusters say."""
     synced, fsync, link = [], os.fsync, os.link

@@ -292,9 +292,12 @@ def test_a_cluster_with_the_api_off_is_refused(kwok: dict[str, object], path: st
 def test_devices_are_shared_where_the_gate_is_on() -> None:
     path = "kwok.featureGates.DRAConsumableCapacity"
     shared = {"allowMultipleAllocations": True}
-    assert "write featureGates: {DRAConsumableCapacity: true}" in problems(shared)[path]
-    assert path in problems(shared, kubernetesVersion="1.35.4")
-    cluster(group(shared), kwok={"featureGates": {"DRAConsumableCapacity": True}})
+    told = problems(shared, kubernetesVersion="1.35.4")
+    assert "write featureGates: {DRAConsumableCapacity: true}" in told[path]
+    # Kubernetes 1.36 and later have it on.
+    cluster(group(shared))
+    cluster(group(shared), kubernetesVersion="1.36.3")
+    cluster(group(shared), kubernetesVersion="1.35.4", kwok={"featureGates": {"DRAConsumableCapacity": True}})
     cluster(group(shared), runtime="existing", existing={})
     cluster(group({"allowMultipleAllocations": False}))
 
@@ -305,7 +308,7 @@ DIVIDED = {"featureGates": {"DRAPartitionableDevices": True}}
 def test_gpus_are_divided_where_the_gate_is_on_and_the_product_can_be() -> None:
     divided = {"partitionable": True}
     path = "kwok.featureGates.DRAPartitionableDevices"
-    assert "write featureGates: {DRAPartitionableDevices: true}" in problems(divided)[path]
+    assert "write featureGates: {DRAPartitionableDevices: true}" in problems(divided, kubernetesVersion="1.35.4")[path]
     cluster(group(divided), runtime="existing", existing={})
     (made,) = pools(cluster(group(divided), kwok=DIVIDED), "lab")
     assert made.devices is not None

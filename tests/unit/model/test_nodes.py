@@ -94,12 +94,10 @@ def test_node_info_is_whole_and_always_the_same() -> None:
     assert info["machineID"] != node_manifest(POOL, 2, NOW, "other")["status"]["nodeInfo"]["machineID"]  # type: ignore[index]
 
 
-def test_addresses_lie_in_ten_slash_eight_off_the_usual_service_and_pod_ranges() -> None:
-    addresses = [ipaddress.ip_address(internal_ip(f"pool-{pool}", 7)) for pool in range(2000)]
-    taken = [ipaddress.ip_network(text) for text in ("10.0.0.0/16", "10.96.0.0/16", "10.244.0.0/16")]
-    for address in addresses:
-        assert address in ipaddress.ip_network("10.0.0.0/8")
-        assert not any(address in network for network in taken)
+def test_addresses_are_nobodys() -> None:
+    for address in (ipaddress.ip_address(internal_ip(f"pool-{pool}", 7)) for pool in range(2000)):
+        assert address in ipaddress.ip_network("240.0.0.0/8")
+        assert address.is_reserved
         assert 0 < int(address) % 256 < 255
 
 
@@ -107,13 +105,14 @@ def test_nodes_of_a_pool_never_share_an_address() -> None:
     assert len({internal_ip("a100-use1", ordinal) for ordinal in range(100_000)}) == 100_000
 
 
-def test_the_node_reports_its_address_name_and_kubelet_port() -> None:
+def test_the_node_reports_its_address_and_name_and_leaves_its_kubelet_to_the_runtime() -> None:
     status = manifest()["status"]
     assert status["addresses"] == [
         {"type": "InternalIP", "address": internal_ip("a100-use1", 2)},
         {"type": "Hostname", "address": "a100-use1-2"},
+        {"type": "InternalDNS", "address": "localhost"},
     ]
-    assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10250}}
+    assert "daemonEndpoints" not in status
     assert status["phase"] == "Running"
     assert "providerID" not in manifest()["spec"]
 

@@ -40,7 +40,7 @@ class Place:
     kubeconfig: Path
     identity: str
 
-    def inputs(self, **own: Any) -> Properties:
+    async def inputs(self, **own: Any) -> Properties:
         place = {
             "kubeconfig": str(self.kubeconfig),
             "clusterIdentity": self.identity,
@@ -50,7 +50,7 @@ class Place:
         described = {"name": "xid", "kind": "", "nodes": {POOL.name: "0-3"}, "node": {"capacity": {GPU: "-1"}}}
         checked = self.resource.check({}, {**place, **described, **own}, "/")
         assert checked.failures == []
-        self.resource.declare(str(checked.inputs["name"]), checked.inputs)
+        await self.resource.declare(str(checked.inputs["name"]), {}, checked.inputs)
         return checked.inputs
 
     async def looked(self, inputs: Properties) -> str:
@@ -79,7 +79,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place: Place) -> None:
     place.store.refuse = lambda verb, path, _: 403 if (verb, path.startswith(NODES)) == ("PATCH", True) else None
-    inputs = place.inputs()
+    inputs = await place.inputs()
     with pytest.raises(PartialFailure) as caught:
         await place.resource.create(operation(), inputs)
     assert caught.value.outputs["drift"].startswith("4 nodes left to do: ")
@@ -92,7 +92,7 @@ async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place:
 
 
 async def test_a_fault_of_pods_that_cannot_begin_is_on_record_nowhere_and_the_remedies_are_named(place: Place) -> None:
-    inputs = place.inputs(nodes={}, node={}, pods={"action": "fail", "labels": {"app": "x"}})
+    inputs = await place.inputs(nodes={}, node={}, pods={"action": "fail", "labels": {"app": "x"}})
     remedies = "a podLifecycle in the stack file .*stageObjects: true .*kwokCharts.install: true"
     with pytest.raises(ProviderError, match=f"fault xid: this cluster takes no faults of pods, .*{remedies}"):
         await place.resource.create(operation(), inputs)
@@ -103,18 +103,18 @@ async def test_a_server_that_is_gone_once_a_fault_is_recorded_leaves_it_in_the_s
     record = f"{MAPS}/kumulus-fault-xid"
     place.store.refuse = lambda _verb, _path, _body: 403 if record in place.store.objects else None
     with pytest.raises(PartialFailure) as caught:
-        await place.resource.create(operation(), place.inputs(node={"kubelet": "silent"}))
+        await place.resource.create(operation(), await place.inputs(node={"kubelet": "silent"}))
     assert (caught.value.resource_id, caught.value.outputs["name"]) == ("dev/xid", "xid")
     assert record in place.store.objects
     place.store.refuse = lambda *_: None
-    await place.resource.delete(operation(), "dev/xid", caught.value.outputs)
+    await update(place).delete(operation(), "dev/xid", caught.value.outputs)
     assert record not in place.store.objects
 
 
 async def test_a_cluster_that_does_not_answer_at_first_leaves_nothing_to_record(place: Place) -> None:
     place.store.refuse = lambda _verb, path, _body: 403 if path.startswith(MAPS) else None
     with pytest.raises(ProviderError, match="403"):
-        await place.resource.create(operation(), place.inputs())
+        await place.resource.create(operation(), await place.inputs())
 
 
 LOSS: dict[str, Any] = {"stackId": "a" * 32, "node": {"capacity": {GPU: "-1"}}}
@@ -132,28 +132,34 @@ def gpus(place: Place) -> str:
 
 
 async def test_a_fault_may_take_the_place_of_one_that_the_stack_declares_no_more(place: Place) -> None:
-    old = place.inputs(**LOSS)
-    await update(place).create(operation(), place.inputs(**LOSS))
+    old = await place.inputs(**LOSS)
+    await update(place).create(operation(), await place.inputs(**LOSS))
     # Pulumi creates before it deletes.
-    await update(place).create(operation(), place.inputs(**{**LOSS, "name": "dbe", "node": {"capacity": {GPU: "-2"}}}))
+    await update(place).create(
+        operation(), await place.inputs(**{**LOSS, "name": "dbe", "node": {"capacity": {GPU: "-2"}}})
+    )
     await place.resource.delete(operation(), "dev/xid", old)
     assert gpus(place) == "666688888888"
 
 
 async def test_two_faults_may_change_places(place: Place) -> None:
     pool = POOL.name
-    first = {name: place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "0-1"), ("b", "2-5"))}
+    first = {
+        name: await place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "0-1"), ("b", "2-5"))
+    }
     for inputs in first.values():
         await place.resource.create(operation(), inputs)
     update(place)
-    then = {name: place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "2-5"), ("b", "0"))}
+    then = {
+        name: await place.inputs(**LOSS, name=name, nodes={pool: nodes}) for name, nodes in (("a", "2-5"), ("b", "0"))
+    }
     for name, inputs in then.items():
         await place.resource.update(operation(), f"dev/{name}", first[name], inputs)
     assert gpus(place) == "787777888888"
 
 
 async def test_two_faults_that_a_stack_declares_must_not_contradict_each_other(place: Place) -> None:
-    one, two = place.inputs(**LOSS), place.inputs(**LOSS, name="dbe")
+    one, two = await place.inputs(**LOSS), await place.inputs(**LOSS, name="dbe")
     await place.resource.create(operation(), one)
     with pytest.raises(ProviderError, match="the fault xid is already active and decides the capacity"):
         await place.resource.create(operation(), two)
@@ -162,4 +168,4 @@ async def test_two_faults_that_a_stack_declares_must_not_contradict_each_other(p
         injected = records.record_from({"name": "brief", "nodes": {POOL.name: "8"}, "node": {"capacity": {GPU: "-1"}}})
         await records.write_fault(client, injected)
     with pytest.raises(ProviderError, match=r"the fault brief is already active .* kumulus fault clear brief"):
-        await update(place).create(operation(), place.inputs(**LOSS, name="new", nodes={POOL.name: "8"}))
+        await update(place).create(operation(), await place.inputs(**LOSS, name="new", nodes={POOL.name: "8"}))

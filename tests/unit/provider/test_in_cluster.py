@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 from socket import socket
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from kumulus.extras.federation.resource import FederationHub, FederationWorker
+from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.provider.resources.base import Failure, Found, Operation
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.federation import FederationHub, FederationWorker
 from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
@@ -27,6 +30,7 @@ from kumulus.provider.resources.registry import CLASSES
 from kumulus.provider.resources.release_mark import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.release_ready import ReleaseReady
+from tests.support.apiserver import listening
 from tests.support.object_store import storing
 from tests.support.said import Said
 
@@ -191,3 +195,45 @@ async def test_clusters_that_answer_do_not_wait_for_one_that_does_not(tmp_path: 
         await asyncio.wait([asked])
     await connections.close()
     silent.close()
+
+
+async def test_a_cluster_that_a_glance_found_silent_is_asked_again_by_who_has_patience(tmp_path: Path) -> None:
+    connections, file = Connections(), tmp_path / "kubeconfig"
+    async with storing() as store:
+        uid = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
+        with socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            file.write_text(KUBECONFIG.format(port=nobody.getsockname()[1]))
+            with pytest.raises(Unreachable):
+                await connections.client(str(file), uid, 0.1)
+        file.write_text(KUBECONFIG.format(port=store.address.rpartition(":")[2]))
+        assert (await connections.client(str(file), uid, 3.0)).connection.server == store.address
+    await connections.close()
+
+
+async def test_a_kubeconfig_that_is_rewritten_cuts_nobody_off(tmp_path: Path) -> None:
+    """As by a login tool, while pools of the same cluster are being updated."""
+    file, asked, goes_on = tmp_path / "kubeconfig", asyncio.Event(), asyncio.Event()
+    paths = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        paths.append(request.path)
+        if request.path == "/slow":
+            asked.set()
+            await goes_on.wait()
+        return web.json_response({"metadata": {"uid": "uid"}})
+
+    connections = Connections()
+    async with listening(answer) as address:
+        file.write_text(KUBECONFIG.format(port=address.rpartition(":")[2]))
+        first = await connections.client(str(file), "uid", 3.0)
+        under_way = asyncio.ensure_future(first.get("/slow"))
+        await asked.wait()
+        os.utime(file, (1, 1))
+        second = await connections.client(str(file), "uid", 3.0)
+        assert second is not first
+        goes_on.set()
+        assert await under_way
+        assert await first.get("/after", patience=0.0)
+    assert (paths.count("/slow"), paths.count("/after")) == (1, 1)
+    await connections.close()

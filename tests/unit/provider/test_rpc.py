@@ -167,7 +167,7 @@ async def test_a_resource_learns_what_the_stack_declares_if_its_check_passes() -
         def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
             return Checked(inputs, [Failure("name", "is taken")] if inputs["name"] == "bad" else [])
 
-        def declare(self, urn: str, inputs: Properties) -> None:
+        async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
             self.seen[urn] = inputs
 
     async def act(_: Operation) -> Properties:

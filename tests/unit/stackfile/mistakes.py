@@ -117,6 +117,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a quota of what no quota knows": ((*_C, "tenants", 0, "quota", "jobs"), "5"),
     "a namespace of Kubernetes' own": ((*_C, "tenants", 0, "namespace"), "kube-system"),
     "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80),
+    "workloads of nobody": ((*_C, "kwok", "workloads"), "kueue"),
     "a feature gate that is a text": ((*_C, "kwok", "featureGates", "SomeGate"), "true"),
     "an interval in words": ((*_C, "observability", "scrapeInterval"), "every minute"),
     # What a schema cannot say.

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from kumulus.runtimes.kwok import configuration, monitoring
+from kumulus.extras.watch import monitoring
+from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.load import load
 from kumulus.stackfile.machine_prices import machine_prices
 

@@ -20,6 +20,7 @@
     writing.py    the files of a capture; archive.py makes one file of them
     definitions.py  kinds of Kueue and Volcano, without either
     putting.py    creating the objects of a workload file in a cluster
+    mark.py       which capture a cluster is the clone of
     following.py  keeping a clone up to date
     probe.py      what should fit: the pods of a manifest
     dry.py        pods and nodes that are created to see the scheduler's decisions, and removed again

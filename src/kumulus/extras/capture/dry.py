@@ -1,28 +1,33 @@
 """Dry pods and nodes in a clone: the real scheduler decides where they go, and they are deleted again.
 
-They never preempt: the question is whether there is room, and the clone must be the same afterwards as before.
+They never preempt: the question is whether there is room, and the clone must be the same afterwards as before. A
+journal lists all that is created or raised, before it is: what a killed run has left, the next command puts back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import secrets
 import time
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.capture.probe import DRY_LABEL, Probe
 from kumulus.extras.capture.verdict import Verdict, looked_at, unschedulable
+from kumulus.extras.journal import recover, undo
+from kumulus.extras.journal.changes import RaisedQuota
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.quantity import equal, parse
+from kumulus.model.tenancy import RUN_LABEL
 
 if TYPE_CHECKING:
+    from kumulus.extras.journal.book import Journal
     from kumulus.kube import Client
 
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -30,7 +35,6 @@ _NODES = "/api/v1/nodes"
 _OURS = ("kumulus.io/", ".kumulus.io/")
 _HOSTNAME = "kubernetes.io/hostname"
 _LOOK_EVERY = 0.1
-_NOW = {"gracePeriodSeconds": 0}
 _SECOND_THOUGHT = 5.0
 # The beginning of a refusal by the API server, with the name of a dry pod.
 _NAMED = re.compile(r'^pods "[^"]*" is forbidden: ')
@@ -42,28 +46,55 @@ class Undecided(Exception):
     """The scheduler did not decide about every pod in time."""
 
 
-class Dry:
-    """Dry objects in a cluster, as an asynchronous context manager, which removes all of them at its end.
+@asynccontextmanager
+async def dry_run(client: Client, name: str, say: Callable[[str], None]) -> AsyncIterator[Dry]:
+    """Dry objects in a cluster, all of which are removed at the end; no other run changes the cluster meanwhile.
 
     Args:
         client: of the clone.
+        name: the workload's.
+        say: takes what earlier runs had left, a line for each.
+
+    Raises:
+        JournalError: another run is under way, or has left the cluster half changed; or something cannot be put back.
+        ApiError, Unreachable: the cluster refused, or gave no answer.
+    """
+    journal, lines = await recover.begin(client, f"fit-{secrets.token_hex(4)}", name, command="fit")
+    for line in lines:
+        say(line)
+    try:
+        yield Dry(client, journal)
+    finally:
+        ending = asyncio.ensure_future(_end(client, journal))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            # Ctrl-C has come while all is being removed; a second one leaves the rest to the next command.
+            await ending
+            raise
+
+
+async def _end(client: Client, journal: Journal) -> None:
+    try:
+        await undo.put_back(client, journal)
+    finally:
+        await recover.end(journal)
+
+
+class Dry:
+    """Dry objects in a cluster; `dry_run` has them.
+
+    Args:
+        client: of the clone.
+        journal: the run's, in which everything is listed before it is created.
         within: seconds for the scheduler to decide about all pods.
     """
 
-    def __init__(self, client: Client, within: float = 60.0) -> None:
-        self._client, self._within = client, within
-        self._run = f"fit-{secrets.token_hex(4)}"
+    def __init__(self, client: Client, journal: Journal, within: float = 60.0) -> None:
+        self._client, self._journal, self._within = client, journal, within
+        self._run = journal.changes.run
         self._tries = 0
-        self._kept: list[tuple[str, str]] = []
-        self._exits = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.shield(self._exits.aclose())
+        self._kept: list[tuple[str, int]] = []
 
     async def priority_class(self, probe: Probe) -> str:
         """Create a class whose pods do not preempt, but which the scheduler tries before all others.
@@ -76,21 +107,23 @@ class Dry:
         """
         if named := probe.spec.get("priorityClassName"):
             await self._client.get(f"{_CLASSES}/{named}")
-        body = {"metadata": {"name": self._run}, "value": _FIRST, "preemptionPolicy": "Never"}
-        self._exits.push_async_callback(objects.remove, self._client, f"{_CLASSES}/{self._run}")
+        self._journal.add(outside=[f"{_CLASSES}/{self._run}"])
+        metadata = {"name": self._run, "labels": {RUN_LABEL: self._run}}
+        body = {"metadata": metadata, "value": _FIRST, "preemptionPolicy": "Never"}
         await self._client.write("POST", _CLASSES, body)
         return self._run
 
     async def namespace(self, name: str) -> None:
-        """Make sure that a namespace exists; if it is created here, it is removed again.
+        """Make sure that the pods' namespace exists; if it is created here, it is removed again.
 
         Raises:
             Undecided: it gets no service account in time.
             ApiError, Unreachable: the cluster refused, or gave no answer.
         """
+        self._journal.add(namespaces=[name], pods=[f"{NAMESPACES}/{name}/pods"])
         with tolerating(409):
-            await self._client.write("POST", NAMESPACES, {"metadata": {"name": name}})
-            self._exits.push_async_callback(objects.remove, self._client, f"{NAMESPACES}/{name}")
+            metadata = {"name": name, "labels": {RUN_LABEL: self._run}}
+            await self._client.write("POST", NAMESPACES, {"metadata": metadata})
         ends = time.monotonic() + self._within
         while await objects.find(self._client, f"{NAMESPACES}/{name}/serviceaccounts/default") is None:
             if time.monotonic() > ends:
@@ -114,13 +147,12 @@ class Dry:
             ApiError, Unreachable: the cluster refused something other than a pod, or gave no answer.
         """
         self._tries += 1
-        run, path = f"{self._run}-{self._tries}", f"{NAMESPACES}/{probe.namespace}/pods"
+        attempt, path = self._tries, f"{NAMESPACES}/{probe.namespace}/pods"
         verdict = Verdict(count)
-        self._exits.push_async_callback(self._remove, path, run)
 
         async def one(index: int) -> None:
             try:
-                await self._post(path, probe.manifest(run, index, priority_class), priority_class)
+                await self._post(path, probe.manifest(self._run, attempt, index, priority_class), priority_class)
             except ApiError as error:
                 if error.status not in (403, 422):
                     raise
@@ -128,11 +160,11 @@ class Dry:
                 verdict.reason = verdict.reason or _NAMED.sub("", error.message)
 
         await for_all(range(count), one, workers=self._client.connections, most_failures=1)
-        await self._decided(path, run, verdict, among)
+        await self._decided(path, attempt, verdict, among)
         if keep:
-            self._kept.append((path, run))
+            self._kept.append((path, attempt))
         else:
-            await self._remove(path, run)
+            await self._remove(path, attempt)
         return verdict
 
     async def _post(self, path: str, body: Mapping[str, Any], priority_class: str) -> None:
@@ -155,7 +187,7 @@ class Dry:
         names = [f"{self._run}-{self._tries}-{index}" for index in range(count)]
         labels = {key: value for key, value in (metadata.get("labels") or {}).items() if not _is_ours(key)}
         taints = [each for each in like["spec"].get("taints") or () if "node.kubernetes.io/" not in each["key"]]
-        self._exits.push_async_callback(self.drop, names)
+        self._journal.add(nodes=[f"{_NODES}/{name}" for name in names])
 
         async def one(name: str) -> None:
             body = {
@@ -163,7 +195,7 @@ class Dry:
                 "kind": "Node",
                 "metadata": {
                     "name": name,
-                    "labels": {**labels, _HOSTNAME: name, DRY_LABEL: self._run},
+                    "labels": {**labels, _HOSTNAME: name, RUN_LABEL: self._run},
                     "annotations": {"kwok.x-k8s.io/node": "fake"},
                 },
                 "spec": {"taints": taints},
@@ -176,11 +208,9 @@ class Dry:
 
     async def drop(self, names: list[str]) -> None:
         """Remove dry nodes; it is no error if some are gone already."""
-        await for_all(
-            names,
-            lambda name: objects.remove(self._client, f"{_NODES}/{name}"),
-            workers=self._client.connections,
-        )
+        paths = [f"{_NODES}/{name}" for name in names]
+        await for_all(paths, lambda path: objects.remove(self._client, path), workers=self._client.connections)
+        self._journal.drop(nodes=paths)
 
     async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
         """Raise a ResourceQuota; its original amounts are restored at the end.
@@ -196,8 +226,11 @@ class Dry:
         """
         path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"
         before = (await self._client.get(path))["spec"]["hard"]
-        again = {"spec": {"hard": {key: before[key] for key in hard}}}
-        self._exits.push_async_callback(self._client.merge_patch, path, again)
+        for earlier in self._journal.changes.quotas:
+            if earlier.path == path:
+                before |= json.loads(earlier.former)
+        former = {key: before[key] for key in hard}
+        self._journal.add(quotas=[RaisedQuota(path, json.dumps(former), json.dumps(dict(hard)))])
         await self._client.merge_patch(path, {"spec": {"hard": dict(hard)}})
         # Admission uses the status, which the controller writes.
         ends = time.monotonic() + self._within
@@ -227,20 +260,20 @@ class Dry:
 
     async def drop_waiting(self) -> None:
         """Remove the kept pods that have no node."""
-        for path, run in self._kept:
-            await self._remove(path, run, {"fieldSelector": "spec.nodeName="})
+        for path, attempt in self._kept:
+            await self._remove(path, attempt, {"fieldSelector": "spec.nodeName="})
 
     async def drop_kept(self) -> None:
         """Remove all kept pods."""
-        for path, run in self._kept:
-            await self._remove(path, run)
+        for path, attempt in self._kept:
+            await self._remove(path, attempt)
 
-    async def _decided(self, path: str, run: str, verdict: Verdict, among: int) -> None:
+    async def _decided(self, path: str, attempt: int, verdict: Verdict, among: int) -> None:
         began, made = time.monotonic(), verdict.wanted - verdict.refused
         while True:
             verdict.on.clear()
             reasons: list[str] = []
-            async for page in self._client.pages(path, {"labelSelector": f"{DRY_LABEL}={run}"}):
+            async for page in self._client.pages(path, self._of(attempt)):
                 for pod in page:
                     if node := pod["spec"].get("nodeName"):
                         verdict.on[node] += 1
@@ -257,13 +290,12 @@ class Dry:
                 raise Undecided(f"of {left:,} pods the scheduler has said nothing for {self._within:.0f} s")
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _remove(self, path: str, run: str, among: Mapping[str, str] | None = None) -> None:
-        found = await objects.names(self._client, path, {**(among or {}), "labelSelector": f"{DRY_LABEL}={run}"})
-        await for_all(
-            found,
-            lambda name: objects.remove(self._client, f"{path}/{name}", _NOW),
-            workers=self._client.connections,
-        )
+    async def _remove(self, path: str, attempt: int, among: Mapping[str, str] | None = None) -> None:
+        await undo.remove_pods(self._client, path, {**(among or {}), **self._of(attempt)})
+
+    def _of(self, attempt: int) -> dict[str, str]:
+        """The selector of the pods of a try."""
+        return {"labelSelector": f"{RUN_LABEL}={self._run},{DRY_LABEL}={attempt}"}
 
 
 def _is_ours(key: str) -> bool:

@@ -1,9 +1,12 @@
 """What is kept of each kind: the fields by which schedulers decide, as k8s.io/kubernetes pkg/scheduler reads them.
 
-Sources: the plugins of kube-scheduler 1.35 (NodeAffinity, TaintToleration, NodeResourcesFit, NodePorts,
+Sources: the plugins of kube-scheduler (NodeAffinity, TaintToleration, NodeResourcesFit, NodePorts,
 PodTopologySpread, InterPodAffinity, VolumeBinding, VolumeZone, NodeVolumeLimits, DynamicResources, SchedulingGates,
 DefaultPreemption), k8s.io/dynamic-resource-allocation (structured), and the API references of Kueue (kueue.x-k8s.io)
 and Volcano (scheduling.volcano.sh).
+
+Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a pod's `schedulingGroup` and the
+groups of scheduling.k8s.io, and a node's `declaredFeatures`.
 """
 
 from __future__ import annotations

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.dry import Dry
+from kumulus.extras.capture import mark
+from kumulus.extras.capture.dry import Dry, dry_run
 from kumulus.extras.capture.probe import Probe
 from kumulus.extras.capture.raising import raised_quotas
 from kumulus.extras.capture.verdict import Verdict
@@ -58,21 +60,33 @@ class Answer:
     tried: list[str] = field(default_factory=list)
 
 
-async def fit(client: Client, probe: Probe, *, changes: bool = True) -> Answer:
+async def fit(
+    client: Client,
+    probe: Probe,
+    capture: Path | None = None,
+    *,
+    changes: bool = True,
+    say: Callable[[str], None] = lambda _: None,
+) -> Answer:
     """Ask the scheduler of a clone.
 
     Args:
         client: of the clone.
         probe: the pods that should fit.
+        capture: the directory of the capture that it has to be the clone of; None for any.
         changes: whether to look for changes that would make all fit.
+        say: takes what was put back of earlier runs, a line for each.
 
     Raises:
+        NotTheClone: the cluster is not marked as the clone.
         Undecided: the scheduler did not decide.
+        JournalError: another run is under way on the clone, or something of a run cannot be put back.
         ApiError, Unreachable: the clone could not be asked.
     """
-    nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
-    groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
-    async with Dry(client) as dry:
+    async with dry_run(client, probe.name, say) as dry:
+        await mark.require(client, *([capture] if capture else []))
+        nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
+        groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
         await dry.namespace(probe.namespace)
         priority = await dry.priority_class(probe)
         answer = Answer(await dry.pods(probe, probe.count, priority, keep=True))

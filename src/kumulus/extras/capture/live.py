@@ -14,6 +14,7 @@ from kumulus.extras.capture.reading import captured
 from kumulus.kube import ApiError, Client
 from kumulus.kube.errors import no_answer
 from kumulus.kube.media import JSON, PROTOBUF
+from kumulus.kube.namespaces import NAMESPACES
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.spool import Spool
@@ -140,6 +141,29 @@ async def read_cluster(connection: Connection, spool: Spool, rate: float, patien
     """
     async with Client(connection, patience=patience, connections=1) as client:
         await Reader(client, spool, rate, progress).read()
+
+
+async def identity(connection: Connection, patience: float) -> str | None:
+    """The identity of a cluster, by the rights of a capture alone, which may list and not get; None without these.
+
+    Args:
+        connection: to the cluster.
+        patience: seconds to keep retrying while the server gives no answer.
+
+    Raises:
+        Expired: the credentials are not accepted (401).
+        ApiError, Unreachable: the server refused otherwise, or gave no answer.
+    """
+    try:
+        async with Client(connection, patience=patience, connections=1) as client:
+            found = await client.get(NAMESPACES, {"fieldSelector": "metadata.name=kube-system"})
+    except ApiError as error:
+        if error.status == 401:
+            raise Expired(error.message) from None
+        if error.status == 403:
+            return None
+        raise
+    return next((str(each["metadata"]["uid"]) for each in found["items"]), None)
 
 
 def _decoded(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:

@@ -13,8 +13,10 @@ import yaml
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.model.errors import SpecError
 from kumulus.model.manifests import expected_pods, manifest_problems
+from kumulus.model.tenancy import RUN_LABEL
 
 DRY_LABEL = "kumulus.io/fit"
+"""On dry pods: which try of their run they are of."""
 _TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job")
 _KINDS = ("Pod", *_TEMPLATES)
 _IMAGE = "captured"
@@ -55,11 +57,12 @@ class Probe:
             spec["affinity"].pop(constraint, None)
         return replace(self, spec=spec)
 
-    def manifest(self, run: str, index: int, priority_class: str | None) -> dict[str, Any]:
+    def manifest(self, run: str, attempt: int, index: int, priority_class: str | None) -> dict[str, Any]:
         """One of the pods, marked as a dry one.
 
         Args:
-            run: the label value that identifies all dry pods of one try.
+            run: the run's id.
+            attempt: which of its tries the pod is of.
             index: which pod.
             priority_class: replaces its own; None for none.
         """
@@ -78,9 +81,9 @@ class Probe:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": f"{run}-{index}",
+                "name": f"{run}-{attempt}-{index}",
                 "namespace": self.namespace,
-                "labels": {**self.labels, DRY_LABEL: run},
+                "labels": {**self.labels, RUN_LABEL: run, DRY_LABEL: str(attempt)},
                 "annotations": dict(self.annotations),
             },
             "spec": {**spec, **named, "automountServiceAccountToken": False, "enableServiceLinks": False},

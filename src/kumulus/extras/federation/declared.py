@@ -112,7 +112,7 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
         if name in seen.missing:
             await client.create(collection(manifest), marked(manifest, owner))
         elif name in seen.altered:
-            await _put_right(client, marked(manifest, owner))
+            await _put_right(client, marked(manifest, owner), seen.altered[name])
     await remove(client, seen.extra, owner)
 
 
@@ -149,9 +149,9 @@ def marked(manifest: Manifest, owner: Owner) -> dict[str, Any]:
     return {**manifest, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
 
 
-async def _put_right(client: Client, body: dict[str, Any]) -> None:
+async def _put_right(client: Client, body: dict[str, Any], different: str) -> None:
     path = address(body)
-    if body["kind"].endswith("Binding"):
+    if "roleRef" in different:
         # What a binding refers to cannot be changed.
         await objects.remove(client, path)
         await client.create(collection(body), body)

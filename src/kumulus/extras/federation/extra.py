@@ -5,4 +5,10 @@ from kumulus.host.extras import Extra
 EXTRA = Extra(
     "federation",
     "clusters that work as one, by Kueue",
+    additions=("kumulus.extras.federation.addition:ADDITION",),
+    folders=("kueue",),
+    resources=(
+        "kumulus.extras.federation.resource:FederationWorker",
+        "kumulus.extras.federation.resource:FederationHub",
+    ),
 )

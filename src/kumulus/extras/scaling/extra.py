@@ -6,6 +6,9 @@ from kumulus.host.extras import Extra
 EXTRA = Extra(
     "scaling",
     "autoscalers of nodes",
+    additions=("kumulus.extras.scaling.addition:ADDITION",),
+    folders=("karpenter", "cluster-autoscaler"),
+    resources=("kumulus.extras.scaling.resource:Autoscaler",),
     commands={
         "image": Command(
             "kumulus.extras.scaling.commands.image",

@@ -46,20 +46,23 @@ def text(name: str, file: str) -> str:
     return (_kept(name) / file).read_text()
 
 
-def find(tool: str, tool_set: str) -> Path:
+def find(tool: str, tool_set: str, version: str | None = None) -> Path:
     """A scheduler's program.
 
     Args:
         tool: its name in pins.toml.
         tool_set: the tool set that builds it with everything else the scheduler needs.
+        version: of Kubernetes, for one of its programs.
 
     Raises:
         SchedulerError: it is missing; the message says how to get it.
     """
     try:
-        return toolchain.find(tool)
+        return toolchain.find(tool, version)
     except toolchain.ToolMissing as error:
         first = str(error).splitlines()[0]
+        if version not in (None, toolchain.version(tool)):
+            raise SchedulerError(str(error)) from None
         remedy = f"{installation.command()} tools" + (f" --with {tool_set}" if tool_set else "")
         raise SchedulerError(f"{first}\n  To get it: {remedy}") from None
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers.launch.plan import Plan, Request
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
 
 Manifest = dict[str, Any]
 Gang = Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]
 Single = Callable[[Mapping[str, Any], str], list[Manifest]]
 Queue = Callable[[str, str, Mapping[str, str]], list[Manifest]]
+Bind = Callable[[Sequence[Manifest], str, str], None]
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,13 @@ class Scheduler:
         scheduler_name: the `spec.schedulerName` of its pods.
         tools: its programs in pins.toml, the one that schedules first; the definitions of its kinds are kept with that.
         plan: gives the plan of a start; raises SchedulerError if a program is missing or a configuration is unusable.
+            None if nothing is started, because it is the cluster's own.
+        require: checks, if nothing is started, that the cluster's own can do it; raises SchedulerError.
         tool_set: what to pass to `./kumulus tools --with`; empty if the required tools suffice.
         gang: declares a gang, see :func:`kumulus.extras.schedulers.workloads.gang`; None if it supports none.
         single: declares a workload, see :func:`kumulus.extras.schedulers.workloads.single`; None if a name suffices.
+        bind: puts a declared gang into one domain of a topology, by the key of its label, and says how it is
+            disrupted, `all` or `single`; empty texts leave these as they are. None if it can do neither.
         queues: whether its workloads wait in queues with quotas.
         queue: declares a queue, see :func:`kumulus.extras.schedulers.workloads.queue`; None if queues are not objects.
         needed_queue: a queue that must be created for workloads that name none; empty if none is needed.
@@ -40,9 +48,11 @@ class Scheduler:
     runs: str
     scheduler_name: str
     tools: tuple[str, ...]
-    plan: Callable[[Request], Plan]
+    plan: Callable[[Request], Plan] | None
+    require: Callable[[Client], Awaitable[None]] | None = None
     tool_set: str = ""
     gang: Gang | None = None
+    bind: Bind | None = None
     single: Single | None = None
     queues: bool = False
     queue: Queue | None = None
@@ -51,6 +61,11 @@ class Scheduler:
     queues_are: str = ""
     decisions: bool = False
     api_groups: tuple[str, ...] = ()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the cluster's own kube-scheduler."""
+        return self.plan is None
 
     @property
     def gangs(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from kumulus.extras.schedulers import children, objects, registry
@@ -55,10 +56,13 @@ async def start(
     try:
         with Claims() as claims:
             request = _request(name, kubeconfig, directory, config, binary, claims, switches)
-            plan = registry.get(request.name).plan(request)
+            if (planned := registry.get(request.name).plan) is None:
+                raise SchedulerError(f"{request.name} is the cluster's own scheduler, which runs already")
             async with connected(request.kubeconfig) as client:
                 # Before anything is created: a scheduler would try to reach its API server forever.
                 await client.get("/readyz")
+                version = str((await client.get("/version")).get("gitVersion") or "")
+                plan = planned(replace(request, kubernetes=version))
                 return await _start(request, plan, client, timeout, mark)
     except NoFreePort as error:
         raise SchedulerError(str(error)) from None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NAMES: tuple[str, ...] = (
     "kube-scheduler",
+    "native",
     "coscheduling",
     "volcano",
     "kueue",

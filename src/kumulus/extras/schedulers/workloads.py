@@ -18,6 +18,8 @@ def gang(
     minimum: int | None = None,
     queue: str = "",
     scheduler_name: str = "",
+    topology: str = "",
+    disruption: str = "",
 ) -> list[Manifest]:
     """Declare that the pods of the given workloads get nodes together or not at all.
 
@@ -28,6 +30,8 @@ def gang(
         minimum: how many pods suffice to begin; all of them by default.
         queue: the queue that they wait in; the scheduler's default one by default.
         scheduler_name: the `spec.schedulerName` of its pods if the user's configuration names another one.
+        topology: the key of a label; all pods get nodes with the same value of it.
+        disruption: `all` if they are preempted together only; one by one by default.
 
     Returns:
         The manifests to create, in this order.
@@ -48,6 +52,11 @@ def gang(
     if minimum is not None and not 1 <= minimum <= pods:
         raise SchedulerError(f"gang {name!r}: a minimum of {minimum} of {pods} pods\n  Write a number from 1 to {pods}")
     made = declare(copies, name, pods if minimum is None else minimum, queue)
+    if topology or disruption:
+        if (bind := registry.get(scheduler).bind) is None:
+            able, what = ", ".join(each.name for each in registry.every() if each.bind), "topology or disruption"
+            raise SchedulerError(f"gang {name!r}: {scheduler} takes no {what} for it\n  Leave it out, or use {able}")
+        bind(made, topology, disruption)
     return _named(made, scheduler_name)
 
 

@@ -10,6 +10,9 @@ EXTRA = Extra(
         "aiohttp",
         "textual",
     ),
+    additions=("kumulus.extras.watch.addition:ADDITION",),
+    folders=("prometheus",),
+    sections_in_cluster={"observability": "kumulus.extras.watch.prometheus_stack:of_stack"},
     commands={
         "watch": Command(
             "kumulus.extras.watch.commands.watch",

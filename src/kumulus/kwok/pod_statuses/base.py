@@ -1,6 +1,6 @@
-"""The statuses of pods without a lifecycle of their own: running, and completed for a Job's pods.
+"""The statuses of pods: running and completed for those without a lifecycle of their own, and ended for deleted ones.
 
-They follow KWOK's own ``pod/fast`` (kwok v0.8.0), except for the differences listed in `kumulus.kwok.base_stages`.
+The first two follow KWOK's own ``pod/fast`` (kwok v0.8.0), with the differences listed in `kumulus.kwok.base_stages`.
 """
 
 from __future__ import annotations
@@ -90,4 +90,68 @@ containerStatuses:
       startedAt: {{ $root.status.startTime | Quote }}
 {{ end }}
 phase: Succeeded
+"""
+
+# What a kubelet writes when it has ended the containers of a deleted pod (k8s.io/kubernetes v1.35, pkg/kubelet:
+# syncTerminatingPod, getPhase, and TerminatePod of the status manager). What had ended before stays as it ended; a
+# container that waits for its restart has its last end; one that never started is lost, unless the pod was not yet
+# initialized. A process ends at the first signal, SIGTERM, unless the grace period is 0.
+TERMINATED = """
+{{ $now := Now }}
+{{ $root := . }}
+{{ $killed := dict "exitCode" 143 "reason" "Error" "finishedAt" $now }}
+{{ if eq (printf "%v" .metadata.deletionGracePeriodSeconds) "0" }}{{ $_ := set $killed "exitCode" 137 }}{{ end }}
+{{ $lost := dict "exitCode" 137 "reason" "ContainerStatusUnknown"
+  "message" "The container could not be located when the pod was terminated" }}
+{{ $initialized := not .spec.initContainers }}
+{{ range .status.conditions }}
+{{ if and (eq .type "Initialized") (eq .status "True") }}{{ $initialized = true }}{{ end }}
+{{ end }}
+{{ $succeeded := true }}
+containerStatuses:
+{{ range .spec.containers }}
+{{ $name := .name }}
+{{ $waiting := dict "waiting" (dict "reason" "PodInitializing") }}
+{{ $status := dict "name" .name "image" .image "imageID" "" "restartCount" 0 "state" $waiting }}
+{{ range $root.status.containerStatuses }}{{ if eq .name $name }}{{ $status = . }}{{ end }}{{ end }}
+{{ $end := dig "state" "terminated" dict $status }}
+{{ with dig "state" "running" dict $status }}{{ $end = merge (dict "startedAt" .startedAt) $killed }}{{ end }}
+{{ if not $end }}
+{{ $end = dig "lastState" "terminated" dict $status }}
+{{ $_ := unset $status "lastState" }}
+{{ if and (not $end) $initialized }}{{ $end = $lost }}{{ end }}
+{{ end }}
+{{ if $end }}{{ $_ := set $status "state" (dict "terminated" $end) }}{{ end }}
+{{ if ne (printf "%v" $end.exitCode) "0" }}{{ $succeeded = false }}{{ end }}
+{{ $_ := set $status "ready" false }}
+{{ $_ := set $status "started" false }}
+- {{ $status | toJson }}
+{{ end }}
+{{ with .status.initContainerStatuses }}
+initContainerStatuses:
+{{ range . }}
+{{ $status := . }}
+{{ $end := dig "lastState" "terminated" dict $status }}
+{{ with dig "state" "running" dict $status }}{{ $end = merge (dict "startedAt" .startedAt) $killed }}{{ end }}
+{{ if and $end (not (dig "state" "terminated" dict $status)) }}
+{{ $_ := set $status "state" (dict "terminated" $end) }}
+{{ $_ := set $status "ready" false }}
+{{ $_ := set $status "started" false }}
+{{ end }}
+- {{ $status | toJson }}
+{{ end }}
+{{ end }}
+phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
+{{ $reason := ternary "PodCompleted" "PodFailed" $succeeded }}
+conditions:
+{{ range $type, $to := dict "Ready" $reason "ContainersReady" $reason "PodReadyToStartContainers" "null" }}
+{{ $since := $now }}
+{{ range $root.status.conditions }}
+{{ if and (eq .type $type) (eq .status "False") }}{{ $since = .lastTransitionTime }}{{ end }}
+{{ end }}
+- {type: {{ $type }}, status: "False", reason: {{ $to }}, message: null, lastTransitionTime: {{ $since | Quote }}}
+{{ end }}
+{{ if $succeeded }}
+- {type: Initialized, status: "True", reason: PodCompleted}
+{{ end }}
 """

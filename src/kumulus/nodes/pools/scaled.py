@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
-async def as_left(client: Client, pool: Pool, patience: float | None = None, recorded: str | None = None) -> Pool:
+async def as_left(
+    client: Client, pool: Pool, patience: float | None = None, recorded: str | None = None, *, new: bool = False
+) -> Pool:
     """A pool with the nodes that its autoscaler has left; a pool without one is returned unchanged.
 
     If there are fewer than its bounds allow, the lowest free numbers are wanted too; if there are more, the highest are
@@ -30,13 +32,15 @@ async def as_left(client: Client, pool: Pool, patience: float | None = None, rec
         pool: as the stack declares it.
         patience: seconds to keep trying an unreachable server.
         recorded: as for :func:`kumulus.nodes.pools.observe.observe`.
+        new: whether the pool begins with its own number of nodes if it has none.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
     if pool.bounds is None:
         return pool
-    return with_ordinals(pool, within(pool, (await numbered(client, pool, patience, recorded)).keys()))
+    there = await numbered(client, pool, patience, recorded)
+    return pool if new and not there else with_ordinals(pool, within(pool, there.keys()))
 
 
 async def numbered(

@@ -8,10 +8,12 @@ import signal
 
 import grpc
 
+from kumulus.host import peers
 from kumulus.provider.engine import Engine
+from kumulus.provider.plugin.callers import HOST, UNKNOWN, OwnUser
 from kumulus.provider.plugin.construct import Constructor
 from kumulus.provider.plugin.package import schema_json
-from kumulus.provider.protocol import provider_pb2_grpc
+from kumulus.provider.protocol import engine_pb2, provider_pb2_grpc
 from kumulus.provider.resources.registry import FUNCTIONS, resources
 from kumulus.provider.rpc import Servicer
 from kumulus.provider.settings import Settings
@@ -30,18 +32,22 @@ async def serve(arguments: list[str]) -> None:
     address = plain[-1] if plain else None
     engine = Engine(address)
     construct = Constructor(address)
-    server = grpc.aio.server(options=_OPTIONS)
+    known = peers.are_known()
+    callers = OwnUser()
+    server = grpc.aio.server(options=_OPTIONS, interceptors=[callers] if known else [])
     settings = Settings()
     servicer = Servicer(engine, resources(settings), os.getcwd(), FUNCTIONS, schema_json, construct, settings)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    callers.port = server.add_insecure_port(f"{HOST}:0")
     await server.start()
+    if not known:
+        engine.log(engine_pb2.WARNING, UNKNOWN, "")
     # The engine ends a plugin with SIGINT, and kills it if it still runs 5 s later. Calls in progress get that time to
     # finish what they have begun; all others have ended or been cancelled by then.
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    print(port, flush=True)
+    print(callers.port, flush=True)
     orphaned = asyncio.create_task(_parent_gone(ended))
     await ended.wait()
     orphaned.cancel()

@@ -146,8 +146,17 @@ class Resource(ABC):
         """:meth:`check`, and the checks of inputs that need to ask something outside the plugin."""
         return self.check(old_inputs, inputs, program)
 
-    def declare(self, urn: str, inputs: Properties) -> None:  # noqa: B027  (most resources need not know)
-        """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update."""
+    async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:  # noqa: B027
+        """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update.
+
+        Args:
+            urn: the resource's.
+            old_inputs: the recorded inputs; none for a resource that is to be created, which may replace another one.
+            inputs: the inputs with defaults filled in.
+
+        Raises:
+            ProviderError: it must not be created.
+        """
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
         """:meth:`diff`, and the differences that only a look at the real thing shows; in previews too."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
-from kumulus.extras.journal import book
 from kumulus.model.contents import expected_nodes
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
@@ -16,13 +16,16 @@ from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
+from kumulus.provider.resources.in_cluster import STACK_ID
+from kumulus.provider.resources.left_by_runs import forget, left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.owner import identified, identity_of, same
 from kumulus.runtimes.owner import owner as owner_of
+from kumulus.runtimes.place import Place
+from kumulus.runtimes.whereabouts import LOST
 
 _REMEDIES = {
     "lost": "restored",
@@ -55,6 +58,9 @@ class Cluster(Resource):
         settings = settings or Settings()
         self._hourly = settings.hourly
         self._places = Places(runtimes, settings)
+        # The directories of clusters that the stack has and keeps, and of those that are made again.
+        self._kept: set[str] = set()
+        self._remade: set[str] = set()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
@@ -63,6 +69,35 @@ class Cluster(Resource):
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
         present = {key: inputs[key] for key in self.keys() if inputs.get(key) is not None}
         return cluster_inputs.checked(self._runtimes, old_inputs, present, program, failures)
+
+    async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
+        """See :meth:`Resource.declare`: a cluster that is there is made again only with the user's consent.
+
+        Pulumi does not ask for the difference if a replacement is forced, as by `pulumi up --replace`, nor of a cluster
+        that has another URN now.
+        """
+        if contains_unknown([inputs.get("name"), inputs.get("home")]):
+            return
+        directory = _directory(inputs)
+        if old_inputs:
+            self._kept |= {directory} & {_directory(old_inputs)}
+            return
+        self._kept.discard(directory)
+        if await self._is_there(directory, inputs):
+            self._places.require_consent_anew(directory, inputs)
+            self._remade.add(directory)
+
+    async def _is_there(self, directory: str, inputs: Properties) -> bool:
+        """Whether a directory has a whole cluster of the stack's own, rather than what an interrupted run has left."""
+        place = Place(Path(directory))
+        owner, mine = place.note().get("owner", ""), str(inputs.get("stackId") or "")
+        if place.removed() or not place.declared_file.exists() or len({identity_of(owner), mine} - {""}) > 1:
+            return False
+        found = {**adoption.cluster_inputs(place), "owner": owner, "identity": "", **_files(place)}
+        if not self._runtime(found).on_one_machine:
+            return False
+        seen = await self._runtime(found).read(self._recorded(found), Silent())
+        return seen is not None and seen.health != "incomplete"
 
     async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
@@ -73,6 +108,8 @@ class Cluster(Resource):
         if runtime is not None and old[1].get("runtime") == runtime.name and not contains_unknown(inputs):
             wanted = self._wanted(inputs, str(old[1].get("owner")))
             await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
+            if not any(each.replaces for each in self.diff(old[1], inputs)):
+                await runtime.examine_update(wanted, reporters(urn))
             await taken.refuse(self._connections, old, inputs, old[1])
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
@@ -81,6 +118,8 @@ class Cluster(Resource):
         found: list[Difference] = []
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
+        # The note beside its files says whose it is.
+        found += differences(STACK_ID.name, old_outputs.get(STACK_ID.name), inputs.get(STACK_ID.name))
         runtime = self._runtimes.get(str(inputs.get("runtime")))
         before, after = (str(each.get("kubernetesVersion") or "") for each in (old_outputs, inputs))
         found += differences(
@@ -131,12 +170,15 @@ class Cluster(Resource):
             return "", await self._preview_create(op, declared, inputs)
         wanted = replace(self._wanted(inputs, _owner(op, inputs)), nodes=expected_nodes(declared.get("contents")))
         seen = await self._runtime(inputs).create(wanted, op.report, op.stop)
+        self._kept.add(_directory(inputs))
         return wanted.name, self._outputs(inputs, seen, wanted.owner)
 
     async def _preview_create(self, op: Operation, declared: Properties, inputs: Properties) -> Properties:
         """Refuse what others already have in a cluster that is there; returns the outputs as far as they are known."""
         outputs: Properties = dict.fromkeys((*_UNKNOWN_AT_FIRST, "owner", "kubeconfig"), UNKNOWN)
         if not contains_unknown(inputs):
+            if _directory(inputs) in self._remade:
+                op.report.warn(f"cluster {known(inputs, 'name')} is there and is made again, {LOST}")
             runtime, wanted = self._runtime(inputs), self._wanted(inputs, _owner(op, inputs))
             path = outputs["kubeconfig"] = runtime.kubeconfig_path(wanted)
             if there := await runtime.examine(wanted, None, op.report):
@@ -160,9 +202,8 @@ class Cluster(Resource):
         """Read a cluster for an import, which knows only its id; see ``adoption``."""
         place = adoption.cluster_place(resource_id, op.program)
         inputs, owner = adoption.cluster_inputs(place), place.note().get("owner", "")
-        where = {"directory": str(place.directory), "kubeconfig": str(place.kubeconfig), "owner": owner}
-        who = await adoption.identity(place)
-        seen = await self._runtime(inputs).read(self._recorded({**inputs, **where, "identity": who}), op.report)
+        found = {**inputs, **_files(place), "owner": owner, "identity": await adoption.identity(place)}
+        seen = await self._runtime(inputs).read(self._recorded(found), op.report)
         if seen is None:
             return None
         if not same(owner, _owner(op, {})):
@@ -223,13 +264,18 @@ class Cluster(Resource):
         }
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`."""
+        """See :meth:`Resource.delete`; what has been made in its place since, or is still declared, stays."""
         recorded = self._recorded(outputs)
-        require_no_run(recorded.identity)
-        if not await self._places.moved_here(outputs, recorded, op.report):
-            await self._runtime(outputs).delete(recorded, op.report)
-            if not registry.outlives_stack(outputs.get("runtime")):
-                book.discard(recorded.identity)
+        if recorded.directory in self._kept:
+            op.report.info(f"cluster {recorded.name} stays, as the stack still declares it")
+            gone = recorded.directory in self._remade
+        else:
+            require_no_run(recorded.identity)
+            gone = not await self._places.moved_here(outputs, recorded, op.report)
+            if gone:
+                await self._runtime(outputs).delete(recorded, op.report)
+        if gone and not registry.outlives_stack(outputs.get("runtime")):
+            forget(recorded.identity)
 
     def _runtime(self, properties: Properties) -> Runtime:
         name = str(known(properties, "runtime"))
@@ -280,6 +326,15 @@ class Cluster(Resource):
     def _machine(self, inputs: Properties) -> Properties:
         found = self._places.machine(str(inputs.get("runtime")))
         return {"machine": found} if found else {}
+
+
+def _directory(inputs: Properties) -> str:
+    """Where the files of a cluster are to be."""
+    return str(Place.of(str(known(inputs, "home")), str(known(inputs, "name"))).directory)
+
+
+def _files(place: Place) -> Properties:
+    return {"directory": str(place.directory), "kubeconfig": str(place.kubeconfig)}
 
 
 def _own(inputs: Properties) -> Properties:

@@ -38,6 +38,7 @@ class Places:
         self._settings = settings
         self._shown = shown or Shown()
         self._moving: dict[str, Away] = {}
+        self._agreed: set[str] = set()
 
     def require(self, outputs: Properties, report: Reporter) -> None:
         """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means.
@@ -115,8 +116,27 @@ class Places:
             ProviderError: the cluster would be replaced.
         """
         why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
-        # A cluster that is gone has nothing to lose, and the user has consented to a move.
-        if not why or not self._is_bound(outputs) or "status" in why or directory in self._moving:
+        if not why or not self._is_bound(outputs):
+            return
+        if "status" in why or directory in self._moving:
+            # A cluster that is gone has nothing to lose, and the user has consented to a move.
+            self._agreed.add(directory)
+        self._require_consent(directory, inputs, f"cluster {outputs.get('name')} would be replaced ({', '.join(why)})")
+
+    def require_consent_anew(self, directory: str, inputs: Properties) -> None:
+        """Refuse likewise to make a cluster in the place of one that is there, as if a replacement is forced.
+
+        Args:
+            directory: of the cluster that is there.
+            inputs: as for :meth:`require_consent`.
+
+        Raises:
+            ProviderError: the cluster would be made again.
+        """
+        self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
+
+    def _require_consent(self, directory: str, inputs: Properties, what: str) -> None:
+        if directory in self._agreed:
             return
         preview = is_preview(inputs.get("contents"))
         if preview:
@@ -124,9 +144,8 @@ class Places:
         unseen = bool(os.environ.get(UNSHOWN)) if preview is None else not preview and not self._shown.has(directory)
         if self._settings.allow_replace or not unseen:
             return
-        name = outputs.get("name")
         raise ProviderError(
-            f"cluster {name} would be replaced ({', '.join(why)}), {LOST}; nothing was changed. `pulumi up` shows it "
+            f"{what}, {LOST}; nothing was changed. `pulumi up` shows it "
             "and asks; `pulumi config set kumulus:allowReplace true` is leave for it without a preview"
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from kumulus.helm import history
 from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kwok.stages import API_VERSION
@@ -53,6 +54,10 @@ class Definitions(InCluster):
         """See :meth:`InCluster.id_of`."""
         return str(known(inputs, "group"))
 
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """See :meth:`InCluster.place_of`: which kinds they are."""
+        return (properties.get("group"),)
+
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         """See :meth:`InCluster.failed`."""
         return with_remedy(super().failed(properties, error), properties)
@@ -66,7 +71,11 @@ class Definitions(InCluster):
         if old is not None:
             return await self.previewed(op, inputs, old)
         with self.needing_cluster(inputs):
-            there = await _of(await self.client(inputs, WORK_PATIENCE), resource_id)
+            client, owner = await self.client(inputs, WORK_PATIENCE), self.owner(op, inputs)
+            there = await _of(client, resource_id)
+            if owner.identity and await history.is_there(client, "", owner):
+                # Made again, beside releases that the stack has: what only Helm has written came with them.
+                there = [each for each in there if _writers(each) - {_HELM}]
         return {**inputs, _BEFORE: sorted(each["metadata"]["name"] for each in there)}
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:

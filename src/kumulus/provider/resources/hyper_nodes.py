@@ -66,6 +66,10 @@ class HyperNodes(InCluster):
         """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/hypernodes"
 
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """See :meth:`InCluster.place_of`: a cluster has one of them."""
+        return ()
+
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
         await self._refuse_others(op, inputs, recorded_owner(old))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kumulus.kube import KubeconfigError
 from kumulus.model.identity import Owner
 from kumulus.model.unknown import UNKNOWN
-from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
@@ -64,7 +64,8 @@ class InCluster(Resource):
 
     What is in a cluster that is gone is gone with it: it is not found, and its removal is done. While a cluster is
     silent, what is recorded stands, and what was to be done is refused. What was done in part is recorded as a
-    :class:`kumulus.nodes.errors.PartialFailure` by :meth:`make`. Each resource says what is its own: :meth:`title`,
+    :class:`kumulus.nodes.errors.PartialFailure` by :meth:`make`. What the stack still declares is not removed but put
+    right: see docs/decisions/replacements.md. Each resource says what is its own: :meth:`title`, :meth:`place_of`,
     :meth:`previewed`, :meth:`make`, :meth:`look` and :meth:`remove`.
 
     Attributes:
@@ -82,10 +83,10 @@ class InCluster(Resource):
         """
         self._connections = connections
         self._clear_way = clear_way
-        # Inputs of what the stack declares now, by URN: Pulumi deletes last what it declares no more.
+        # Inputs of what the stack declares now, by URN.
         self._declared: dict[str, Properties] = {}
 
-    def declare(self, urn: str, inputs: Properties) -> None:
+    async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
         """See :meth:`Resource.declare`."""
         self._declared[urn] = inputs
 
@@ -122,6 +123,10 @@ class InCluster(Resource):
     def id_of(self, inputs: Properties) -> str:
         """Its id."""
         return f"{known(inputs, 'clusterName')}/{known(inputs, 'name')}"
+
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """Which thing in its cluster it is: two resources with the same place are about the same objects."""
+        return (properties.get("name"),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
         """The failure of an operation that needs the cluster; nothing was done."""
@@ -186,7 +191,15 @@ class InCluster(Resource):
         return None if found is None else Found(resource_id, found, inputs)
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
-        """See :meth:`Resource.delete`; what now belongs to somebody else is left alone."""
+        """See :meth:`Resource.delete`; what now belongs to somebody else is left alone.
+
+        What the stack still declares, under this URN or another one, is updated instead, from what is recorded here.
+        Pulumi asks for that if it replaces a resource for another reason than a change of its place, and if a resource
+        gets another URN; which of the two comes first, the new one or the end of the old one, makes no difference.
+        """
+        if (declared := self._still_declared(op.urn, outputs)) is not None:
+            await self._put_right(op, resource_id, declared, outputs)
+            return
         # If nothing else changed, OUTLIVES is only in the recorded inputs, not in the outputs.
         outlives = {OUTLIVES.name: op.old_inputs[OUTLIVES.name]} if OUTLIVES.name in op.old_inputs else {}
         try:
@@ -198,10 +211,27 @@ class InCluster(Resource):
         except SILENT as error:
             raise self.failed({**outputs, **outlives}, error) from None
 
+    def _still_declared(self, urn: str, outputs: Properties) -> Properties | None:
+        """The inputs with which the stack declares what it has on record; None if it declares it no more."""
+        place = self._whereabouts(outputs)
+        found = [each for each in self._declared.items() if self._whereabouts(each[1]) == place]
+        return dict(found).get(urn, found[-1][1]) if found else None
+
+    def _whereabouts(self, properties: Properties) -> tuple[object, ...]:
+        return (properties.get("clusterIdentity"), *self.place_of(properties))
+
+    async def _put_right(self, op: Operation, resource_id: str, declared: Properties, outputs: Properties) -> None:
+        op.report.info(f"{self.title(declared)} stays, as the stack still declares it")
+        try:
+            await self.make(op, resource_id, declared, outputs)
+        except PartialFailure as failure:
+            # Pulumi records no outputs of what it deletes; the next update goes on from the recorded ones.
+            raise ProviderError("\n  ".join(failure.reasons)) from None
+
     @staticmethod
-    def owner(op: Operation, properties: Properties) -> Owner:
-        """The stack, as the owner that its objects in the cluster are marked with."""
-        return Owner(str(properties.get(STACK_ID.name) or ""), stack_of(op.urn))
+    def owner(op: Operation, properties: Properties, old: Properties | None = None) -> Owner:
+        """The stack, as the owner that its objects in the cluster are marked with; `old` is what it has on record."""
+        return Owner(str(properties.get(STACK_ID.name) or ""), stack_of(op.urn), recorded_owner(old) or "")
 
     async def client(self, properties: Properties, patience: float) -> Client:
         """A client of the cluster.

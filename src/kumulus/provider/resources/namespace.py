@@ -13,7 +13,15 @@ from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
-from kumulus.provider.resources.in_cluster import DRIFT, LOOK_PATIENCE, PLACE, WORK_PATIENCE, InCluster, drifted
+from kumulus.provider.resources.in_cluster import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    WORK_PATIENCE,
+    InCluster,
+    drifted,
+    recorded_owner,
+)
 from kumulus.provider.values import contains_unknown
 
 _SECONDS_TO_GO = 120.0
@@ -58,7 +66,7 @@ class Namespace(InCluster):
         """See :meth:`InCluster.look`."""
         if not inputs.get("kubeconfig"):
             raise ProviderError("a Namespace cannot be imported: declare it under another name")
-        wanted = _wanted(inputs)
+        wanted = _wanted(inputs, outputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         try:
             there = await namespaces.look(client, wanted, str(outputs.get("stack") or wanted.owner.stack))
@@ -69,15 +77,9 @@ class Namespace(InCluster):
         return drifted(inputs, namespaces.differences(there, wanted))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`: with everything in it.
-
-        One that the stack declares under another name, as for a tenant that was renamed, stays with everything in it.
-        """
+        """See :meth:`InCluster.remove`: with everything in it."""
         wanted = _wanted(outputs)
         client = await self.client(outputs, WORK_PATIENCE)
-        if any(_key(each) == _key(outputs) for urn, each in self._declared.items() if urn != op.urn):
-            op.report.info(f"namespace {wanted.name} stays: the stack has it under another name")
-            return
         op.report.status(f"waiting until everything in {wanted.name} is gone")
         if left := await namespaces.remove(client, wanted, wanted.owner.stack, op.stop, op.timeout or _SECONDS_TO_GO):
             raise ProviderError(f"namespace {wanted.name} is being deleted: {left}; the next run goes on")
@@ -88,7 +90,7 @@ class Namespace(InCluster):
         try:
             with self.needing_cluster(inputs):
                 client = await self.client(inputs, WORK_PATIENCE)
-                await namespaces.make(client, _wanted(inputs), before, _recorded(old))
+                await namespaces.make(client, _wanted(inputs, old), before, _recorded(old))
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
         return inputs
@@ -99,7 +101,7 @@ class Namespace(InCluster):
             return inputs
         try:
             client = await self.client(inputs, LOOK_PATIENCE)
-            await namespaces.look(client, _wanted(inputs), _recorded(old))
+            await namespaces.look(client, _wanted(inputs, old), _recorded(old))
         except NotOurs as error:
             raise ProviderError(f"{error}; {_REMEDY}") from None
         except UNASKED as error:
@@ -107,19 +109,16 @@ class Namespace(InCluster):
         return inputs
 
 
-def _key(properties: Properties) -> tuple[str, str]:
-    return str(properties.get("clusterIdentity")), str(properties.get("name"))
-
-
 def _recorded(outputs: Properties | None) -> str:
     """The name of the stack that the namespace is recorded with."""
     return str((outputs or {}).get("stack") or "")
 
 
-def _wanted(properties: Properties) -> namespaces.Namespace:
+def _wanted(properties: Properties, old: Properties | None = None) -> namespaces.Namespace:
+    identity, stack = str(properties.get("stackId") or ""), str(known(properties, "stack"))
     return namespaces.Namespace(
         name=str(known(properties, "name")),
-        owner=Owner(str(properties.get("stackId") or ""), str(known(properties, "stack"))),
+        owner=Owner(identity, stack, recorded_owner(old) or ""),
         labels=_texts(properties, "labels"),
         annotations=_texts(properties, "annotations"),
     )

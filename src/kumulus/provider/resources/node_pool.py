@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.consequences import Hourly, consequences
-from kumulus.model.pool_form import POOL_KEYS, pool_problems
+from kumulus.model.pool_form import POOL_KEYS, pool_problems, pool_to_properties
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools import afterwards, drift, pods, real, room, scaled
 from kumulus.nodes.pools.converge import converge
-from kumulus.nodes.pools.faulted import forget, looked_at, recorded, wait_for_kwok
+from kumulus.nodes.pools.faulted import forget, looked_at, on_record, recorded, wait_for_kwok
 from kumulus.nodes.pools.live import of_pool, selected
+from kumulus.nodes.pools.lost import may_lack
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_taken
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
@@ -27,6 +28,7 @@ from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, known
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.nodes.pools.observe import Observation
     from kumulus.nodes.pools.result import Result
+
+# Seconds for a look that every preview and update takes, whether or not the cluster answers.
+_GLANCE = 0.5
 
 
 class NodePool(InCluster):
@@ -87,6 +92,8 @@ class NodePool(InCluster):
         self._relieve = relieve
         self._hourly = hourly
         self._turns = Turns()
+        # What a look without a refresh has found, by the pool's name, for the preview to say.
+        self._lost: dict[str, Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
@@ -102,12 +109,15 @@ class NodePool(InCluster):
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
+        there = None if contains_unknown(inputs) else await self._on_record(inputs, recorded_owner(old))
+        if old is None and there is not None:
+            # It is replaced by itself, or has left the state.
+            op.report.info(f"pool {there.name} is there already, and stays")
+            old = pool_to_properties(there)
         if old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
             op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
-        if not contains_unknown(inputs):
-            await self._preview_taken(inputs, recorded_owner(old))
-            if old is not None:
-                await self._preview(op, old, inputs)
+        if old is not None and not contains_unknown(inputs):
+            await self._preview(op, old, inputs)
         await self._refuse_real(inputs, LOOK_PATIENCE)
         return inputs
 
@@ -120,6 +130,23 @@ class NodePool(InCluster):
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
         """See :meth:`InCluster.look`."""
+        return await self._looked(outputs, inputs)
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.compare`: nodes that are lost are a difference, without a refresh too."""
+        found = self.diff(old_outputs, inputs)
+        if found or contains_unknown(inputs):
+            return found
+        with suppress(*UNASKED, ProviderError):
+            client = await self.client(inputs, _GLANCE)
+            if await may_lack(client, str(inputs["name"]), _GLANCE):
+                seen = await self._looked(old_outputs, inputs)
+                self._lost[str(inputs["name"])] = lost = {"missing": "all nodes"} if seen is None else _drift(seen)
+                return [Difference("replicas", "update")] if "missing" in lost else []
+        return []
+
+    async def _looked(self, outputs: Properties, inputs: Properties) -> Properties | None:
+        """The outputs as they are; None when the pool does not exist."""
         pool = pool_of(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         # An import knows no outputs.
@@ -177,8 +204,7 @@ class NodePool(InCluster):
                 record = partial(recorded, client, pool, self.owner(op, inputs))
                 relieve = partial(self._relieve, str(inputs["kubeconfig"]), op.report)
                 pool = await room.recorded(record, relieve, partial(look, pool), client, stop, op.report)
-                if old_outputs:
-                    pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as)
+                pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old_outputs)
                 # Observing a new pool takes only milliseconds.
                 async with self._turns.turn() if old_outputs else nullcontext():
                     seen = await look(pool)
@@ -214,16 +240,18 @@ class NodePool(InCluster):
         with self.cleared_way(inputs, len(seen.missing) + len(seen.altered) + len(seen.extra)):
             return await converge(client, pool, seen, stop, op.report, storage)
 
-    async def _preview_taken(self, inputs: Properties, recorded_as: str | None) -> None:
-        """Refuse, in a preview too, a pool that another stack has in the cluster."""
+    async def _on_record(self, inputs: Properties, recorded_as: str | None) -> Pool | None:
+        """The pool as the cluster has it on record; refuses, in a preview too, one that another stack has there."""
         pool = pool_of(inputs)
         # A cluster that does not answer is reported by the operation that needs it.
         with suppress(*UNASKED):
             try:
                 client = await self.client(inputs, LOOK_PATIENCE)
                 await refuse_taken(client, pool, LOOK_PATIENCE, recorded_as)
+                return await on_record(client, pool.name, LOOK_PATIENCE)
             except PoolTaken as error:
                 raise ProviderError(f"pool {pool.name}: {error}") from None
+        return None
 
     async def _refuse_real(self, inputs: Properties, patience: float) -> None:
         """Refuse a pool whose node names real nodes have, in a cluster that is not the stack's own.
@@ -268,7 +296,7 @@ class NodePool(InCluster):
         elif old and new.bounds and wire.get("replicas") != inputs.get("replicas"):
             between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
             op.report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
-        if found := _drift(old_outputs):
+        if found := _drift(old_outputs) or self._lost.get(new.name, {}):
             op.report.info(f"drift to repair: {drift.summary(found)}")
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from kumulus.helm.reach import FIND_CHARTS, find_charts
+from kumulus.host import extras
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources.autoscaler import Autoscaler
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.destroy_check import DestroyCheck
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.federation import FederationHub, FederationWorker
 from kumulus.provider.resources.hyper_nodes import HyperNodes
+from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.lifetime import Lifetime
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
@@ -40,6 +40,7 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 """The functions that a program can invoke, by token."""
 
 
+_OF_EXTRAS: tuple[type[InCluster], ...] = tuple(extras.brought("resources"))
 CLASSES: tuple[type[Resource], ...] = (
     StackIdentity,
     Cluster,
@@ -49,16 +50,14 @@ CLASSES: tuple[type[Resource], ...] = (
     DestroyCheck,
     Fault,
     Namespace,
-    Autoscaler,
     Definitions,
     ReleasePreparation,
     ChartCrds,
     ReleaseMark,
     ReleaseReady,
-    FederationWorker,
-    FederationHub,
+    *_OF_EXTRAS,
 )
-"""Every resource."""
+"""Every resource, those of the extras included."""
 
 
 FORMERLY = {"kumulus:index:ReleaseGround": ReleasePreparation.token}
@@ -83,13 +82,11 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         DestroyCheck(runtimes, settings),
         Fault(connections, way.cleared),
         Namespace(connections),
-        Autoscaler(connections),
         Definitions(connections),
         ReleasePreparation(connections),
         ChartCrds(connections),
         ReleaseMark(connections),
         ReleaseReady(connections),
-        FederationWorker(connections),
-        FederationHub(connections),
+        *(each(connections) for each in _OF_EXTRAS),
     ]
     return {resource.token: resource for resource in served}

@@ -28,6 +28,10 @@ class OfRelease(InCluster):
         """See :meth:`InCluster.id_of`: ``namespace/name`` of the release."""
         return f"{known(inputs, 'namespace')}/{known(inputs, 'name')}"
 
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        """See :meth:`InCluster.place_of`: which release it is about."""
+        return (properties.get("namespace"), properties.get("name"))
+
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
         """See :meth:`InCluster.look`; what is recorded stands, as :meth:`compare` may look at the release instead."""
         return outputs

@@ -39,7 +39,7 @@ class ReleaseMark(OfRelease):
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.make`."""
-        owner = self.owner(op, inputs)
+        owner = self.owner(op, inputs, old)
         with self.needing_cluster(inputs):
             found = await self.revisions(inputs, WORK_PATIENCE)
             if history.others(found, owner, proven=True):

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from kumulus.helm import command, history, namespaces
 from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.words import repairs
 from kumulus.nodes import ownership
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
@@ -64,7 +65,7 @@ class ReleasePreparation(OfRelease):
         """See :meth:`InCluster.make`: an existing release is somebody else's unless marked as this stack's."""
         with self.needing_cluster(inputs):
             outputs = await self._looked_over(op, inputs, old)
-        await self._namespace(op, inputs, recorded=old is not None)
+        await self._namespace(op, inputs, old)
         return outputs
 
     async def _looked_over(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
@@ -72,10 +73,19 @@ class ReleasePreparation(OfRelease):
         found = await self.revisions(inputs, LOOK_PATIENCE if op.preview else WORK_PATIENCE)
         # A stack without an identity has no other way to know its own.
         proven = old is not None or (not _mine(inputs).identity and any(revision.recorded for revision in found))
-        if last := history.others(found, _mine(inputs), proven=proven):
+        owner = self.owner(op, inputs, old)
+        if last := history.others(found, owner, proven=proven):
             raise ProviderError(await self._refusal(inputs, last))
+        if found and not op.preview and (marked := found[-1].owner) and marked.identity != owner.identity:
+            # The stack has been given another identity.
+            client = await self.client(inputs, WORK_PATIENCE)
+            await history.mark_recorded(client, str(inputs["namespace"]), found[-1], owner)
         outputs = _outputs(inputs, old or {})
         if old is None and _forgotten(found, _mine(inputs)):
+            # The state may have lost this resource alone, and the release changes only by another number of repairs.
+            client = await self.client(inputs, WORK_PATIENCE)
+            said = await history.description(client, str(inputs["namespace"]), found[-1], LOOK_PATIENCE)
+            outputs["repairs"] = repairs(said)
             ending = "is taken up again" if op.preview else "was taken up again"
             op.report.info(f"{self.title(inputs)} is this stack's and has left its state; it {ending}")
         elif old is not None and (left := history.leftover(found, outputs["foreign"])):
@@ -134,14 +144,14 @@ class ReleasePreparation(OfRelease):
             raise ProviderError(f"release {resource_id}, left by an update that did not end: {error}") from None
         op.report.info(f"release {resource_id}, left by an update that did not end, was uninstalled")
 
-    async def _namespace(self, op: Operation, inputs: Properties, *, recorded: bool = False) -> None:
+    async def _namespace(self, op: Operation, inputs: Properties, old: Properties | None) -> None:
         if not inputs.get("createNamespace"):
             return
         try:
             client = await self.client(inputs, WORK_PATIENCE)
-            owner = self.owner(op, inputs)
+            owner = self.owner(op, inputs, old)
             name, cluster = str(inputs["namespace"]), str(inputs["clusterName"])
-            await namespaces.ensure(client, name, cluster, owner, recorded=recorded)
+            await namespaces.ensure(client, name, cluster, owner, recorded=old is not None)
         except UNASKED as error:
             raise ProviderError(f"the namespace {inputs['namespace']}: {error}") from None
         except TimeoutError:

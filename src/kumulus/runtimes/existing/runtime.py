@@ -82,7 +82,7 @@ class ExistingRuntime(Runtime):
         """See :meth:`Runtime.repair`: the kubeconfig or context has changed, and leads to the same cluster."""
         place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         actual = await self._look(context, wanted.options, identity)
-        _write(place, context, wanted.owner)
+        _write(place, context, wanted.owner, place.note().get("owner"))
         return _observed(place, context, actual)
 
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
@@ -125,10 +125,11 @@ def _source(wanted: Wanted | Recorded) -> Source:
         raise ProviderError(str(error)) from None
 
 
-def _write(place: CopyPlace, context: Source, owner: str) -> None:
+def _write(place: CopyPlace, context: Source, owner: str, before: str | None = None) -> None:
+    """Write the copy; `before` is its owner so far, if the stack has been given another identity since."""
     # An unreadable note is rewritten if there are no foreign files: the state says whose the place is.
     if not place.damaged() or place.foreign():
-        directories.require_free(place, owner)
+        directories.require_free(place, before or owner)
     try:
         copy.write(place, context, owner)
     except OSError as error:

@@ -144,7 +144,7 @@ class KindRuntime(Runtime):
             actual = await apiserver.identity(place.kubeconfig, patience=_LOOKING)
         except (ApiError, Unreachable, KubeconfigError):
             return self._observed(place, nodes, recorded.identity, "unhealthy")
-        return self._observed(place, nodes, actual, "running") if actual == recorded.identity else None
+        return self._observed(place, nodes, actual, "running") if recorded.identity in ("", actual) else None
 
     async def _found_again(
         self, place: KindPlace, engine: Engine, nodes: Sequence[Node], recorded: Recorded, report: Reporter

@@ -21,12 +21,15 @@ ALWAYS_ALLOWED = "authorization-always-allow-paths"
 def flags(pki: Path) -> dict[str, dict[str, str]]:
     """The flags with which the controllers serve everything except their health to the cluster's administrator only.
 
+    The controller manager also signs certificates, as every cluster's does; kwokctl gives it no key for that.
+
     Args:
         pki: the directory of the cluster's certificates.
     """
     # By default, they allow the group system:masters everything (k8s.io/apiserver, DelegatingAuthorizationOptions).
     mine = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
-    return {name: dict(mine) for name in CONTROLLERS}
+    signing = {"cluster-signing-cert-file": str(pki / "ca.crt"), "cluster-signing-key-file": str(pki / "ca.key")}
+    return {name: mine | (signing if name == "kube-controller-manager" else {}) for name in CONTROLLERS}
 
 
 def web_configuration(pki: str) -> dict[str, Any]:

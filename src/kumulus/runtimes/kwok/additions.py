@@ -1,6 +1,6 @@
 """What a stack's cluster has besides the control plane; all of it is changed in place.
 
-That is: stages as objects, usage, monitoring, Kueue, and an autoscaler.
+That is: stages as objects, usage, and what extras add (:mod:`kumulus.runtimes.kwok.addition`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.scaling import applying, registry
 from kumulus.host import ports, processes
-from kumulus.model.observability import Observability
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import autoscaling, configuration, kueue, metrics_server, monitoring, objects
+from kumulus.runtimes.kwok import addition, configuration, metrics_server, objects
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -36,18 +34,17 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
         ports.NoFreePort: there is none for a component.
         OSError: a component's files cannot be written.
     """
-    asked = monitoring.asked_of(wanted.options)
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
     settings = _with_metrics_server(settings, layout, wanted, claims)
-    settings = _with_monitoring(settings, layout, asked, claims)
-    settings = _with_kueue(settings, layout, wanted, claims)
-    settings = _with_autoscaler(settings, layout, wanted, claims)
+    every = addition.every()
+    for each in every:
+        settings = each.configured(settings, layout, wanted.options, claims)
     running = processes.running(layout.directory)
-    gone = {kueue.NAME, *autoscaling.names()} - configuration.parts(wanted.options).keys()
+    gone = {name for each in every for name in each.names} - configuration.parts(wanted.options).keys()
     processes.end([pid for name in {*outdated(layout, wanted), *gone} for pid in running.get(name, [])])
     layout.write_documents([settings, *configuration.controller_documents(wanted.options, wanted.nodes)])
-    monitoring.write(layout, asked, monitoring.prices_of(wanted.options))
-    autoscaling.write(layout, wanted.options)
+    for each in every:
+        each.write(layout, wanted.options)
 
 
 def outdated(layout: Layout, wanted: Wanted) -> list[str]:
@@ -57,11 +54,8 @@ def outdated(layout: Layout, wanted: Wanted) -> list[str]:
     except ValueError:
         then = {}
     now = configuration.parts(wanted.options)
-    # A component that is not recorded was made by an earlier version, or by a run that was interrupted.
-    return [name for name in {*now, *then, *_ALL} if name not in then or then[name] != now.get(name)]
-
-
-_ALL = ("kwok-controller", metrics_server.NAME, *monitoring.NAMES)
+    # A component that is not recorded was made by a run that was interrupted.
+    return [name for name in {*now, *then, "kwok-controller", metrics_server.NAME} if then.get(name) != now.get(name)]
 
 
 def note(wanted: Wanted) -> dict[str, str]:
@@ -74,7 +68,7 @@ def note(wanted: Wanted) -> dict[str, str]:
 
 def has_kinds(wanted: Wanted) -> bool:
     """Whether there are kinds without which a component would not start."""
-    return kueue.asked_of(wanted.options) is not None or bool(wanted.options.get("autoscaler"))
+    return any(each.has_kinds(wanted.options) for each in addition.every())
 
 
 async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
@@ -84,10 +78,8 @@ async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
         ApiError, Unreachable: the server refused.
         ProviderError: somebody else has made them.
     """
-    if kueue.asked_of(wanted.options) is not None:
-        await kueue.define(client, layout)
-    if wanted.options.get("autoscaler"):
-        await applying.apply(client, wanted.options)
+    for each in addition.asked(wanted.options):
+        await each.define(client, layout, wanted.options)
 
 
 def defined(layout: Layout) -> None:
@@ -107,28 +99,18 @@ async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
         await objects.apply_base(client, configuration.base_stages(wanted.options))
     else:
         await objects.remove_base(client)
-    await applying.apply(client, wanted.options)
     listen = metrics_server.port(layout.settings())
     if listen is not None:
         await metrics_server.register(client, listen)
     else:
         await metrics_server.unregister(client)
-    if kueue.asked_of(wanted.options) is not None:
-        await kueue.working(client, layout)
-    else:
-        await kueue.unregister(client)
+    for each in addition.every():
+        await each.apply(client, layout, wanted.options)
 
 
 def port_problem(layout: Layout, wanted: Wanted) -> str | None:
-    """Why Prometheus cannot have the port that was asked for; None if it can, or already has it."""
-    asked = monitoring.asked_of(wanted.options)
-    chosen = asked.prometheusPort if asked else None
-    if not chosen or layout.ports().get(monitoring.PROMETHEUS) == chosen or not ports.in_use(chosen):
-        return None
-    return (
-        f"port {chosen} (observability.prometheusPort) is in use by {processes.listener(chosen)}; "
-        "choose another port, or leave prometheusPort out to have a free one picked"
-    )
+    """Why a component cannot have the port that was asked for; None if each can."""
+    return next(filter(None, (each.port_problem(layout, wanted.options) for each in addition.every())), None)
 
 
 def _with_metrics_server(
@@ -137,35 +119,3 @@ def _with_metrics_server(
     if not configuration.usage_kind(wanted.options):
         return metrics_server.without_component(settings)
     return metrics_server.with_component(settings, layout, metrics_server.port(settings) or claims.take())
-
-
-def _with_autoscaler(settings: dict[str, Any], layout: Layout, wanted: Wanted, claims: ports.Claims) -> dict[str, Any]:
-    found = registry.asked_of(wanted.options)
-    if not found:
-        return autoscaling.with_component(settings, layout, wanted.options, {})
-    autoscaler, known = found[0], layout.ports()
-    allotted = {}
-    for key, (program, called) in autoscaling.ports(autoscaler).items():
-        allotted[key] = known.get(autoscaling.port_key(program, called)) or claims.take()
-    return autoscaling.with_component(settings, layout, wanted.options, allotted)
-
-
-def _with_monitoring(
-    settings: dict[str, Any], layout: Layout, asked: Observability | None, claims: ports.Claims
-) -> dict[str, Any]:
-    if asked is None:
-        return monitoring.without_components(settings)
-    known = layout.ports()
-    allotted = {}
-    for component, called in monitoring.PORTS:
-        chosen = asked.prometheusPort if component == monitoring.PROMETHEUS else None
-        there = known.get(component if called == "http" else f"{component} ({called})")
-        allotted[component, called] = chosen or there or claims.take()
-    return monitoring.with_components(settings, layout, asked, allotted)
-
-
-def _with_kueue(settings: dict[str, Any], layout: Layout, wanted: Wanted, claims: ports.Claims) -> dict[str, Any]:
-    asked = kueue.asked_of(wanted.options)
-    if asked is None:
-        return kueue.without_component(settings, layout)
-    return kueue.with_component(settings, layout, asked, kueue.allotted(layout, claims))

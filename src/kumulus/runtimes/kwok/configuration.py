@@ -10,7 +10,18 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, autoscaling, components, etcd, kueue, logs, monitoring, objects, sizing, usage
+from kumulus.runtimes.kwok import (
+    access,
+    addition,
+    components,
+    etcd,
+    gates,
+    kubelets,
+    logs,
+    objects,
+    sizing,
+    usage,
+)
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -43,7 +54,7 @@ _PORT_KEYS = (
     "kwokControllerPort",
 )
 
-REPLACED_BY = frozenset(("apiServerPort", "featureGates", "runtimeConfig", "etcdFsync", "heartbeatFactor"))
+REPLACED_BY = frozenset(("apiServerPort", "featureGates", "runtimeConfig", "workloads", "etcdFsync", "heartbeatFactor"))
 
 
 def port_keys(options: dict[str, Any]) -> list[str]:
@@ -65,7 +76,7 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    found = [*stages(), *autoscaling.stages(options)]
+    found = [*stages(), *(stage for each in addition.every() for stage in each.stages(options))]
     return [*found, *usage.stages()] if usage_kind(options) else found
 
 
@@ -85,9 +96,10 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
                 "podPlayStageParallelism": _PARALLELISM,
                 "nodePlayStageParallelism": _PARALLELISM,
                 "nodeLeaseParallelism": sizing.lease_parallelism(nodes),
-                # kwokctl saves these options without KWOK's own default, and pods then have no address. Nodes have
-                # theirs elsewhere in 10.0.0.0/8, see kumulus.model.nodes.
+                # kwokctl saves these options without KWOK's own default, and pods then have no address.
                 "cidr": "10.0.0.0/16",
+                # Likewise: it says that there are no logs, where it would only say that these are disabled.
+                "enableDebuggingHandlers": True,
             },
         }
     ]
@@ -100,16 +112,15 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
 
 def fingerprint(options: Mapping[str, Any]) -> str:
     """Identify the settings that are changed in place; a fleet that grows changes none."""
-    wanted: Any = controller_documents(options)
-    # Only where they are asked for, so that clusters without additions keep the fingerprint they were made with.
-    if kinds := custom_resources(options):
-        wanted = [wanted, kinds, base_stages(options)]
-    if asked := monitoring.asked_of(options):
-        wanted = [wanted, monitoring.fingerprints(asked, monitoring.prices_of(options))]
-    if (queued := kueue.asked_of(options)) is not None:
-        wanted = [wanted, kueue.fingerprint(queued)]
-    if options.get("autoscaler"):
-        wanted = [wanted, options["autoscaler"], autoscaling.fingerprints(options)]
+    added = {
+        type(each).__name__: [each.fingerprints(options), each.objects(options)] for each in addition.asked(options)
+    }
+    wanted = [
+        controller_documents(options),
+        custom_resources(options),
+        base_stages(options),
+        added,
+    ]
     return components.fingerprint(wanted)
 
 
@@ -118,17 +129,14 @@ def parts(options: Mapping[str, Any]) -> dict[str, str]:
     found = {"kwok-controller": components.fingerprint([controller_documents(options), custom_resources(options)])}
     if kind := usage_kind(options):
         found["metrics-server"] = components.fingerprint(kind)
-    if asked := monitoring.asked_of(options):
-        found |= monitoring.fingerprints(asked, monitoring.prices_of(options))
-    if (queued := kueue.asked_of(options)) is not None:
-        found[kueue.NAME] = kueue.fingerprint(queued)
-    return found | autoscaling.fingerprints(options)
+    for each in addition.asked(options):
+        found |= each.fingerprints(options)
+    return found
 
 
 def has_additions(options: Mapping[str, Any]) -> bool:
     """Whether there are components that kwokctl does not start by itself."""
-    queued, scaled = kueue.asked_of(options) is not None, bool(options.get("autoscaler"))
-    return queued or scaled or usage_kind(options) is not None
+    return bool(addition.asked(options)) or usage_kind(options) is not None
 
 
 def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
@@ -175,10 +183,10 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
         kwokctl["kubectlBinary"] = str(toolchain.find("kubectl"))
     if options.get("apiServerPort"):
         kwokctl["kubeApiserverPort"] = int(options["apiServerPort"])
-    if options.get("featureGates"):
-        kwokctl["kubeFeatureGates"] = _pairs(options["featureGates"])
-    if options.get("runtimeConfig"):
-        kwokctl["kubeRuntimeConfig"] = _pairs(options["runtimeConfig"])
+    if feature_gates := gates.feature_gates(options):
+        kwokctl["kubeFeatureGates"] = feature_gates
+    if runtime_config := gates.runtime_config(options):
+        kwokctl["kubeRuntimeConfig"] = runtime_config
     if options.get("etcdQuota"):
         kwokctl["etcdQuotaBackendSize"] = str(options["etcdQuota"])
     if factor := sizing.heartbeat_factor(options, wanted.nodes):
@@ -199,6 +207,7 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
+        *kubelets.patches(ports["kwokControllerPort"]),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),
@@ -216,12 +225,3 @@ def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
 def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
     """A patch that sets environment variables of a component."""
     return {"name": component, "extraEnvs": [{"name": name, "value": value} for name, value in variables.items()]}
-
-
-def _pairs(mapping: dict[str, Any]) -> str:
-    """Write ``a=true,b=1`` as Kubernetes' command lines take it."""
-
-    def text(value: Any) -> str:
-        return str(value).lower() if isinstance(value, bool) else str(value)
-
-    return ",".join(f"{key}={text(value)}" for key, value in sorted(mapping.items()))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable, objects
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.nodes.faults import leases, pods
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _PATIENCE = 20.0
+_FINISHED = "status.phase!=Pending,status.phase!=Running"
 
 
 async def release(client: Client) -> bool:
@@ -67,6 +69,13 @@ async def resume(client: Client, *, everything: bool = False) -> None:
         async for page in client.pages(PODS, {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"})
         for pod in page
         if everything or _waits(pod)
+    ]
+    # A deleted pod may have ended, and not be removed yet.
+    waiting += [
+        pod
+        async for page in client.pages(PODS, {"fieldSelector": f"spec.nodeName!=,{_FINISHED}"}, accept=METADATA_ONLY)
+        for pod in page
+        if pod["metadata"].get("deletionGracePeriodSeconds")
     ]
     await pods.resume(client, waiting)
 

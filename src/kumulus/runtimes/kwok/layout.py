@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from kumulus.extras.scaling.registry import NAMES as AUTOSCALERS
-from kumulus.host import files
+from kumulus.host import extras, files
 from kumulus.host.logs import last_lines
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 from kumulus.kube.yaml_writing import Dumper
@@ -29,8 +28,8 @@ class Layout(Place):
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
         *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
-        *("bin", "etcd", "kueue", "logs", "pids", "pki", "prometheus"),
-        *AUTOSCALERS,
+        *("bin", "etcd", "logs", "pids", "pki"),
+        *(folder for extra in extras.every() for folder in extra.folders),
     }
     MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | {"create.yaml"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kumulus.host import processes
 from kumulus.runtimes.base import MISSING, Observed
-from kumulus.runtimes.kwok import hung, kept, monitoring
+from kumulus.runtimes.kwok import addition, hung, kept
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -35,5 +35,5 @@ def observed(layout: Layout, identity: str, running: Mapping[str, Sequence[int]]
         directory=str(layout.directory),
         components=states,
         configuration=layout.note().get("configuration", ""),
-        endpoints=monitoring.endpoints(layout),
+        endpoints={name: at for each in addition.every() for name, at in each.endpoints(layout).items()},
     )

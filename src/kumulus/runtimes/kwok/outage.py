@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kumulus.extras.scaling import registry
 from kumulus.host import processes
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.exclusive import exclusive
-from kumulus.runtimes.kwok import etcd, objects, starting
+from kumulus.runtimes.kwok import addition, etcd, objects, starting
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -39,8 +38,9 @@ async def start(layout: Layout, report: Reporter) -> list[str]:
 def _options(layout: Layout) -> dict[str, Any]:
     """The options of the cluster that a start needs, read from the cluster's own files."""
     components = layout.components()
-    scalers = [name for name in registry.NAMES if registry.get(name).programs[0].name in components]
-    found: dict[str, Any] = {"autoscaler": {"name": scalers[0]}} if scalers else {}
+    found: dict[str, Any] = {}
+    for each in addition.every():
+        found |= each.options_of(components)
     # What kwokctl has yet to define is no sign: it forgets that once the kinds are defined.
     kinds = (etcd.flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
     if objects.STAGE in kinds:

@@ -18,15 +18,15 @@ from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok import (
+    addition,
     additions,
     api,
-    autoscaling,
     configuration,
     etcd_space,
+    gates,
     hung,
     kept,
     logs,
-    monitoring,
     observing,
     pidfiles,
     priority,
@@ -82,14 +82,19 @@ class KwokRuntime(Runtime):
 
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         """See :meth:`Runtime.consequences`."""
-        measured = monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
-        return [*measured, *monitoring.repriced(old, new), *autoscaling.described(old, new)]
+        return [line for each in addition.every() for line in each.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
-        """See :meth:`Runtime.examine`: a new cluster's place has to be free."""
+        """See :meth:`Runtime.examine`: a new cluster's place has to be free, and Kubernetes has to know its gates."""
+        layout = Layout.of(wanted.home, wanted.name)
         if identity is None:
-            directories.require_free(Layout.of(wanted.home, wanted.name), wanted.owner, preview=True)
+            directories.require_free(layout, wanted.owner, preview=True)
+        await gates.require_known(layout, wanted)
         return None
+
+    async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
+        """See :meth:`Runtime.examine_update`: another Kubernetes version has to be able to read what is there."""
+        await upgrade.require_readable(Layout.of(wanted.home, wanted.name), wanted.kubernetes_version, report)
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
         """See :meth:`Runtime.create`."""

@@ -47,6 +47,14 @@ class Kwok(RuntimeSection):
         description="API groups and versions that the API server serves, such as `api/all: true`.",
         examples=["{api/all: true}"],
     )
+    workloads: Literal["native"] | None = Field(
+        default=None,
+        description=(
+            "`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in "
+            "one domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."
+        ),
+        examples=["native"],
+    )
     etcdFsync: bool | None = Field(
         default=None,
         description=(

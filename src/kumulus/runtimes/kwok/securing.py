@@ -1,13 +1,17 @@
-"""Make components of a cluster that an earlier version made ask for certificates, and log less, like a new one's."""
+"""Make components of a cluster that an earlier version made ask for certificates, and log less, like a new one's.
+
+Also, the API server asks kwok-controller, and nobody else, for logs.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kumulus.host import processes
-from kumulus.runtimes.kwok import access, etcd, logs
+from kumulus.runtimes.kwok import access, etcd, kubelets, logs
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -16,7 +20,7 @@ def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
 
     They are in the order in which they are ended: clients before servers.
     """
-    if not {"etcdPort", "etcdPeerPort"} <= (settings.get("options") or {}).keys():
+    if not {"etcdPort", "etcdPeerPort", "kwokControllerPort"} <= (settings.get("options") or {}).keys():
         return []
     wanted = {each.get("name"): each.get("args") for each in secured(settings, pki).get("components") or []}
     saved = {each.get("name"): each.get("args") for each in settings.get("components") or []}
@@ -27,11 +31,15 @@ def outdated(settings: Mapping[str, Any], pki: Path) -> list[str]:
 def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
     """What kwokctl saved, with components that ask for a certificate and an API server that shows one to etcd."""
     options = settings.get("options") or {}
-    wanted = {
-        **etcd.flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"])),
-        **access.flags(pki),
-        **logs.FLAGS,
-    }
+    wanted: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for flags in (
+        etcd.flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"])),
+        access.flags(pki),
+        kubelets.flags(int(options["kwokControllerPort"])),
+        logs.FLAGS,
+    ):
+        for component, each in flags.items():
+            wanted[component] |= each
     components = [
         {**each, "args": _with(each.get("args") or [], wanted[each["name"]])} if each.get("name") in wanted else each
         for each in settings.get("components") or []

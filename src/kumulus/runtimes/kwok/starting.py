@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kumulus import toolchain
@@ -12,20 +12,19 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import (
+    addition,
     additions,
     api,
-    autoscaling,
     configuration,
     etcd_space,
     handover,
-    kueue,
     kwokctl,
-    monitoring,
     objects,
     pidfiles,
     priority,
     securing,
 )
+from kumulus.runtimes.kwok.addition import Addition, Options
 from kumulus.runtimes.kwok.layout import Layout
 
 # How often components that exit are started again.
@@ -63,12 +62,14 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
         ProviderError: a component does not start; the message has its log's last lines.
     """
     hand_over = "kwok-controller" in dead
-    scaler = autoscaling.forgetful(wanted.options)
+    every, options = addition.every(), wanted.options
+    resumed = {name: each for each in every if (name := each.resumes(options)) in dead}
     served = not {"etcd", "kube-apiserver"} & set(dead)
     try:
-        monitoring.require_space(layout, dead)
-        if scaler in dead and served:
-            await _forget(layout, wanted, report)
+        for each in every:
+            each.require_space(layout, dead)
+        if served:
+            await _resume(layout, resumed, options, report)
         handed = hand_over and await _released(layout, patience=1.0)
         await start_components(layout)
         if hand_over and not handed:
@@ -76,14 +77,14 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
             processes.end(processes.running(layout.directory).get("kwok-controller", []))
             await _released(layout, patience=30.0)
             await start_components(layout)
-        if scaler in dead and not served:
-            # The autoscaler was started with the API server, and must not run now; what it has created is removed too.
+        early = [name for each in every if (name := each.ended_with_api_server(options)) in dead]
+        if not served and (resumed or early):
+            # They were started with the API server, and must not run now.
             await api.answering(layout, report)
-            processes.end(processes.running(layout.directory).get(str(scaler), []))
-            await _forget(layout, wanted, report)
+            running = processes.running(layout.directory)
+            processes.end([pid for name in (*resumed, *early) for pid in running.get(str(name), [])])
+            await _resume(layout, resumed, options, report)
             await start_components(layout)
-        if kueue.NAME in dead:
-            await _start_kueue(layout, report, again="kube-apiserver" in dead)
         if changed:
             await api.answering(layout, report)
             async with api.client(layout) as client:
@@ -92,28 +93,20 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
             report.status("handing nodes and pods over to the new kwok-controller")
             async with api.client(layout) as client:
                 await handover.resume(client, everything=bool(configuration.custom_resources(wanted.options)))
-        await monitoring.answering(layout, dead, report)
+        for each in every:
+            await each.answering(layout, dead, report)
     except ProviderError as error:
         raise ProviderError(api.explain(layout, str(error))) from None
     except (ApiError, Unreachable) as error:
         raise api.failing(layout, error) from None
 
 
-async def _forget(layout: Layout, wanted: Wanted, report: Reporter) -> None:
+async def _resume(layout: Layout, resumed: Mapping[str | None, Addition], options: Options, report: Reporter) -> None:
+    if not resumed:
+        return
     async with api.client(layout) as client:
-        if lost := await autoscaling.forget(client, wanted.options):
-            report.info(f"{lost:,} machines were on their way when the autoscaler ended; it asks for them again")
-
-
-async def _start_kueue(layout: Layout, report: Reporter, *, again: bool) -> None:
-    """Make sure that Kueue works; if started before its API server, it would wait for its certificates forever."""
-    await api.answering(layout, report)
-    if again:
-        processes.end(processes.running(layout.directory).get(kueue.NAME, []))
-        await start_components(layout)
-    report.status("waiting for Kueue's webhooks")
-    async with api.client(layout) as client:
-        await kueue.working(client, layout)
+        for each in resumed.values():
+            await each.resume(client, options, report)
 
 
 async def create_components(layout: Layout, request: Path) -> None:
@@ -198,11 +191,13 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
         async with api.client(layout) as client:
             await additions.define(client, layout, wanted)
         started = dead(layout)
-        monitoring.require_space(layout, started)
+        for each in addition.every():
+            each.require_space(layout, started)
         await start_components(layout)
     async with api.client(layout) as client:
         await additions.apply(client, layout, wanted)
-    await monitoring.answering(layout, started, report)
+    for each in addition.every():
+        await each.answering(layout, started, report)
 
 
 async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
@@ -260,8 +255,10 @@ async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:
         return
     try:
         if await _serving(layout, report):
-            # If started before the API server, Kueue waits for its certificates forever.
-            processes.end(processes.running(layout.directory).get(kueue.NAME, []))
+            # Started before the API server, these would wait for ever.
+            running = processes.running(layout.directory)
+            early = [each.ended_with_api_server(wanted.options) for each in addition.every()]
+            processes.end([pid for name in early if name for pid in running.get(name, [])])
         async with api.client(layout) as client:
             await additions.define(client, layout, wanted)
     except (ApiError, Unreachable) as error:

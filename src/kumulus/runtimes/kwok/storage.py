@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus import toolchain
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.kube.stored_lease import StoredLeases
 from kumulus.nodes.pools.admission import concerned_with_nodes
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 OPTION = "createThrough"
 API = "api"
 
-# Versions for which tests/integration/test_through_storage.py has shown that we write what they would write.
-_KNOWN_VERSIONS = frozenset({"v1.35.4"})
 # With these flags, an API server stores objects elsewhere or differently, or checks or records each of them.
 _CHANGING = (
     "admission-control-config-file",
@@ -119,7 +118,9 @@ async def _unfit(layout: Layout, client: Client) -> str:
     if flags_set := [name for name, value in flags.items() if value is not None]:
         return f"the API server has --{flags_set[0]}"
     version = str((await client.get("/version")).get("gitVersion"))
-    return "" if version in _KNOWN_VERSIONS else f"Kubernetes {version} is not known to store them as written here"
+    # Of each on offer, tests/integration/test_through_storage.py shows that we write what it would write.
+    known = version.removeprefix("v") in toolchain.kubernetes_versions()
+    return "" if known else f"Kubernetes {version} is not known to store them as written here"
 
 
 def _declared(layout: Layout) -> Mapping[str, Any]:

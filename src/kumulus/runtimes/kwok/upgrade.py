@@ -6,12 +6,19 @@ Kubernetes is upgraded by one minor version at a time, the API server first, and
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kumulus import toolchain
 from kumulus.host import processes
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.kube.errors import tolerating
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok import api, components, etcd, gates
 from kumulus.runtimes.kwok.layout import Layout
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
 
 # In the order in which they are ended: the API server after its clients.
 _PROGRAMS = {
@@ -19,6 +26,8 @@ _PROGRAMS = {
     "kube-controller-manager": "kubeControllerManagerBinary",
     "kube-apiserver": "kubeApiserverBinary",
 }
+# Seconds for an API server to say which objects it has.
+_PATIENCE = 5.0
 
 
 def in_place(old: str, new: str) -> bool:
@@ -33,6 +42,53 @@ def in_place(old: str, new: str) -> bool:
     except ValueError:
         return False
     return was_major == is_major and is_ - was in (0, 1)
+
+
+async def require_readable(layout: Layout, version: str, report: Reporter) -> None:
+    """Refuse an upgrade that would leave objects nobody can read.
+
+    Args:
+        layout: the cluster.
+        version: the Kubernetes version wanted, such as ``v1.37.2``.
+        report: takes a warning if it cannot be found out.
+
+    Raises:
+        ProviderError: the cluster cannot have that version as it is; with the remedy.
+    """
+    settings = layout.settings()
+    before = str((settings.get("options") or {}).get("kubeVersion") or "")
+    if not version or _same(before, version) or not in_place(before, version):
+        return
+    for ended in sorted(set(gates.ended(version)) - set(gates.ended(before))):
+        await _require_none(layout, version, ended, report)
+
+
+async def _require_none(layout: Layout, version: str, ended: str, report: Reporter) -> None:
+    try:
+        async with api.client(layout, patience=_PATIENCE) as client:
+            found = await _objects(client, ended)
+    except (ApiError, Unreachable, KubeconfigError) as error:
+        if etcd.flag(layout.settings(), etcd.API_SERVER, "runtime-config"):
+            report.warn(f"whether it has objects of {ended}, which {version} cannot read, is not known: {error}")
+        return
+    if found:
+        counts = ", ".join(f"{name}: {count}" for name, count in found.items())
+        group, _, served = ended.partition("/")
+        kinds = ",".join(f"{name}.{served}.{group}" for name in found)
+        raise ProviderError(
+            f"cluster {layout.name} has objects of {ended} ({counts}), which Kubernetes {version} cannot read; "
+            f"remove them first: kubectl delete {kinds} --all --all-namespaces"
+        )
+
+
+async def _objects(client: Client, version: str) -> dict[str, int]:
+    """How many objects of an API version there are, by resource; the server need not have it."""
+    listed: dict[str, Any] = {}
+    with tolerating(404):
+        listed = await client.get(f"/apis/{version}")
+    names = [each["name"] for each in listed.get("resources", ()) if "/" not in each["name"]]
+    counts = {name: len((await client.get(f"/apis/{version}/{name}"))["items"]) for name in names}
+    return {name: count for name, count in counts.items() if count}
 
 
 def exchange(layout: Layout, version: str, report: Reporter) -> bool:

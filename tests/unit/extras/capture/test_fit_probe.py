@@ -72,11 +72,11 @@ def test_a_file_without_a_workload_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_dry_pod_asks_for_the_same_place_and_runs_nothing(tmp_path: Path) -> None:
-    made = probe.read(write(tmp_path, workload("Job"))).manifest("fit-1", 3, "fit-class")
+    made = probe.read(write(tmp_path, workload("Job"))).manifest("fit-1", 2, 3, "fit-class")
     spec = made["spec"]
     assert (made["metadata"]["name"], made["metadata"]["labels"]) == (
-        "fit-1-3",
-        {"app": "x", "kumulus.io/fit": "fit-1"},
+        "fit-1-2-3",
+        {"app": "x", "kumulus.io/experiment-run": "fit-1", "kumulus.io/fit": "2"},
     )
     assert (spec["nodeSelector"], spec["priorityClassName"]) == ({"a": "b"}, "fit-class")
     assert spec["containers"] == [{"name": "main", "image": "captured", "resources": {"requests": {"cpu": "1"}}}]

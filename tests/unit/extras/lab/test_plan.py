@@ -16,6 +16,7 @@ from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
+from kumulus.model.errors import SpecError
 from kumulus.model.manifests import expected_pods
 
 KEMU = Path(__file__).resolve().parents[5] / "shared" / "kemu-examples" / "workloads"
@@ -195,6 +196,38 @@ def test_a_gang_is_told_to_its_scheduler_and_everything_goes_into_the_runs_names
     )
     assert pods["metadata"]["labels"][JOB_LABEL] == "w0-1"
     assert made.pods == 3
+
+
+def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology() -> None:
+    gang = {"workers": 3, "gang": True, "topology": {"required": "rack"}, "disruption": "all"}
+    experiment = Experiment.checked(
+        {"name": "t", "scheduler": {"name": "native"}, "workloads": [{"name": "w", **gang}]}
+    )
+    (made,) = make(Loaded(experiment, Path()), {"rack": "example.com/rack"}).jobs
+    (job,) = made.objects
+    assert job["spec"]["scheduling"] == {
+        "schedulingPolicy": {"gang": {"minCount": 3}},
+        "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+        "disruptionMode": {"all": {}},
+    }
+    with pytest.raises(UnknownPlace, match="rack is no level"):
+        make(Loaded(experiment, Path()), {})
+
+
+@pytest.mark.parametrize("scheduler", ["default", "volcano", "kueue"])
+@pytest.mark.parametrize("more", [{"topology": {"required": "zone"}}, {"disruption": "all"}])
+def test_what_only_kubernetes_own_gangs_have_is_refused_on_others_by_name(
+    scheduler: str, more: dict[str, object]
+) -> None:
+    said = rf"w0: scheduler {scheduler} takes no {next(iter(more))}; leave it out, or write scheduler: {{name: native}}"
+    with pytest.raises(LabError, match=said):
+        plan({"workers": 3, "gang": True, **more}, scheduler={"name": scheduler})
+
+
+@pytest.mark.parametrize("more", [{"topology": {"required": "zone"}}, {"disruption": "all"}])
+def test_topology_and_disruption_are_of_gangs(more: dict[str, object]) -> None:
+    with pytest.raises(SpecError, match=r"is of a gang, and this workload is none; write gang: true"):
+        plan({"workers": 3, **more}, scheduler={"name": "native"})
 
 
 def test_a_gang_is_a_plain_job_to_the_default_scheduler() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.lab.commands import actions as experiment_actions
+from kumulus.extras.lab.commands import run as experiment_run
 from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.report import by_demand, spreads
 from kumulus.extras.lab.report.model import Inputs, PolicyUsed, Report
@@ -83,22 +83,22 @@ def test_the_files_of_the_command_line_are_among_a_runs_inputs(tmp_path: Path) -
         (tmp_path / name).write_text(f"# {name}\n")
     loaded = experiment(tmp_path, scheduler={"name": "kube-scheduler", "config": "a.yaml"})
     assert loaded.inputs.keys() == {"experiment.yaml", "a.yaml"}
-    found = experiment_actions._overridden(
+    found = experiment_run.overridden_by(
         loaded, arguments(scheduler_config=tmp_path / "b.yaml", policy=str(tmp_path / "own.py"))
     )
     assert {name: text for name, text in found.inputs.items() if name != "experiment.yaml"} == {
         "b.yaml": "# b.yaml\n",
         "own.py": "# own.py\n",
     }
-    assert experiment_actions._overridden(loaded, arguments(seed=3)).inputs == loaded.inputs
+    assert experiment_run.overridden_by(loaded, arguments(seed=3)).inputs == loaded.inputs
     with pytest.raises(SpecError, match=r"the command line\n.*nowhere\.py"):
-        experiment_actions._overridden(loaded, arguments(policy=str(tmp_path / "nowhere.py")))
+        experiment_run.overridden_by(loaded, arguments(policy=str(tmp_path / "nowhere.py")))
 
 
 def test_a_policy_of_the_file_is_among_a_runs_inputs(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("# mine\n")
     assert experiment(tmp_path, policy="own.py").inputs["own.py"] == "# mine\n"
-    assert "own.py" not in experiment_actions._overridden(load(tmp_path / "e.yaml"), arguments(policy="FGD")).inputs
+    assert "own.py" not in experiment_run.overridden_by(load(tmp_path / "e.yaml"), arguments(policy="FGD")).inputs
     (tmp_path / "own.py").unlink()
     with pytest.raises(SpecError, match="there is no file"):
         load(tmp_path / "e.yaml")

@@ -14,7 +14,7 @@ from kumulus.extras.lab.commands import sweep as experiment_sweep
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.run.options import Options
-from kumulus.extras.lab.sweep import live, page, running
+from kumulus.extras.lab.sweep import cells, live, page, running
 from kumulus.extras.lab.sweep.cells import cells_of
 from kumulus.extras.lab.sweep.file import load as load_sweep
 from kumulus.extras.lab.sweep.store import Result, Store
@@ -49,11 +49,13 @@ def test_without_a_complete_run_of_the_baseline_no_row_claims_to_be_it(tmp_path:
         for policy in ("FGD", "BestFit")
     )
     found = page.tables(sweep, [cut_off(base), other])
-    [row] = found["pods.scheduled"]
+    cut, row = found["pods.scheduled"]
+    assert (cut.name, len(cut.values), cut.baseline) == ("policy FGD", 0, True)
     assert (row.name, row.against, row.baseline) == ("policy BestFit", None, False)
-    assert list(page.lines(sweep, found))[1].endswith("1 run  no run of the baseline has this measure")
+    said = "incomplete: no seed of it and of the baseline has this measure"
+    assert list(page.lines(sweep, found))[2].endswith(f"1 seed  {said}")
     page.write(sweep, found, [cut_off(base), other], 4, tmp_path / "p.html")
-    assert "no run of the baseline has this measure" in (tmp_path / "p.html").read_text()
+    assert said in (tmp_path / "p.html").read_text()
     rows = page.tables(sweep, [base, other])["pods.scheduled"]
     assert [(row.name, row.baseline) for row in rows] == [("policy FGD", True), ("policy BestFit", False)]
 
@@ -126,10 +128,66 @@ def test_a_trace_may_be_as_large_as_in_an_experiment(tmp_path: Path) -> None:
     assert not ids(tmp_path) & before
 
 
-def test_a_cell_without_such_files_keeps_its_id(tmp_path: Path) -> None:
-    """Results of earlier versions are found by it."""
+def test_a_cell_is_another_with_another_version_of_kumulus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read(tmp_path)
-    assert ids(tmp_path) == {"422fafafcdf83419", "760dbc83c77707a1", "8f602743105992dd", "ae4f3011a011242d"}
+    before = ids(tmp_path)
+    monkeypatch.setattr(cells, "VERSION", "0.2.0")
+    assert not ids(tmp_path) & before
+
+
+POLICY = """
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "parts"))
+print("a policy may print")
+import weights
+
+WEIGHTS = (pathlib.Path(__file__).parent / "weights.txt").read_text()
+
+
+def score(pod, nodes, study):
+    return weights.of(nodes)
+"""
+
+
+def with_policies(directory: Path) -> None:
+    """A sweep of two policies of the user's, which import a module of theirs, and read data."""
+    (directory / "parts").mkdir()
+    (directory / "parts" / "weights.py").write_text("import nothing_of_theirs_matters as _\n\ndef of(nodes): return 1")
+    (directory / "parts" / "nothing_of_theirs_matters.py").write_text("")
+    (directory / "weights.txt").write_text("1")
+    (directory / "other.txt").write_text("1")
+    for name in ("one.py", "two.py"):
+        (directory / name).write_text(POLICY)
+    read(directory, matrix={"policy": ["one.py", "two.py", "FGD"], "seed": [1]})
+
+
+def by_policy(directory: Path) -> dict[str, str]:
+    return {cell.values["policy"]: cell.id for cell in cells_of(load_sweep(directory / "sweep.yaml"), directory)}
+
+
+@pytest.mark.parametrize("file", ["parts/weights.py", "parts/nothing_of_theirs_matters.py", "weights.txt"])
+def test_a_cell_is_another_when_a_module_or_data_of_its_policy_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    # A module that is compiled is not opened any more.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    with_policies(tmp_path)
+    before = by_policy(tmp_path)
+    assert by_policy(tmp_path) == before
+    (tmp_path / "other.txt").write_text("2")
+    assert by_policy(tmp_path) == before, "it reads no such file"
+    (tmp_path / file).write_text((tmp_path / file).read_text() + " ")
+    now = by_policy(tmp_path)
+    assert {policy for policy in before if before[policy] == now[policy]} == {"FGD"}
+
+
+@pytest.mark.parametrize("content", ["import sys; sys.exit(0)", "import sys; sys.exit(3)", "1 / 0", "def"])
+def test_a_policy_that_cannot_be_imported_is_a_cell_all_the_same(tmp_path: Path, content: str) -> None:
+    with_policies(tmp_path)
+    (tmp_path / "one.py").write_text(content)
+    assert len(set(by_policy(tmp_path).values())) == 3
 
 
 def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.scaling import process as autoscaling
 from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.cluster_autoscaler import interface, prices
 from kumulus.extras.scaling.cluster_autoscaler.groups import Groups, group_of, node_of, provider_id
@@ -18,7 +19,7 @@ from kumulus.kube.messages import message_classes
 from kumulus.model.bounds import Bounds
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.runtimes.kwok import autoscaling, configuration
+from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.load import load
 
 ZONE = "us-central1-a"

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, cluster, definitions, registry
+from kumulus.extras.schedulers.launch import binary
 from kumulus.extras.schedulers.launch.plan import Plan, Request, Switches
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.running import found
@@ -44,7 +46,7 @@ WEBHOOKS = {
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if every scheduler were built, with few files kept."""
-    monkeypatch.setattr(definitions, "find", lambda tool, tool_set: tmp_path / tool)
+    monkeypatch.setattr(definitions, "find", lambda tool, tool_set, version=None: tmp_path / tool)
     monkeypatch.setattr(definitions, "text", lambda name, file: "actions: kept")
     monkeypatch.setattr(definitions, "manifests", lambda name: [DEFINITION, WEBHOOKS] if name == "kueue" else [])
 
@@ -58,11 +60,13 @@ def planned(
         file.write_text(config)
     ports = itertools.count(20001)
     switches = Switches(decisions)
-    return registry.get(name).plan(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), switches))
+    make = registry.get(name).plan
+    assert make is not None
+    return make(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), switches))
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.parametrize("name", registry.NAMES)
+@pytest.mark.parametrize("name", [name for name in registry.NAMES if not registry.get(name).is_own])
 def test_everything_listens_on_127_0_0_1_and_nobody_elects_a_leader(name: str, tmp_path: Path) -> None:
     plan = planned(name, tmp_path)
     said = " ".join(itertools.chain(*(program.arguments for program in plan.programs), plan.files.values()))
@@ -252,7 +256,6 @@ def test_a_cluster_that_cannot_be_reached_is_told_before_anything_is_started(
     [
         ({"name": "slurm"}, "there is no scheduler 'slurm'"),
         ({"binary": Path("/none/such")}, "the scheduler's binary /none/such does not exist"),
-        ({"config": Path("/none/such")}, "the scheduler's configuration /none/such does not exist"),
         ({"directory": Path("/dev/null/s")}, "/dev/null/s: Not a directory"),
         ({}, "kubeconfig /none/k does not exist"),
     ],
@@ -264,3 +267,35 @@ def test_what_cannot_be_started_is_told(arguments: dict[str, Any], words: str, t
         asyncio.run(start(**wanted))
     assert words in str(raised.value)
     assert found(tmp_path / "s") is None
+
+
+@pytest.mark.usefixtures("built")
+def test_a_configuration_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    make = registry.get("yunikorn").plan
+    assert make is not None
+    with pytest.raises(SchedulerError, match="the scheduler's configuration /none/such does not exist"):
+        make(Request("yunikorn", Path("/k"), tmp_path, Path("/none/such"), None, lambda: 1))
+
+
+OFFERED = ["1.37.2", "1.36.3", "1.35.4"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "version"),
+    [
+        ("", "1.37.2"),
+        ("v1.37.2", "1.37.2"),
+        ("v1.36.3", "1.36.3"),
+        ("v1.36.9-gke.100", "1.36.3"),
+        ("v1.35.4+k3s1", "1.35.4"),
+        ("v1.38.0", "1.37.2"),
+        ("v1.30.1", "1.35.4"),
+    ],
+)
+def test_a_kube_scheduler_beside_the_clusters_own_is_of_no_later_minor_version(
+    cluster: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "kubernetes_versions", lambda: OFFERED)
+    monkeypatch.setattr(definitions, "find", lambda tool, tool_set, version=None: tmp_path / f"{tool}-{version}")
+    request = Request("kube-scheduler", Path("/k"), tmp_path, None, None, lambda: 1, kubernetes=cluster)
+    assert binary.chosen(request) == (tmp_path / f"kube-scheduler-{version}", version)

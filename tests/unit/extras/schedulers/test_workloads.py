@@ -59,6 +59,31 @@ def test_coscheduling_has_a_pod_group_that_its_pods_are_labelled_with() -> None:
     assert template["spec"]["schedulerName"] == "coscheduling"
 
 
+def test_a_job_is_a_gang_of_kubernetes_own_by_itself_in_a_place_of_the_topology() -> None:
+    (made,) = workloads.gang("native", [job()], "train", minimum=3, topology="example.com/rack", disruption="all")
+    assert made["spec"]["scheduling"] == {
+        "schedulingPolicy": {"gang": {"minCount": 3}},
+        "schedulingConstraints": {"topology": [{"key": "example.com/rack"}]},
+        "disruptionMode": {"all": {}},
+    }
+    assert "schedulerName" not in made["spec"]["template"]["spec"]
+
+
+def test_pods_of_several_workloads_are_a_gang_of_kubernetes_own_by_a_group_of_their_priority() -> None:
+    group, one, other = workloads.gang("native", [job("a"), job("b", 2)], "train", topology="zone", disruption="single")
+    assert (group["apiVersion"], group["kind"]) == ("scheduling.k8s.io/v1beta1", "PodGroup")
+    assert group["metadata"] == {"name": "train", "namespace": "team"}
+    assert group["spec"] == {
+        "schedulingPolicy": {"gang": {"minCount": 6}},
+        "priorityClassName": "high",
+        "schedulingConstraints": {"topology": [{"key": "zone"}]},
+        "disruptionMode": {"single": {}},
+    }
+    for made in (one, other):
+        assert made["spec"]["template"]["spec"]["schedulingGroup"] == {"podGroupName": "train"}
+        assert "scheduling" not in made["spec"]
+
+
 def test_kueue_takes_a_suspended_job_and_leaves_its_pods_to_the_default_scheduler() -> None:
     (made,) = workloads.gang("kueue", [job()], "train", queue="research")
     assert made["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "research"}
@@ -165,7 +190,7 @@ def parts(*pods: int) -> list[Manifest]:
     return [{"name": str(at), "template": {"spec": job(pods=count)["spec"]}} for at, count in enumerate(pods)]
 
 
-@pytest.mark.parametrize("scheduler", ["coscheduling", "volcano"])
+@pytest.mark.parametrize("scheduler", ["coscheduling", "native", "volcano"])
 def test_a_gang_whose_pods_are_not_created_together_is_refused_as_it_would_wait_for_itself(scheduler: str) -> None:
     spec: Manifest = {"replicas": 3, "template": {"metadata": {}, "spec": pod_spec()}}
     one_by_one: Manifest = {"kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec}
@@ -191,13 +216,21 @@ def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
     ("act", "words"),
     [
         (lambda: workloads.single("slurm", job()), "there is no scheduler 'slurm'\n  Write one of kube-scheduler,"),
-        (lambda: workloads.gang("kube-scheduler", [job()], "g"), "knows no gangs\n  Use one of coscheduling, volcano"),
+        (
+            lambda: workloads.gang("kube-scheduler", [job()], "g"),
+            "knows no gangs\n  Use one of native, coscheduling, volcano",
+        ),
         (lambda: workloads.gang("volcano", [], "g"), "gang 'g' has no workload"),
         (
             lambda: workloads.gang("volcano", [job()], "g", minimum=5),
             "a minimum of 5 of 4 pods\n  Write a number from 1",
         ),
         (lambda: workloads.gang("coscheduling", [job()], "g", queue="q"), "coscheduling has no queues"),
+        (lambda: workloads.gang("native", [job()], "g", queue="q"), "native has no queues"),
+        (
+            lambda: workloads.gang("volcano", [job()], "g", disruption="all"),
+            "volcano takes no topology or disruption for it\n  Leave it out, or use native",
+        ),
         (lambda: workloads.gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
         (lambda: workloads.gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
         (lambda: workloads.single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),

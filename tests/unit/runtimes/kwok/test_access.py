@@ -10,14 +10,14 @@ import pytest
 from kumulus import toolchain
 from kumulus.host import processes
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, configuration, etcd, logs, securing
+from kumulus.runtimes.kwok import access, configuration, etcd, kubelets, logs, securing
 from kumulus.runtimes.kwok.layout import Layout
 
 PKI = Path("/home/clusters/dev/pki")
 # As kwokctl v0.8.0 saved them, and earlier versions of Kumulus left them.
 SAVED: dict[str, Any] = {
     "kind": "KwokctlConfiguration",
-    "options": {"etcdPort": 21001, "etcdPeerPort": 21002},
+    "options": {"etcdPort": 21001, "etcdPeerPort": 21002, "kwokControllerPort": 21003},
     "components": [
         {
             "name": "etcd",
@@ -56,6 +56,7 @@ def test_what_was_saved_is_secured_and_nothing_else_of_it_changed() -> None:
     assert not [each for each in (*mine, *api) if "http://" in each]
     assert {"--name=node0", "--data-dir=/home/clusters/dev/etcd", "--unsafe-no-fsync=true"} < set(mine)
     assert {"--etcd-prefix=/registry", "--etcd-servers=https://127.0.0.1:21001"} < set(api)
+    assert {"--kubelet-preferred-address-types=InternalDNS", "--kubelet-port=21003"} < set(api)
     for given in (mine, api):
         names = [each.partition("=")[0] for each in given]
         assert len(names) == len(set(names))
@@ -114,7 +115,8 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for argument in each["args"]
     }
     saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
-    for component, flags in {**etcd.flags(PKI, 7, 7), **access.flags(PKI), **logs.FLAGS}.items():
+    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), kubelets.flags(7), logs.FLAGS)
+    for component, flags in (pair for each in every for pair in each.items()):
         for key, value in flags.items():
             assert given[component, key]["value"] == value
             assert given[component, key].get("override", False) is ((component, key) in saved)

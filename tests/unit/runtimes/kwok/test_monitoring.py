@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from kumulus.extras.watch import monitoring
 from kumulus.kube import Connection
 from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, additions, configuration, monitoring
+from kumulus.runtimes.kwok import access, additions, configuration
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.scraping import configuration as scrape_configuration

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from kumulus import toolchain
 from kumulus.nodes.pools.through_storage import NotThroughStorage
-from kumulus.runtimes.kwok import storage
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support.apiserver import serving
 
-VERSION = "v1.35.4"
+VERSION = f"v{toolchain.kubernetes_versions()[-1]}"
 
 
 def cluster(home: Path, flags: Sequence[str] = (), options: Any = None, *, secured: bool = True) -> Layout:
@@ -101,8 +101,8 @@ async def test_an_etcd_without_certificates_is_left_to_the_api_server(tmp_path: 
 
 
 async def test_a_version_that_was_not_tried_gets_posts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "_KNOWN_VERSIONS", frozenset({"v1.36.0"}))
-    assert "Kubernetes v1.35.4 is not known" in await why_not(cluster(tmp_path))
+    monkeypatch.setattr(toolchain, "kubernetes_versions", lambda: [VERSION.removeprefix("v") + "1"])
+    assert f"Kubernetes {VERSION} is not known" in await why_not(cluster(tmp_path))
 
 
 async def test_a_cluster_without_its_certificates_gets_posts(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from kumulus import toolchain
 from kumulus.host import processes
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.kwok import upgrade
+from kumulus.runtimes.kwok import api, upgrade
 from kumulus.runtimes.kwok.layout import Layout
+from tests.support.apiserver import serving
 from tests.support.said import Said
 
 CHANGED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -109,3 +112,88 @@ def test_a_way_that_kubernetes_does_not_go_ends_nothing(layout: Layout) -> None:
     with pytest.raises(ProviderError, match="one minor version at a time"):
         upgrade.exchange(layout, "v1.33.0", Said())
     assert links(layout)["kube-apiserver"] == "/tools/1.34.1/kube-apiserver"
+
+
+GROUP = "/apis/scheduling.k8s.io/v1alpha2"
+WORKLOADS = {"resources": [{"name": "workloads"}, {"name": "podgroups"}, {"name": "podgroups/status"}]}
+
+
+@pytest.fixture
+def at_1_36(layout: Layout) -> Layout:
+    """The cluster at 1.36, with the API of workloads of that version."""
+    flags = ["--runtime-config=scheduling.k8s.io/v1alpha2=true"]
+    settings = layout.settings()
+    settings["options"]["kubeVersion"] = "v1.36.3"
+    for each in settings["components"]:
+        each["args"] = flags if each["name"] == "kube-apiserver" else []
+    layout.write_documents([settings])
+    return layout
+
+
+async def fits(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, version: str, answers: Mapping[str, list[str]] | None
+) -> tuple[list[str], list[str]]:
+    """What is asked of the API server about another version, and what is said; one without answers does not answer.
+
+    Args:
+        layout: the cluster.
+        monkeypatch: replaces the client.
+        version: wanted.
+        answers: names of objects by the resource of the API version that ends.
+    """
+    said = Said()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        _, _, resource = request.path.rpartition("/")
+        if answers is None:
+            return web.json_response({"kind": "Status", "reason": "Gone", "message": "no"}, status=410)
+        if request.path == GROUP:
+            return web.json_response(WORKLOADS if answers else {"kind": "Status"}, status=200 if answers else 404)
+        return web.json_response({"items": [{"metadata": {"name": name}} for name in answers[resource]]})
+
+    async with serving() as server:
+        server.answers = [answer]
+        monkeypatch.setattr(api, "client", lambda layout, patience: server.client())
+        await upgrade.require_readable(layout, version, said)
+        return [each.path for each in server.seen], said.messages
+
+
+async def test_objects_that_a_version_cannot_read_have_to_go_first(
+    at_1_36: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ProviderError) as refused:
+        await fits(at_1_36, monkeypatch, "v1.37.2", {"workloads": ["a"], "podgroups": ["b", "c"]})
+    assert str(refused.value) == (
+        "cluster dev has objects of scheduling.k8s.io/v1alpha2 (workloads: 1, podgroups: 2), which Kubernetes v1.37.2 "
+        "cannot read; remove them first: kubectl delete workloads.v1alpha2.scheduling.k8s.io,"
+        "podgroups.v1alpha2.scheduling.k8s.io --all --all-namespaces"
+    )
+
+
+@pytest.mark.parametrize("answers", [{}, {"workloads": [], "podgroups": []}], ids=["not served", "none"])
+async def test_a_cluster_without_such_objects_gets_the_next_version(
+    at_1_36: Layout, monkeypatch: pytest.MonkeyPatch, answers: dict[str, list[str]]
+) -> None:
+    asked, warned = await fits(at_1_36, monkeypatch, "v1.37.2", answers)
+    assert asked[0] == GROUP
+    assert warned == []
+
+
+@pytest.mark.parametrize("version", ["v1.36.3", "v1.36.9", "v1.35.4", "v1.38.0", ""])
+async def test_of_any_other_version_nothing_is_asked(
+    at_1_36: Layout, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    assert await fits(at_1_36, monkeypatch, version, {"workloads": ["a"], "podgroups": []}) == ([], [])
+
+
+async def test_an_api_server_that_does_not_say_is_warned_of_if_it_could_have_such_objects(
+    at_1_36: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, warned = await fits(at_1_36, monkeypatch, "v1.37.2", None)
+    assert len(warned) == 1
+    assert warned[0].startswith("whether it has objects of scheduling.k8s.io/v1alpha2, which v1.37.2 cannot read")
+    settings = at_1_36.settings()
+    for each in settings["components"]:
+        each["args"] = []
+    at_1_36.write_documents([settings])
+    assert (await fits(at_1_36, monkeypatch, "v1.37.2", None))[1] == []

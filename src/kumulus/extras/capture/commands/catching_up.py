@@ -1,25 +1,33 @@
 """A clone made to be as its source is now. What an interruption has cut off is finished first, so none is lost.
 
-A capture's directory says what its clone is. A newer capture lies in a directory within it until the clone is that.
+A capture's directory says what its clone is. A newer capture lies in a directory within it until the clone is that. The
+clone's mark has the digests of the files that it is like, so that no other cluster is taken for it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+import shlex
 import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture.commands import capture, clone_file
+from kumulus.host import installation
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.putting import Put
-    from kumulus.kube import Connection
+    from kumulus.kube import Client, Connection
 
 _FRESH, _BEGUN = ".following", ".begun"
 _PATIENCE = 10.0
+T = TypeVar("T")
 
 
 def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
@@ -34,8 +42,11 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
         What the clone refuses, a line for each kind.
 
     Raises:
-        UserError: the clone's stack file has been changed by hand, or the update of its nodes failed.
+        UserError: the source is the clone, the clone's stack file has been changed by hand, or the update of its nodes
+            failed.
+        NotTheClone: the cluster is not marked as the capture's clone.
         Expired: the source does not accept the credentials.
+        JournalError: another run is under way on the clone.
         ApiError, Unreachable: a request to the source or the clone failed.
         Refused: a file is not a file of a capture.
         OSError: a file cannot be read or written.
@@ -44,9 +55,9 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
     from kumulus.extras.capture.live import read_cluster
     from kumulus.extras.capture.spool import Spool
 
-    fresh, begun = directory / _FRESH, directory / _BEGUN
-    if begun.is_dir():
-        _finish(directory, begun, clone)
+    _require_another(source, clone)
+    finish(directory, clone)
+    fresh = directory / _FRESH
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         fresh.mkdir(mode=0o700)
@@ -55,10 +66,130 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
         writing.write(spool, fresh, None)
         spool.remove()
         _prepare(directory, fresh)
-        fresh.rename(begun)
+        fresh.rename(directory / _BEGUN)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    return _finish(directory, begun, clone)
+    return finish(directory, clone)
+
+
+@contextmanager
+def changing(directory: Path, clone: which.Which) -> Iterator[None]:
+    """A block in which a clone is changed: alone; and if it is cut off, the next commands say which one finishes it.
+
+    Raises:
+        JournalError: another run is under way on the clone.
+        KubeconfigError, ApiError, Unreachable: the clone could not be asked.
+    """
+    from kumulus.extras.journal import recover
+
+    line = f"{installation.command()} clone {shlex.quote(str(directory.absolute()))} -s {clone.stack}"
+    run = f"clone-{secrets.token_hex(4)}"
+    journal, lines = ask(clone, lambda client: recover.begin(client, run, clone.stack, command="clone", finish=line))
+    for each in lines:
+        print(each, file=sys.stderr)
+    try:
+        yield
+        journal.drop(finish=None)
+    finally:
+        asyncio.run(recover.end(journal))
+
+
+def finish(directory: Path, clone: which.Which) -> list[str]:
+    """Apply a newer capture, if there is one; each of its files replaces the old one once the clone matches it.
+
+    Returns:
+        What the clone refuses, a line for each kind.
+
+    Raises:
+        UserError, NotTheClone, JournalError, ApiError, Unreachable, Refused, OSError: as for `catch_up`.
+    """
+    from kumulus.extras.capture import mark
+    from kumulus.extras.capture.writing import STACK
+
+    begun = directory / _BEGUN
+    ask(clone, lambda client: mark.require(client, *captures(directory)))
+    if not begun.is_dir():
+        return []
+    if (begun / STACK).exists():
+        clone_file.require(project.current().stack_file(clone.stack), written(directory), directory)
+    with changing(directory, clone):
+        return _follow(directory, begun, clone)
+
+
+def _follow(directory: Path, begun: Path, clone: which.Which) -> list[str]:
+    from kumulus.extras.capture import mark
+    from kumulus.extras.capture.writing import LEFT_OUT, STACK, WORKLOAD
+
+    lines: list[str] = []
+    if (begun / STACK).exists():
+        _follow_nodes(directory, begun, clone.stack)
+        ask(clone, lambda client: mark.write(client, begun, STACK))
+        (begun / STACK).replace(directory / STACK)
+    if (begun / WORKLOAD).exists():
+        put = ask(clone, lambda client: _follow_objects(directory, begun, client))
+        lines = [f"the clone refuses {len(each):,} {kind}, such as {each[0]}" for kind, each in put.refused.items()]
+        ask(clone, lambda client: mark.write(client, begun, WORKLOAD))
+        (begun / WORKLOAD).replace(directory / WORKLOAD)
+    if (begun / LEFT_OUT).exists():
+        (begun / LEFT_OUT).replace(directory / LEFT_OUT)
+    shutil.rmtree(begun)
+    return lines
+
+
+def captures(directory: Path) -> tuple[Path, Path]:
+    """A capture's directory; and within it that of a newer one, if the clone is being made like that."""
+    return directory, directory / _BEGUN
+
+
+def written(directory: Path) -> list[dict[str, Any]]:
+    """The configurations that the stack file of a capture's clone may have.
+
+    The capture's; while the clone is being made like a newer one, also that one's, and between them the one without
+    nodes that move to another group: groups are updated in parallel, and the old group might remove what the new one
+    has created.
+    """
+    from kumulus.extras.capture.regrouping import moved, without
+    from kumulus.extras.capture.writing import STACK
+
+    files = [each / STACK for each in captures(directory) if (each / STACK).exists()]
+    before, *newer = (each.read_text(encoding="utf-8") for each in files)
+    known = [clone_file.config_of(before)]
+    for now in newer:
+        known += [without(known[0], moved(now, before)), clone_file.config_of(now)]
+    return known
+
+
+def ask(clone: which.Which, question: Callable[[Client], Awaitable[T]], patience: float = _PATIENCE) -> T:
+    """The answer to a question to a clone.
+
+    Args:
+        clone: the clone.
+        question: asks it, with a client.
+        patience: seconds to keep retrying while it gives no answer.
+
+    Raises:
+        KubeconfigError: its kubeconfig cannot be used.
+    """
+    from kumulus.kube import Client, load_kubeconfig
+
+    async def asked() -> T:
+        async with Client(load_kubeconfig(clone.kubeconfig), patience=patience) as client:
+            return await question(client)
+
+    return asyncio.run(asked())
+
+
+def _require_another(source: Connection, clone: which.Which) -> None:
+    """Refuse a source that is the clone itself, which would be changed to what it was."""
+    from kumulus.extras.capture.live import identity
+    from kumulus.kube import objects
+
+    own = ask(clone, objects.identity)
+    if asyncio.run(identity(source, _PATIENCE)) == own:
+        raise UserError(
+            f"the source is {clone.label} itself, at {source.server}\n"
+            "  Name the cluster that was captured: --context, or --kubeconfig"
+        )
 
 
 def _prepare(directory: Path, fresh: Path) -> None:
@@ -76,59 +207,25 @@ def _prepare(directory: Path, fresh: Path) -> None:
     (fresh / STACK).write_text(named_as_before(now, before), encoding="utf-8")
 
 
-def _finish(directory: Path, begun: Path, clone: which.Which) -> list[str]:
-    """Apply a newer capture; each of its files replaces the old one once the clone matches it."""
-    from kumulus.extras.capture.writing import LEFT_OUT, STACK, WORKLOAD
-
-    lines: list[str] = []
-    if (begun / STACK).exists():
-        _follow_nodes(directory, begun, clone.stack)
-        (begun / STACK).replace(directory / STACK)
-    if (begun / WORKLOAD).exists():
-        put = asyncio.run(_follow_objects(directory, begun, clone))
-        lines = [f"the clone refuses {len(each):,} {kind}, such as {each[0]}" for kind, each in put.refused.items()]
-        (begun / WORKLOAD).replace(directory / WORKLOAD)
-    if (begun / LEFT_OUT).exists():
-        (begun / LEFT_OUT).replace(directory / LEFT_OUT)
-    shutil.rmtree(begun)
-    return lines
-
-
 def _follow_nodes(directory: Path, begun: Path, name: str) -> None:
-    """Give the stack the source's nodes, by an update like any other.
-
-    If nodes have moved to another group, an extra update removes them first: groups are updated in parallel, and the
-    old group might remove what the new one has created.
-    """
-    from kumulus.extras.capture.regrouping import moved, without
+    """Give the stack the source's nodes, by an update like any other, or by two if nodes have moved between groups."""
     from kumulus.extras.capture.writing import STACK
     from kumulus.kube import yaml_writing
 
-    now, before = ((each / STACK).read_text(encoding="utf-8") for each in (begun, directory))
-    if now == before:
+    now = (begun / STACK).read_text(encoding="utf-8")
+    if now == (directory / STACK).read_text(encoding="utf-8"):
         return
-    file, moving = project.current().stack_file(name), moved(now, before)
-    between = without(clone_file.config_of(before), moving)
-    # Not from the cache that other commands use: the file changes while this command runs.
-    there, known = clone_file.read(file), (clone_file.config_of(before), between, clone_file.config_of(now))
-    if not any(clone_file.same(there, each) for each in known):
-        raise UserError(
-            f"{project.current().shown(file)} has been changed since it was cloned from {directory}\n"
-            "  Undo that, or delete it and clone again"
-        )
-    for text in [yaml_writing.written({"config": between})] * bool(moving) + [now]:
-        clone_file.write(file, text)
+    before, between, _ = written(directory)
+    for text in [yaml_writing.written({"config": between})] * (between != before) + [now]:
+        clone_file.write(project.current().stack_file(name), text)
         code, output = stack.run_quietly(["up", "-s", name, "--yes", "--skip-preview", "--non-interactive"])
         if code != 0:
             raise UserError(f"{name} did not get the source's nodes:\n{output[-2000:]}")
 
 
-async def _follow_objects(directory: Path, begun: Path, clone: which.Which) -> Put:
+async def _follow_objects(directory: Path, begun: Path, client: Client) -> Put:
     from kumulus.extras.capture.following import contents, difference, follow
     from kumulus.extras.capture.writing import WORKLOAD
-    from kumulus.kube import Client, load_kubeconfig
 
     now = contents(begun / WORKLOAD)
-    changes = difference(contents(directory / WORKLOAD), now)
-    async with Client(load_kubeconfig(clone.kubeconfig), patience=_PATIENCE) as client:
-        return await follow(client, changes, now)
+    return await follow(client, difference(contents(directory / WORKLOAD), now), now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,27 @@ def read(file: Path) -> dict[str, Any]:
     except (SpecError, ValueError, yaml.YAMLError):
         return {}
     return config
+
+
+def require(file: Path, known: Iterable[Mapping[str, Any]], capture: Path) -> None:
+    """Check that a stack's file is a clone's: as `write` wrote it.
+
+    Args:
+        file: the stack's file.
+        known: the configurations that it may have.
+        capture: the capture's directory.
+
+    Raises:
+        UserError: it is not.
+        OSError: it cannot be read.
+    """
+    # Not from the cache that other commands use: the file changes while a command runs.
+    there = read(file)
+    if not any(same(there, each) for each in known):
+        raise UserError(
+            f"{project.current().shown(file)} is another stack's, or has been changed since it was cloned from "
+            f"{capture}\n  Undo the change, or name another stack with -s, or delete that file"
+        )
 
 
 def config_of(text: str) -> dict[str, Any]:

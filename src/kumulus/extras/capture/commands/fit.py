@@ -1,31 +1,32 @@
 """Check whether a workload fits into a cluster: how many pods, where, what the limit is, and what would make all fit.
 
-    kumulus fit training.yaml -s mine                 # as many pods as the file says
+    kumulus fit training.yaml -s mine                 # into a clone: as many pods as the file says
     kumulus fit training.yaml -s mine --count 500
     kumulus fit training.yaml --on capture/           # on a clone of a capture, which stays up for the next question
     kumulus fit training.yaml --on capture/ --watch --context prod   # the clone follows prod; a line when it changes
 
 The file has a Pod, Deployment, ReplicaSet, StatefulSet or Job. The scheduler of the clone decides: pods are created
-and removed again, and none of them preempts. The exit code is 0 if all fit, else 1. More: docs/your-cluster.md.
+and removed again, and none of them preempts. Only a clone is asked, which nobody works with. The exit code is 0 if all
+fit, else 1. More: docs/your-cluster.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
-from kumulus.extras.capture.commands import clone, fit_watch
+from kumulus.extras.capture.commands import catching_up, clone, fit_watch
+from kumulus.host import installation, interrupts
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.fit import Answer
     from kumulus.extras.capture.probe import Probe
 
-_PATIENCE = 10.0
 _LONGEST = 12
 
 
@@ -33,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("workload", metavar="WORKLOAD", type=Path, help="a manifest, as for kubectl")
     stack.add_option(parser)
-    which.add_option(parser)
     parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: use its clone, created if necessary")
     parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
     parser.add_argument("--no-changes", action="store_true", help="do not look for what would make all fit")
@@ -51,10 +51,13 @@ def run(args: argparse.Namespace) -> int:
     """Ask the scheduler, and print the answer.
 
     Raises:
-        UserError: the file has no workload, the stack is not up, or the scheduler did not decide.
+        UserError: the file has no workload, the stack is not up or no clone, something else runs on it, or the
+            scheduler did not decide.
     """
     from kumulus.extras.capture.dry import Undecided
     from kumulus.extras.capture.dumps import Refused
+    from kumulus.extras.capture.mark import NotTheClone
+    from kumulus.extras.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     if args.count is not None and args.count < 1:
@@ -67,11 +70,14 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--every {args.every:g} is no number of seconds")
     try:
         wanted = _wanted(args)
-        found = _cluster(args)
-        if args.watch:
-            return fit_watch.watch(args, found, wanted)
-        answer = asyncio.run(_ask(found.kubeconfig, wanted, args))
-    except (Refused, Undecided, ApiError, KubeconfigError, Unreachable) as error:
+        with interrupts.like_ctrl_c():
+            found = _cluster(args)
+            if args.watch:
+                return fit_watch.watch(args, found, wanted)
+            answer = ask(found, wanted, args.on, changes=not args.no_changes)
+    except NotTheClone as error:
+        raise _no_clone(args, str(error)) from None
+    except (Refused, Undecided, ApiError, JournalError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
     print("\n".join(lines(found.label, wanted, answer)))
     return 0 if answer.verdict.all_fit else 1
@@ -90,6 +96,16 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     return found
 
 
+def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> Answer:
+    """The answer of a clone's scheduler; the rest as of :func:`kumulus.extras.capture.fit.fit`."""
+    from kumulus.extras.capture.fit import fit
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    return catching_up.ask(found, lambda client: fit(client, wanted, capture, changes=changes, say=say))
+
+
 def _wanted(args: argparse.Namespace) -> Probe:
     from kumulus.extras.capture import probe
 
@@ -102,20 +118,20 @@ def _wanted(args: argparse.Namespace) -> Probe:
 def _cluster(args: argparse.Namespace) -> which.Which:
     """The cluster to ask: the one named, or a capture's clone."""
     from kumulus.model.names import dns_safe
+    from kumulus.runtimes.existing.copy import outlives_by_note
 
-    if args.on is None:
-        found = which.chosen(project.chosen(args.stack), args.cluster)
-        found.require_up()
-        return found
-    name = args.stack or dns_safe(args.on.absolute().name, 40) or "clone"
-    if not which.chosen(name).kubeconfig.exists():
-        clone.clone(args.on, name)
-    return which.chosen(name)
+    if args.on is not None:
+        return clone.whole(args.on, args.stack or dns_safe(args.on.absolute().name, 40) or "clone")
+    found = which.chosen(project.chosen(args.stack))
+    if outlives_by_note(found.require_up()):
+        raise _no_clone(args, "the cluster is no clone: it outlives its stack, and what fit creates would run there")
+    return found
 
 
-async def _ask(kubeconfig: Path, wanted: Probe, args: argparse.Namespace) -> Answer:
-    from kumulus.extras.capture.fit import fit
-    from kumulus.kube import Client, load_kubeconfig
-
-    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
-        return await fit(client, wanted, changes=not args.no_changes)
+def _no_clone(args: argparse.Namespace, why: str) -> UserError:
+    """The error for a cluster that is not asked."""
+    name, command = project.chosen(args.stack), installation.command()
+    return UserError(
+        f"{name}: {why}\n  Capture it, and ask the clone: {command} capture -s {name} --to {name}-capture, then "
+        f"{command} fit {args.workload} --on {name}-capture"
+    )

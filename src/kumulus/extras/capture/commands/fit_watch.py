@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
 from kumulus.cli import which
-from kumulus.extras.capture.commands import capture, catching_up
+from kumulus.extras.capture.commands import capture, catching_up, fit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from kumulus.extras.capture.fit import Answer
     from kumulus.extras.capture.probe import Probe
     from kumulus.kube import Connection
-
-_PATIENCE = 10.0
 
 
 def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
@@ -30,6 +27,7 @@ def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
 
     Raises:
         UserError: there is no such source, it is another cluster, or the clone's stack file was changed.
+        NotTheClone: the clone is no longer that of the capture.
     """
     source = capture.connection(args.kubeconfig, args.context)
     report = Said(wanted)
@@ -72,22 +70,15 @@ def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe
     """The answer from a clone brought up to date with its source, and what is wrong, if anything."""
     from kumulus.extras.capture.dry import Undecided
     from kumulus.extras.capture.live import Expired
+    from kumulus.extras.journal.errors import JournalError
     from kumulus.kube import ApiError, Unreachable
 
     try:
         lacks = catching_up.catch_up(directory, source, clone)
-        return asyncio.run(_answer(clone, wanted)), lacks
+        return fit.ask(clone, wanted, directory, changes=False), lacks
     except Expired as error:
         return None, [f"the source does not take these credentials: {error}"]
-    except (Undecided, ApiError, Unreachable) as error:
+    except (Undecided, ApiError, JournalError, Unreachable) as error:
         return None, [str(error)]
     except OSError as error:
         return None, [f"{error.filename or directory}: {error.strerror or error}"]
-
-
-async def _answer(clone: which.Which, wanted: Probe) -> Answer:
-    from kumulus.extras.capture.fit import fit
-    from kumulus.kube import Client, load_kubeconfig
-
-    async with Client(load_kubeconfig(clone.kubeconfig), patience=_PATIENCE) as client:
-        return await fit(client, wanted, changes=False)

@@ -4,6 +4,8 @@
     kumulus experiment run e.yaml --offline --seeds 42-51 --ties name --json
     kumulus experiment sweep experiments/sweep.yaml
     kumulus experiment compare latest 20261121-1504
+    kumulus experiment compare main mine --fail-if timeToSchedule.p99:+10%
+    kumulus experiment ab e.yaml --a main.yaml --b mine.yaml
     kumulus experiment show latest
     kumulus experiment why latest training-0-x7k2p
     kumulus experiment fragmentation latest
@@ -32,12 +34,14 @@ from kumulus.extras.watch.commands.ui import port
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
-        dest="action", metavar="run|sweep|compare|show|why|fragmentation|history|list|check|annotate", required=True
+        dest="action", metavar="run|sweep|ab|compare|show|why|fragmentation|history|list|check|annotate", required=True
     )
     run_it = commands.add_parser("run", help="run an experiment")
     _running(run_it)
     sweep = commands.add_parser("sweep", help="run an experiment for every combination that a file lists, each once")
     _sweeping(sweep)
+    ab = commands.add_parser("ab", help="run two ways of scheduling in turn until it is decided which one is better")
+    _alternating(ab)
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
     listed = commands.add_parser("list", help="list the runs")
@@ -60,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, sweep, compare, show, why, fragmentation, history, listed, annotate):
+    for each in (run_it, sweep, ab, compare, show, why, fragmentation, history, listed, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
@@ -100,9 +104,35 @@ def _sweeping(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="local",
         metavar="WHERE",
-        help="local (default), dask://HOST:PORT or ray://HOST:PORT; without HOST:PORT one is started here",
+        help="local (default), or a cluster of yours: dask://HOST:PORT or ray://HOST:PORT",
     )
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="how many at once (default: as many as fit)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
+
+
+def _alternating(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `ab`."""
+    what = "a scheduler's name, its configuration (.yaml), a policy (.py), or a program in its place"
+    parser.add_argument("file", type=Path, help="the experiment file")
+    parser.add_argument("--a", metavar="WHAT", help=f"what it is compared with: {what} (default: as the file has it)")
+    parser.add_argument("--b", metavar="WHAT", required=True, help="what is judged, likewise")
+    parser.add_argument(
+        "--until", default="decided", metavar="WHEN", help="decided (default), or a number of pairs to run in any case"
+    )
+    parser.add_argument(
+        "--at-most", type=int, default=100, metavar="N", help="pairs, if it is not decided before (default: 100)"
+    )
+    parser.add_argument(
+        "--measure", action="append", metavar="NAME", help="what to compare; several (default: timeToSchedule.p99)"
+    )
+    parser.add_argument(
+        "--margin", default="10%", metavar="PERCENT", help="a smaller difference is none that matters (default: 10%%)"
+    )
+    parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
+    which.add_option(parser)
+    parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
+    parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
+    parser.add_argument("--github", action="store_true", help="show the verdict on GitHub, from within a workflow")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
 
 
@@ -110,6 +140,15 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument(
+        "--fail-if",
+        action="append",
+        metavar="LIMIT",
+        help="of two runs: exit with 1 if the second has so much more (or -, less) of a measure than the first: "
+        "timeToSchedule.p99:+10%%, fragmentation.end:+1pt; several",
+    )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the limits of --fail-if as JUnit XML")
+    parser.add_argument("--github", action="store_true", help="show them on GitHub, from within a workflow")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write an HTML page with them as well")
     parser.add_argument(
         "--pictures",
@@ -146,9 +185,12 @@ def run(args: argparse.Namespace) -> int:
         UserError: the action cannot be done as asked.
     """
     from kumulus.extras.journal.errors import JournalError
+    from kumulus.extras.lab.commands import ab as experiment_ab
     from kumulus.extras.lab.commands import actions as experiment_actions
+    from kumulus.extras.lab.commands import compare as experiment_compare
     from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
     from kumulus.extras.lab.commands import offline as experiment_offline
+    from kumulus.extras.lab.commands import run as experiment_run
     from kumulus.extras.lab.commands import show as experiment_show
     from kumulus.extras.lab.commands import sweep as experiment_sweep
     from kumulus.extras.lab.commands import why as experiment_why
@@ -156,10 +198,11 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.model.errors import SpecError
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
-        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_actions.run,
+        "run": experiment_offline.run if getattr(args, "offline", False) else experiment_run.run,
         "sweep": experiment_sweep.run,
+        "ab": experiment_ab.run,
         "check": experiment_actions.check,
-        "compare": experiment_actions.compare,
+        "compare": experiment_compare.run,
         "show": experiment_show.show,
         "why": experiment_why.why,
         "fragmentation": experiment_fragmentation.show,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kumulus.extras.schedulers import NAMES, registry
 from kumulus.model import durations
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, shown
@@ -104,7 +105,8 @@ def _scaled(raw: Mapping[str, object], workloads: list[str]) -> Iterator[Problem
 
 def _scheduler(raw: Mapping[str, object]) -> Iterator[Problem]:
     chosen = raw.get("scheduler")
-    if isinstance(chosen, Mapping) and chosen.get("name", "default") == "default":
+    name = chosen.get("name", "default") if isinstance(chosen, Mapping) else None
+    if isinstance(chosen, Mapping) and (name == "default" or (name in NAMES and registry.get(str(name)).is_own)):
         for key in ("config", "binary"):
             if chosen.get(key):
                 message = "has no effect on the cluster's own scheduler"

@@ -6,9 +6,10 @@ from typing import Any
 
 from kumulus.extras.lab.file.expect import BOUNDS
 from kumulus.extras.lab.file.measures import UNITS, Unit
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.timeline import ACTIONS
 from kumulus.extras.lab.file.workload import DESCRIBING, GENERATED, MOST_PRIORITY, PLACES
+from kumulus.extras.schedulers.registry import every
 from kumulus.stackfile.schema import patterns
 from kumulus.stackfile.schema.document import DEFINITIONS, DRAFT, schema_of
 from kumulus.stackfile.schema.forms import NULL, at_most_one, forms, required
@@ -30,7 +31,7 @@ def _forms() -> dict[str, Schema]:
         "arrivalRules": at_most_one("rate", "poisson", "trace"),
         "eventRules": {"oneOf": [required(action) for action in ACTIONS]},
         "schedulerRules": {
-            "if": {"properties": {"name": {"const": "default"}}},
+            "if": {"properties": {"name": {"enum": [OWN, *(each.name for each in every() if each.is_own)]}}},
             "then": {"properties": {key: {"enum": ["", None]} for key in ("config", "binary")}},
         },
         "expectationRules": _expectation(),
@@ -78,12 +79,16 @@ def _workload() -> Schema:
     named = {"required": ["manifest"], "properties": {"manifest": {"type": "string", "minLength": 1}}}
     endless = {"required": ["kind"], "properties": {"kind": {"enum": ["Pod", "Deployment"]}}}
     single = {"required": ["kind"], "properties": {"kind": {"const": "Pod"}}}
+    somewhere = {"properties": {"topology": required("required")}, "required": ["topology"]}
+    somehow = {"properties": {"disruption": {"enum": ["all", "single"]}}, "required": ["disruption"]}
+    bound = {"anyOf": [somewhere, somehow]}
     recorded = {"required": ["replay"], "properties": {"replay": {"type": "object"}}}
     return {
         "allOf": [
             {"if": recorded, "then": {"not": {"anyOf": [required(key) for key in DESCRIBING]}}},
             {"if": named, "then": {"not": {"anyOf": [required(key) for key in GENERATED]}}},
             {"if": endless, "then": {"not": required("duration")}},
+            {"if": bound, "then": {"required": ["gang"], "properties": {"gang": {"const": True}}}},
             {"if": single, "then": {"properties": {"workers": {"enum": [1, None]}}}},
         ]
     }

@@ -33,8 +33,8 @@ MOST_PRIORITY = 1_000_000_000
 PLACES = ("host", "zone", "region", *LEVELS)
 """The places in which pods can be kept together, besides a label's key."""
 GENERATED = (
-    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "duration",
-    "labels", "annotations", "resourceClaims",
+    "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "topology",
+    "disruption", "duration", "labels", "annotations", "resourceClaims",
 )  # fmt: skip
 DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
 """The fields that have no effect beside a recording."""
@@ -65,6 +65,14 @@ class Affinity(Section):
         default=None,
         description="The workers of a job are all in one such place if that is possible.",
         examples=["rack"],
+    )
+
+
+class Together(Section):
+    """Where the pods of a gang have to be together."""
+
+    required: Place | None = Field(
+        default=None, description="The gang is placed in one such place, or waits.", examples=["rack"]
     )
 
 
@@ -148,6 +156,16 @@ class Workload(Section):
         ),
         examples=["true"],
     )
+    topology: Together = Field(
+        default_factory=Together,
+        description="Where each gang has to be together, by the scheduler itself, if it can: `native`.",
+        examples=["{required: rack}"],
+    )
+    disruption: Literal["", "all", "single"] = Field(
+        default="",
+        description="Whether a gang's pods are preempted `all` together or each by itself, if it can: `native`.",
+        examples=["all"],
+    )
     duration: DurationField | None = Field(
         default=None, description="How long each pod runs; by default without end.", examples=["10m"]
     )
@@ -185,6 +203,9 @@ class Workload(Section):
         if self.kind == "Pod" and self.workers != 1:
             remedy = "write jobs: for how many pods there are, or another kind"
             wrong.append(problem(("workers",), "is not for a Pod, which is one", remedy))
+        for name, given in (("topology", self.topology.required), ("disruption", self.disruption)):
+            if given and not self.gang:
+                wrong.append(problem((name,), "is of a gang, and this workload is none", "write gang: true"))
         if self.arrival.trace is not None and "jobs" in self.model_fields_set:
             wrong.append(problem(("jobs",), "is decided by the trace", "leave it out, or write arrival.trace.limit"))
         if wrong:

@@ -21,7 +21,7 @@ from kumulus.model.mig import gpu_of
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.nodes.catalog.prices import Prices, is_spot
 
-FINAL = ("Succeeded", "Failed")
+FINAL = ("Succeeded", "Failed", "Deleted")
 _JOB_NAME, _JOB_UID = "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid"
 
 
@@ -32,13 +32,14 @@ class PodView(NamedTuple):
         uid: distinguishes it from another pod of the same name.
         workload, job: what it belongs to; empty for other pods than an experiment's.
         node: where it is bound; empty when it is not.
-        phase: Pending, Running, Succeeded or Failed.
+        phase: Pending, Running, Succeeded, Failed, or Deleted: it failed because it is being deleted.
         waits: why it has no node: the reason and message of its condition PodScheduled; empty before it was tried.
         disrupted: the reason of its condition DisruptionTarget; empty without one.
         wants: what it requests.
         share: milli-GPU that it also requests of one GPU.
         owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
         cluster: its cluster's name among several that are measured together; empty if there is only one.
+        ending: whether it is being deleted.
     """
 
     uid: str
@@ -52,6 +53,7 @@ class PodView(NamedTuple):
     share: int = 0
     owner: tuple[str, str] = ("", "")
     cluster: str = ""
+    ending: bool = False
 
 
 class NodeView(NamedTuple):
@@ -111,12 +113,13 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         metadata.labels.get(WORKLOAD_LABEL, ""),
         metadata.labels.get(JOB_LABEL, ""),
         spec.nodeName,
-        status.phase or "Pending",
+        "Deleted" if status.phase == "Failed" and metadata.HasField("deletionTimestamp") else status.phase or "Pending",
         waits,
         disrupted,
         wants,
         share,
         (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
+        ending=metadata.HasField("deletionTimestamp"),
     )
 
 

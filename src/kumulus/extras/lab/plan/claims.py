@@ -15,7 +15,7 @@ from kumulus.model.claims import REQUEST, claim_template, rounded, template_name
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.quantity import NANO, parse
 
-_ABLE = (OWN, "kube-scheduler")
+_ABLE = (OWN, "native", "kube-scheduler")
 """Schedulers that allocate claims here; docs/traces.md says how others treat claims."""
 _BY_CLAIM = (GPU_RESOURCE, SHARE_RESOURCE)
 _MOST_DEVICES = 32

@@ -112,7 +112,7 @@ def _jobs(
     def for_its_scheduler(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
         if queue:
             return tuple(for_federation(queue, waiting, objects))
-        return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects))
+        return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects, places))
 
     lengths = stream(experiment.seed, workload.name, "duration")
     for number, at in enumerate(times, start=1):

@@ -120,7 +120,7 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
             ends[name] = lasts / replay.speed
         namespace = found["metadata"].pop("namespace")
         workers = 0 if name in ends else _at_end(last[step.job])
-        objects = for_scheduler(scheduler, workload, name, [found])
+        objects = for_scheduler(scheduler, workload, name, [found], {})
         for each in objects:
             each["metadata"]["namespace"] = namespace
         at = (step.at - since) / replay.speed

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.plan.pods import Object
+from kumulus.extras.lab.plan.pods import Object, place_label
 from kumulus.extras.lab.plan.recorded import in_users_queue
 from kumulus.extras.schedulers import SchedulerError, registry, workloads
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
 
 _KUEUE = "kueue"
 
 
-def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object]) -> list[Object]:
+def for_scheduler(
+    scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object], places: Mapping[str, str]
+) -> list[Object]:
     """The objects of a job as a scheduler expects them, including those that have to precede it.
 
     Args:
@@ -21,17 +29,26 @@ def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, object
         workload: the job's.
         job: its name.
         objects: its objects.
+        places: the label of each level of the cluster's topology.
 
     Raises:
         LabError: this scheduler does not accept such a job.
+        UnknownPlace: the cluster has no such level.
     """
+    required, disruption = workload.topology.required, workload.disruption
+    if (required or disruption) and (scheduler == OWN or registry.get(scheduler).bind is None):
+        what = "topology" if required else "disruption"
+        those = " or ".join(each.name for each in registry.every() if each.bind)
+        remedy = f"leave it out, or write scheduler: {{name: {those}}}"
+        raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
     if scheduler == OWN:
         return objects
     able = registry.get(scheduler)
     queue = workload.queue if able.queues else ""
     try:
         if workload.gang and able.gangs:
-            found = workloads.gang(scheduler, objects, job, queue=queue)
+            topology = place_label(required, places) if required else ""
+            found = workloads.gang(scheduler, objects, job, queue=queue, topology=topology, disruption=disruption)
         else:
             found = [made for each in objects for made in workloads.single(scheduler, each, queue=queue)]
     except SchedulerError as error:
@@ -40,6 +57,26 @@ def for_scheduler(scheduler: SchedulerName, workload: Workload, job: str, object
         # Everything goes into the namespace of the run.
         each["metadata"].pop("namespace", None)
     return found
+
+
+def is_own(scheduler: SchedulerName) -> bool:
+    """Whether the cluster's own scheduler places the pods, so that none is started."""
+    return scheduler == OWN or registry.get(scheduler).is_own
+
+
+async def require_own(scheduler: SchedulerName, client: Client) -> None:
+    """Check that the cluster's own scheduler can do what is expected of it.
+
+    Raises:
+        LabError: it cannot; with the remedy.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    if scheduler == OWN or (require := registry.get(scheduler).require) is None:
+        return
+    try:
+        await require(client)
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
 
 
 def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:

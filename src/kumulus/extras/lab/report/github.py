@@ -5,6 +5,7 @@ Source of the formats: https://docs.github.com/en/actions/reference/workflow-com
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import text
+from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.model import Judged, Report
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.yamltext import read_yaml
@@ -64,11 +66,11 @@ def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) 
     name = report.metadata.experiment
     for number, each in enumerate(outcomes(report)):
         if each.missed:
-            yield _command(level, file, lines.get(number), f"{name}: threshold missed", str(each))
+            yield command(level, file, lines.get(number), f"{name}: threshold missed", str(each))
     if report.results.status == "partial" or report.results.error:
         ended = [test.details.ended for test in report.results.tests if test.status == "partial"]
         why = report.results.error or ", ".join(dict.fromkeys(ended)) or "it was ended"
-        yield _command("error", file, None, f"{name}: not complete", why)
+        yield command("error", file, None, f"{name}: not complete", why)
 
 
 def lines_of(source: str) -> dict[int, int]:
@@ -103,7 +105,7 @@ def summary(report: Report) -> str:
         head = "not complete"
     about = report.metadata
     rows = [
-        f"| {'missed' if each.missed else 'reached'} | {_cell(each.expected)} | {_cell(', '.join(each.found))} |"
+        f"| {'missed' if each.missed else 'reached'} | {cell(each.expected)} | {cell(', '.join(each.found))} |"
         for each in found
     ]
     table = ["", "| | Threshold | Found |", "|---|---|---|", *rows] if rows else []
@@ -119,7 +121,28 @@ def outputs(report: Report, directory: Path) -> str:
     return f"status={report.results.status}\nmissed={missed}\nreport={directory}\n"
 
 
-def _command(level: Level, file: str, line: int | None, title: str, message: str) -> str:
+def published(summary: str, outputs: str) -> None:
+    """Add to the summary of a workflow's run, and to the outputs of its step; outside of one, do nothing.
+
+    Raises:
+        LabError: a file cannot be written.
+    """
+    for variable, content in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
+        if target := os.environ.get(variable):
+            with os_errors_explained(Path(target)), Path(target).open("a", encoding="utf-8") as file:
+                file.write(content)
+
+
+def command(level: Level, file: str, line: int | None, title: str, message: str) -> str:
+    """A workflow command that shows a message.
+
+    Args:
+        level: its severity.
+        file: the path of a file in the repository that it is about; empty for none.
+        line: of the file.
+        title: of the message.
+        message: it.
+    """
     fields = {"file": file, "line": line if file else None, "title": title}
     properties = ",".join(f"{key}={_property(str(value))}" for key, value in fields.items() if value)
     return f"::{level} {properties}::{_data(message)}"
@@ -133,5 +156,6 @@ def _property(value: str) -> str:
     return _data(value).replace(":", "%3A").replace(",", "%2C")
 
 
-def _cell(value: str) -> str:
+def cell(value: str) -> str:
+    """A text as a cell of a table in Markdown."""
     return " ".join(value.split()).replace("|", "\\|").replace("<", "&lt;")

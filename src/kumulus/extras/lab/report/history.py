@@ -16,8 +16,12 @@ from urllib.parse import quote
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
+from kumulus.extras.lab.report import change_page
+from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.compare import same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained
+from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.read import report_at
 from kumulus.host import files
@@ -48,12 +52,16 @@ def write(results: Path) -> tuple[Path, list[str]]:
     return path, unread
 
 
-def write_comparison(path: Path, reports: Sequence[tuple[Path, Report]]) -> None:
+def write_comparison(
+    path: Path, reports: Sequence[tuple[Path, Report]], changes: Sequence[Change], checks: Sequence[Check]
+) -> None:
     """Write a page with some runs side by side.
 
     Args:
         path: of the page.
         reports: each with the path of its report.json; the columns in this order.
+        changes: of measures, where there are two runs.
+        checks: of limits that the change is to keep.
 
     Raises:
         LabError: it cannot be written.
@@ -61,19 +69,28 @@ def write_comparison(path: Path, reports: Sequence[tuple[Path, Report]]) -> None
     folder = path.resolve().parent
     near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
     with os_errors_explained(path):
-        files.write(path, page(near, _comparison([report for _, report in reports])))
+        files.write(path, page(near, _comparison([report for _, report in reports], changes, checks)))
 
 
-def _comparison(reports: Sequence[Report]) -> str:
-    """The comparison as HTML, with what makes it unfair."""
+def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Sequence[Check]) -> str:
+    """The comparison as HTML: the limits first, with what makes it unfair."""
     head, *rows = [[html.escape(cell) for cell in row] for row in table(reports)]
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
     for name, *cells in rows:
         values = "".join(f'<td class="number">{cell}</td>' for cell in cells)
         lines.append(f"<tr><th>{name}</th>{values}</tr>")
     wrong = "".join(f"<p class=partial>Unfair: {html.escape(line)}</p>" for line in unfair(reports))
-    body = "\n".join(lines)
-    return f'<section aria-label="Comparison">{wrong}<table class="comparison">\n{body}\n</table></section>'
+    kept = "".join(
+        f'<p class="{"better" if each.holds else "worse"}">{"Kept" if each.holds else "Missed"}: '
+        f"{html.escape(each.name)}: {html.escape(each.found)}</p>"
+        for each in checks
+    )
+    changed = ""
+    if changes:
+        names = [each.metadata.run_id for each in reports]
+        changed = f"<style>{change_page.STYLE}</style>{change_page.table(names, changes)}"
+    table_of_all = '<table class="comparison">\n' + "\n".join(lines) + "\n</table>"
+    return f'<section aria-label="Comparison">{kept}{wrong}{changed}{table_of_all}</section>'
 
 
 def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
@@ -133,5 +150,8 @@ def _run(path: str, report: Report, series: int) -> dict[str, Any]:
         "path": path,
         "plots": [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
         "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
-        "measures": [test.details.measures for test in tests],
+        "unheard": list(unheard(tests)),
+        # What was cut off would be in no trend for what it is.
+        "measures": [test.details.measures for test in tests if test.status != "partial"],
+        "notMeasured": sorted({name for test in tests for name in test.details.not_measured}),
     }

@@ -1,4 +1,4 @@
-"""A plot for each measure: each run as a dot, with the median and the range of runs that differ by seed alone."""
+"""A plot for each measure: each run as a dot, with the mean and the range of runs that differ by seed alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS
 from kumulus.extras.lab.report import drawing
+from kumulus.extras.lab.report.compare import INCOMPLETE
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.lines import Line, line_of, names
 from kumulus.extras.lab.report.model import Report
@@ -19,16 +20,24 @@ Values = Mapping[str, Sequence[float]]
 
 
 def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
-    """The values of every measure that was taken: one line for all runs that differ by seed alone."""
+    """The values of every measure that was taken: one line for all runs that differ by seed alone.
+
+    What was cut off is not among them, and makes its line incomplete.
+    """
     found: dict[str, dict[Line, list[float]]] = {}
+    incomplete: set[Line] = set()
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy
             about = (report.metadata.experiment, (used and used.policy) or report.metadata.scheduler.name)
             line = line_of(report, test, " · ".join(about))
+            if test.status == "partial":
+                incomplete.add(line)
+                continue
             for measure, value in test.details.measures.items():
                 found.setdefault(measure, {}).setdefault(line, []).append(value)
     called = names(line for lines in found.values() for line in lines)
+    called |= {line: f"{name} · {INCOMPLETE}" for line, name in called.items() if line in incomplete}
     return {measure: {called[line]: each for line, each in lines.items()} for measure, lines in found.items()}
 
 
@@ -55,7 +64,7 @@ def svg(measure: str, values: Values, meaning: str = "") -> str:
         for row, each in enumerate(values.values()):
             axes.plot([min(each), max(each)], [row, row], color=_COLOUR, linewidth=5, alpha=0.3, solid_capstyle="butt")
             axes.plot(each, [row] * len(each), "o", color=_DOT, markersize=4, alpha=0.8)
-            axes.plot([statistics.median(each)], [row], "|", color=_COLOUR, markersize=14, markeredgewidth=2)
+            axes.plot([statistics.fmean(each)], [row], "|", color=_COLOUR, markersize=14, markeredgewidth=2)
         axes.set_yticks(range(len(values)), [f"{name} (n = {len(each)})" for name, each in values.items()])
         axes.set_ylim(len(values) - 0.5, -0.5)
         drawing.plain(axes, along="x")

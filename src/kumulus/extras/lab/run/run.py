@@ -21,6 +21,7 @@ from kumulus.extras.lab.federation.members import require_inside, require_outsid
 from kumulus.extras.lab.federation.session import Session, joined
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.scheduling import is_own, require_own
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
@@ -178,7 +179,8 @@ class Run:
             yield HubSwitch(kubeconfig, components)
             return
         self._arriving = by_node(self._loaded, self._client)
-        if wanted.name == "default":
+        if is_own(wanted.name):
+            await require_own(wanted.name, self._client)
             yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
             return
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")

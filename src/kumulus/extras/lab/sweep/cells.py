@@ -14,7 +14,9 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file import recording
 from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.policies import imported
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
+from kumulus.host.version import VERSION
 from kumulus.kube.yaml_limits import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import nearest
@@ -22,7 +24,6 @@ from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.nodes_file import MOST
 from kumulus.stackfile.yamltext import read_yaml
 
-_FORM = 1
 _SHOWN = 5
 _STACK = "stack."
 _SCHEDULER = "scheduler"
@@ -31,6 +32,8 @@ _OF_CLUSTERS = (_SCHEDULER, "autoscaler")
 # Fields that name the stack, which is read once for all runs.
 _OF_ALL = ("stack", "stackFile")
 _CLUSTER = "kumulus:cluster"
+# Fields that may name a policy's file.
+_POLICIES = ("policy", "whyPolicy")
 # Keys of a stack file that name another file, and the most bytes that it may have.
 _OF_STACK = {"kumulus:prices": MOST_BYTES, "kumulus:nodes": MOST}
 
@@ -116,7 +119,7 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         if not sweep.live and not experiment.policy:
             remedy = "write policy: FGD, or live: true in the sweep file"
             raise SpecError([Problem("policy", "is missing, which places the pods without a cluster", remedy)], source)
-        known = _by_text([_FORM, sweep.live, own_raw, own_stack, digests.of(experiment, own_stack)])
+        known = _by_text([VERSION, sweep.live, own_raw, own_stack, digests.of(experiment, own_stack)])
         digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
         found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
     return list({cell.id: cell for cell in found}.values())
@@ -128,6 +131,7 @@ class _Digests:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._known: dict[str, str] = {}
+        self._imported: dict[str, list[Path]] = {}
 
     def of(self, experiment: Experiment, stack: Mapping[str, Any]) -> list[str]:
         """The digests for a cell.
@@ -135,12 +139,21 @@ class _Digests:
         Raises:
             SpecError: a file cannot be read.
         """
-        found = [self._digest(location) for _, location in references(experiment)]
+        found = []
+        for where, location in references(experiment):
+            found.append(self._digest(location))
+            if where[0] in _POLICIES:
+                found += self._imported_by(location)
         if binary := experiment.scheduler.binary:
             found.append(
                 self._of_file(binary, self._directory / binary, "scheduler.binary", "write the path of a program")
             )
         return found + [self._digest(location, key, _OF_STACK[key]) for key, location in _named(stack)]
+
+    def _imported_by(self, policy: str) -> list[str]:
+        if policy not in self._imported:
+            self._imported[policy] = imported.files(self._directory / policy)
+        return [self._of_file(str(file), file, "policy", "make it readable") for file in self._imported[policy]]
 
     def _digest(self, location: str, place: str = "", most: int = recording.MOST_BYTES) -> str:
         if location not in self._known:

@@ -1,10 +1,14 @@
-"""Where cells run: processes of this machine, or the workers of a Dask or Ray cluster, all through joblib."""
+"""Where cells run: processes of this machine, or the workers of the user's Dask or Ray cluster, all through joblib.
+
+None of these clusters is started here: whoever can connect to one runs code on it, and on one machine, joblib's own
+processes do the same by pipes.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from kumulus.extras.lab.errors import LabError
@@ -22,7 +26,7 @@ class Engine:
 
     Args:
         kind: local, dask or ray.
-        address: of the cluster; empty for one that is started here for the sweep.
+        address: of the cluster; empty for local.
     """
 
     kind: str = LOCAL
@@ -31,20 +35,25 @@ class Engine:
     @property
     def elsewhere(self) -> bool:
         """Whether its workers may be on other machines, which do not see this one's files."""
-        return bool(self.address)
+        return self.kind != LOCAL
 
 
 def engine(written: str) -> Engine:
-    """The engine of the command line: `local`, `dask://HOST:PORT`, `ray://HOST:PORT`, or either without an address.
+    """The engine of the command line: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
 
     Raises:
-        LabError: there is no such engine.
+        LabError: there is no such engine, or it names no cluster.
     """
     if written in ("", LOCAL):
         return Engine()
     scheme, separator, address = written.partition("://")
     if not separator or scheme not in _SCHEMES:
         raise LabError(f"--engine {written} is none\n  Write local, dask://HOST:PORT or ray://HOST:PORT")
+    if not address:
+        raise LabError(
+            f"--engine {written} names no cluster\n"
+            f"  Write {scheme}://HOST:PORT. For processes of this machine, leave --engine out"
+        )
     return Engine(scheme, address)
 
 
@@ -65,11 +74,9 @@ def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     many = jobs or len(os.sched_getaffinity(0))
-    with ExitStack() as around:
-        around.enter_context(_connected(where, many))
-        # joblib finds external backends by name only in its parallel_config.
-        workers = many if jobs or not where.address else -1
-        around.enter_context(joblib.parallel_config(backend=_BACKENDS[where.kind], n_jobs=workers))
+    workers = -1 if where.elsewhere and not jobs else many
+    # joblib finds external backends by name only in its parallel_config.
+    with _connected(where), joblib.parallel_config(backend=_BACKENDS[where.kind], n_jobs=workers):
         # Ray's workers answer all together: a few tasks at a time, so that results can be shown and kept early.
         some = 4 * many if where.kind == "ray" else len(tasks)
         answers = "list" if where.kind == "ray" else "generator_unordered"
@@ -81,42 +88,35 @@ def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]
             raise LabError(f"a process that ran a cell has died: {error}\n  Run the sweep again: it goes on") from None
 
 
-def _connected(where: Engine, jobs: int) -> AbstractContextManager[None]:
+def _connected(where: Engine) -> AbstractContextManager[None]:
     if where.kind == LOCAL:
         return nullcontext()
-    return _dask(where.address, jobs) if where.kind == "dask" else _ray(where.address, jobs)
+    return _dask(where.address) if where.kind == "dask" else _ray(where.address)
 
 
 @contextmanager
-def _dask(address: str, jobs: int) -> Iterator[None]:
+def _dask(address: str) -> Iterator[None]:
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
         raise _missing("dask", "distributed") from None
-    with ExitStack() as around:
-        try:
-            if address:
-                client = Client(f"tcp://{address}", timeout="10s")
-            else:
-                # Processes, not threads: a cell uses one thread, and policies are interrupted in a main thread only.
-                local = LocalCluster(n_workers=jobs, threads_per_worker=1, dashboard_address=None, host="127.0.0.1")
-                client = Client(around.enter_context(local))
-        except OSError as error:
-            raise LabError(f"there is no Dask scheduler at {address}: {error}") from None
-        around.enter_context(client)
+    try:
+        client = Client(f"tcp://{address}", timeout="10s")
+    except OSError as error:
+        raise LabError(f"there is no Dask scheduler at {address}: {error}") from None
+    with client:
         yield
 
 
 @contextmanager
-def _ray(address: str, jobs: int) -> Iterator[None]:
+def _ray(address: str) -> Iterator[None]:
     try:
         import ray
         from ray.util.joblib import register_ray
     except ImportError:
         raise _missing("ray", "ray") from None
-    options = {"address": f"ray://{address}"} if address else {"num_cpus": jobs, "include_dashboard": False}
     try:
-        ray.init(log_to_driver=False, configure_logging=False, **options)
+        ray.init(f"ray://{address}", log_to_driver=False, configure_logging=False)
     except (ConnectionError, RuntimeError, TimeoutError) as error:
         raise LabError(f"there is no Ray cluster at {address}: {error}") from None
     try:

@@ -1,23 +1,25 @@
-"""The page of a sweep: each measure as a table with intervals and verdicts, and as a plot with every run."""
+"""The page of a sweep: each measure as a table with intervals and verdicts, and as a plot with every seed."""
 
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS, Unit
 from kumulus.extras.lab.file.units import shown
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, label, words
-from kumulus.extras.lab.sweep.significance import Difference, difference, interval, needed
+from kumulus.extras.lab.sweep.significance import Difference, Interval, difference, interval, needed
 from kumulus.extras.lab.sweep.store import Result
 from kumulus.host import files
 from kumulus.model.words import counted
 
 NAME = "sweep.html"
-_WITHOUT = "no run of the baseline has this measure"
+_Group = tuple[tuple[str, str], ...]
+_WITHOUT = "incomplete: no seed of it and of the baseline has this measure"
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 table{border-collapse:collapse;margin:.5rem 0 1rem}
@@ -33,67 +35,80 @@ class Row:
 
     Args:
         name: its values of the matrix, in words.
-        values: of the runs, by seed and repetition.
-        mean: of them.
-        low, high: the bootstrap interval of the mean, at 95 %.
-        against: the comparison with the baseline; None for the baseline itself, and if it has no complete run.
+        values: of its seeds, each the mean of its repetitions.
+        missing: how many other seeds it has, whose runs were cut off or lack the measure.
+        against: the comparison with the baseline; None for the baseline itself, and where no seed has both.
         baseline: whether it is the baseline.
     """
 
     name: str
-    values: Mapping[object, float]
-    mean: float
-    low: float
-    high: float
+    values: Mapping[int, float]
+    missing: int
     against: Difference | None
     baseline: bool
+
+    @property
+    def mean(self) -> float:
+        """Of its seeds; it has at least one."""
+        return math.fsum(self.values.values()) / len(self.values)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the mean, at 95 %; None where it has too few seeds."""
+        return interval(list(self.values.values()))
 
 
 def tables(sweep: Sweep, results: Sequence[Result]) -> dict[str, list[Row]]:
     """Each measure of the page with a row for each group, the baseline first; measures without values are left out."""
-    groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
+    groups: dict[_Group, list[Result]] = {}
     for result in results:
         groups.setdefault(group_of(result.values), []).append(result)
     axes = {axis: label(values[0]) for axis, values in sweep.matrix.items() if axis != SEED}
     wanted = {axis: str(sweep.baseline.get(axis, first)) for axis, first in axes.items()}
-    ordered = sorted(groups, key=lambda key: dict(key) != wanted)
-    return {measure: found for measure in sweep.shown() if (found := _rows(measure, groups, ordered, wanted, sweep))}
+    ordered = {key: groups[key] for key in sorted(groups, key=lambda key: dict(key) != wanted)}
+    found = {measure: _rows(measure, ordered, wanted, sweep) for measure in sweep.shown()}
+    return {measure: rows for measure, rows in found.items() if any(row.values for row in rows)}
 
 
 def _rows(
-    measure: str,
-    groups: Mapping[tuple[tuple[str, str], ...], Sequence[Result]],
-    ordered: Sequence[tuple[tuple[str, str], ...]],
-    wanted: Mapping[str, str],
-    sweep: Sweep,
+    measure: str, groups: Mapping[_Group, Sequence[Result]], wanted: Mapping[str, str], sweep: Sweep
 ) -> list[Row]:
-    values = {key: _values(groups[key], measure) for key in ordered}
-    first = next((values[key] for key in ordered if dict(key) == wanted), {})
-    comparisons = _comparisons(len(ordered), sweep)
-    found = []
-    for key in ordered:
-        if mine := values[key]:
-            name = words(dict(key)) or sweep.name
-            mean, (low, high) = sum(mine.values()) / len(mine), interval(list(mine.values()))
-            baseline = dict(key) == wanted
-            against = difference(mine, first, comparisons) if first and not baseline else None
-            found.append(Row(name, mine, mean, low, high, against, baseline))
+    found: list[Row] = []
+    for key, results in groups.items():
+        values = _values(results, measure)
+        row = Row(words(dict(key)) or sweep.name, values, len(results) - len(values), None, dict(key) == wanted)
+        base = found[0] if found and found[0].baseline else None
+        if base and values:
+            incomplete = bool(row.missing or base.missing)
+            row = replace(row, against=difference(values, base.values, _comparisons(sweep), incomplete=incomplete))
+        found.append(row)
     return found
 
 
-def _comparisons(groups: int, sweep: Sweep) -> int:
+def _comparisons(sweep: Sweep) -> int:
     """How many comparisons the page makes: they share the chance of calling noise a difference."""
-    return max(1, (groups - 1) * len(sweep.shown()))
+    groups = math.prod(len(values) for axis, values in sweep.matrix.items() if axis != SEED)
+    return (groups - 1) * len(sweep.shown())
 
 
-def _values(results: Sequence[Result], measure: str) -> dict[object, float]:
+def _values(results: Sequence[Result], measure: str) -> dict[int, float]:
+    """The mean of the repetitions of each seed whose runs all have the measure."""
     return {
-        (result.seed, number): run[measure]
+        result.seed: math.fsum(run[measure] for run in result.runs) / len(result.runs)
         for result in results
-        if result.complete
-        for number, run in enumerate(result.runs)
-        if measure in run
+        if result.complete and all(measure in run for run in result.runs)
     }
+
+
+def too_few(sweep: Sweep) -> str:
+    """What is to be said before a sweep whose seeds cannot show a difference; empty for others."""
+    comparisons, seeds = _comparisons(sweep), len(sweep.matrix.get(SEED, [0]))
+    if not comparisons or seeds >= needed(comparisons):
+        return ""
+    return (
+        f"{counted(seeds, 'seed')}: no difference can be told from noise, as {counted(comparisons, 'comparison')} "
+        f"{'take' if comparisons > 1 else 'takes'} {needed(comparisons)}"
+    )
 
 
 def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
@@ -102,9 +117,9 @@ def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
         yield f"{measure}: {MEANINGS[measure]}"
         width = max(len(row.name) for row in rows)
         for row in rows:
-            runs = counted(len(row.values), "run")
-            cells = [row.name.ljust(width), _with_interval(UNITS[measure], row.mean, row.low, row.high), runs]
-            yield "  " + "  ".join([*cells, _against(UNITS[measure], row)])
+            amount, verdict = _against(UNITS[measure], row, sweep)
+            cells = [row.name.ljust(width), _figure(UNITS[measure], row), _seeds(row)]
+            yield "  " + "  ".join([*cells, f"{amount}: {verdict}" if amount else verdict])
 
 
 def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Result], cells: int, file: Path) -> None:
@@ -126,10 +141,13 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
     failed = [result for result in results if not result.complete]
     where = "each on a cluster of its own" if sweep.live else "without a cluster"
     cut_off = f"{len(failed):,} not complete{', and in no table' if failed else ''}"
-    parts.append(f"<p>{len(results):,} of {cells:,} runs, {where}; {cut_off}.</p>")
-    parts.append(_method(_comparisons(len({group_of(each.values) for each in results}), sweep)))
+    missed = sum(result.status == "failure" for result in results)
+    thresholds = f"; {missed:,} missed a threshold" if missed else ""
+    parts.append(f"<p>{len(results):,} of {cells:,} runs, {where}; {cut_off}{thresholds}.</p>")
+    parts.append(_method(_comparisons(sweep)))
     for measure, rows in found.items():
-        parts += [f"<h2>{measure}</h2><p class=muted>{html.escape(MEANINGS[measure])}</p>", _table(measure, rows)]
+        meaning = html.escape(MEANINGS[measure])
+        parts += [f"<h2>{measure}</h2><p class=muted>{meaning}</p>", _table(measure, rows, sweep)]
         parts.append(_picture(measure, rows))
     if failed:
         entries = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
@@ -141,48 +159,63 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
 
 def _method(comparisons: int) -> str:
     return (
-        "<p class=muted>Means with bootstrap intervals at 95 %. A difference from the first row is called one when its "
-        "bootstrap interval excludes 0 and a permutation test agrees, at 5 % for the whole page: "
-        f"{comparisons} comparison{'s' if comparisons > 1 else ''}, each of which needs {needed(comparisons)} seeds or "
-        "more. Runs of the same seed are compared with each other.</p>"
+        "<p class=muted>A figure is the mean of its seeds, each of which is the mean of its repetitions, with an "
+        f"interval at 95 %; with fewer than {needed(1)} seeds, their range. Groups are compared with the first row, "
+        "seed by seed. A difference is called one when its interval excludes 0, at 5 % for the whole page: "
+        f"{counted(comparisons, 'comparison')}, each of which takes {needed(comparisons)} seeds or more.</p>"
     )
 
 
-def _table(measure: str, rows: Sequence[Row]) -> str:
+def _table(measure: str, rows: Sequence[Row], sweep: Sweep) -> str:
     unit = UNITS[measure]
     body = "".join(
-        f"<tr><td>{html.escape(row.name)}</td><td>{_with_interval(unit, row.mean, row.low, row.high)}</td>"
-        f"<td>{len(row.values)}</td>{_cell(unit, row)}</tr>"
+        f"<tr><td>{html.escape(row.name)}</td><td>{_figure(unit, row)}</td><td>{_seeds(row)}</td>"
+        f"{_cell(row, *_against(unit, row, sweep))}</tr>"
         for row in rows
     )
-    head = "<tr><th>Group</th><th>Mean and interval</th><th>Runs</th><th>Less the first</th><th></th></tr>"
+    head = "<tr><th>Group</th><th>Mean and interval</th><th>Seeds</th><th>Difference from the first</th><th></th></tr>"
     return f"<table>{head}{body}</table>"
 
 
-def _cell(unit: Unit, row: Row) -> str:
-    against = row.against
-    if against is None:
-        return f"<td></td><td class=muted>{'' if row.baseline else _WITHOUT}</td>"
-    style = against.verdict if against.verdict in ("higher", "lower") else "muted"
-    amount = f"{_signed(unit, against.mean)} ({_signed(unit, against.low)} … {_signed(unit, against.high)})"
-    return f"<td>{amount}</td><td class={style}>{against.verdict}</td>"
+def _cell(row: Row, amount: str, verdict: str) -> str:
+    called = row.against is not None and row.against.verdict in ("higher", "lower")
+    return f"<td>{amount}</td><td class={verdict if called else 'muted'}>{verdict}</td>"
 
 
 def _picture(measure: str, rows: Sequence[Row]) -> str:
     # Drawing needs a library that is slow to load.
     from kumulus.extras.lab.report import spreads
 
-    return spreads.svg(measure, {row.name: list(row.values.values()) for row in rows})
+    return spreads.svg(measure, {row.name: list(row.values.values()) for row in rows if row.values})
 
 
-def _against(unit: Unit, row: Row) -> str:
-    if row.against is None:
-        return "compared with this" if row.baseline else _WITHOUT
-    return f"{_signed(unit, row.against.mean)}: {row.against.verdict}"
+def _seeds(row: Row) -> str:
+    seeds = len(row.values) + row.missing
+    return f"{len(row.values):,} of {counted(seeds, 'seed')}" if row.missing else counted(seeds, "seed")
 
 
-def _with_interval(unit: Unit, mean: float, low: float, high: float) -> str:
-    return f"{_exact(unit, mean)} ({_exact(unit, low)} … {_exact(unit, high)})"
+def _figure(unit: Unit, row: Row) -> str:
+    if len(row.values) <= 1:
+        return _exact(unit, row.mean) if row.values else "–"
+    low, high = row.interval or (min(row.values.values()), max(row.values.values()))
+    between = "…" if row.interval else "to"
+    return f"{_exact(unit, row.mean)} ({_exact(unit, low)} {between} {_exact(unit, high)})"
+
+
+def _against(unit: Unit, row: Row, sweep: Sweep) -> tuple[str, str]:
+    """The difference and the verdict, in words."""
+    found = row.against
+    if found is None:
+        return "", "compared with this" if row.baseline else _WITHOUT
+    amount = _signed(unit, found.mean)
+    if found.interval:
+        amount += f" ({_signed(unit, found.interval[0])} … {_signed(unit, found.interval[1])})"
+    more = {
+        "one seed": ": nothing is known about other workloads",
+        "too few seeds": f": {found.seeds} of {needed(_comparisons(sweep))}",
+        "incomplete": f": compared by {counted(found.seeds, 'seed')} that both have",
+    }
+    return amount, found.verdict + more.get(found.verdict, "")
 
 
 def _exact(unit: Unit, value: float) -> str:

@@ -1,166 +1,127 @@
-"""Whether two groups of runs differ: a bootstrap interval of the difference, and a test that is valid for few runs.
+"""Whether two groups of runs differ: what is known of all seeds from a few of them.
 
-The interval is what resampling the runs gives (Efron, "Bootstrap Methods: Another Look at the Jackknife", 1979). With
-few runs it is too narrow, so a difference is called one only when a permutation test agrees (Fisher, "The Design of
-Experiments", 1935): of all ways to exchange the two groups, fewer than 5 % give as large a difference. Where both have
-the same seeds, runs of one seed are compared with each other, and exchanged with each other. Several comparisons on one
-page share the 5 % (Bonferroni).
+A seed is a workload. Its repetitions say how exact its figure is, and nothing about other workloads, so they are
+averaged first, and n is the number of seeds. Groups are compared seed by seed.
+
+The interval is made of typical values (Hartigan, "Using Subsample Values as Typical Values", 1969): the means of all
+subsets of n values divide the line into 2^n parts, each of which holds the centre equally often, however the values are
+spread, if they are spread alike to both sides. A difference of two groups that do not differ is. It is the interval of
+Fisher's permutation test (1935), in which the two runs of a seed are exchanged: a difference is called one where the
+interval excludes 0. Several comparisons share the level (Bonferroni).
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-LEVEL = 0.05
-_RESAMPLES = 10_000
-_MOST_EXACT = 12
-# Ways with as large a difference, after which more would say the same.
-_CLEARLY = 10
-Verdict = Literal["higher", "lower", "within noise", "too few runs"]
-Seed = TypeVar("Seed")
+PROMISED = 0.05
+"""At most this share of sweeps without a difference are said to have one, and of intervals miss the mean."""
+
+# What the tests use of it: a count of false ones among 1,000 sweeps is then below 50, too, and not only on average.
+_TESTED = 0.035
+_DRAWN = 10_000
+# Of so many times as many subsets as are drawn, few are drawn twice.
+_RARELY_TWICE = 4
+# Smaller differences are of how floats are added up.
+_EQUAL = 1e-9
+Verdict = Literal["higher", "lower", "within noise", "one seed", "too few seeds", "incomplete"]
+Interval = tuple[float, float]
 _Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A group compared with the baseline.
+    """A group compared with the baseline, by the seeds that both have.
 
     Args:
-        mean: the group's mean less the baseline's.
-        low, high: the bootstrap interval of it, at 95 % for all comparisons together.
-        chance: how often exchanging the two gives as large a difference.
-        paired: whether runs of one seed were compared with each other.
+        mean: of the group's values less the baseline's.
+        interval: of it, at the level that all comparisons share; None for too few seeds.
+        seeds: how many both have.
         verdict: the conclusion.
     """
 
     mean: float
-    low: float
-    high: float
-    chance: float
-    paired: bool
+    interval: Interval | None
+    seeds: int
     verdict: Verdict
 
 
-def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
-    """The bootstrap interval of the mean of at least one value.
+def interval(values: Sequence[float], level: float = PROMISED) -> Interval | None:
+    """The interval of the centre of some values; None where there are too few for its level.
 
     Args:
-        values: of the runs.
-        seed: of the resampling.
+        values: one for each seed.
+        level: how often it may miss.
     """
-    drawn = _resampled(np.asarray(values, dtype=np.float64), np.random.default_rng(seed))
-    return _cut(drawn, LEVEL)
+    means = _means_of_subsets(np.asarray(values, dtype=np.float64), level)
+    if not (aside := int(level * (len(means) + 1) / 2)):
+        return None
+    low, high = aside - 1, len(means) - aside
+    means.partition((low, high))
+    return float(means[low]), float(means[high])
 
 
 def difference(
-    group: Mapping[Seed, float], baseline: Mapping[Seed, float], comparisons: int = 1, seed: int = 0
-) -> Difference:
-    """Compare a group of runs with the baseline's.
+    group: Mapping[int, float], baseline: Mapping[int, float], comparisons: int, *, incomplete: bool = False
+) -> Difference | None:
+    """Compare a group with the baseline; None where they have no seed in common.
 
     Args:
-        group: a value for each run, by its seed (and repetition).
+        group: a value for each seed.
         baseline: likewise.
         comparisons: how many comparisons there are on the page.
-        seed: of the resampling: the same runs give the same answer.
+        incomplete: whether seeds are missing whose runs were cut off: those left may be the easy ones.
     """
-    level = LEVEL / max(1, comparisons)
-    source = np.random.default_rng(seed)
-    paired = group.keys() == baseline.keys() and len(group) > 1
-    if paired:
-        one = np.array([group[key] - baseline[key] for key in group], dtype=np.float64)
-        mean, drawn = float(one.mean()), _resampled(one, source)
-        chance = _flipped(one, source, level)
-        least = 2.0 ** (1 - len(one))
-    else:
-        mine, theirs = (np.array(list(each.values()), dtype=np.float64) for each in (group, baseline))
-        mean = float(mine.mean() - theirs.mean())
-        drawn = _resampled(mine, source) - _resampled(theirs, source)
-        chance = _exchanged(mine, theirs, source, level)
-        least = _least(len(mine), len(theirs))
-    low, high = _cut(drawn, level)
-    if least >= level:
-        # Not even the largest difference could be distinguished from chance.
-        verdict: Verdict = "too few runs"
-    elif chance < level and (low > 0 or high < 0):
-        verdict = "higher" if mean > 0 else "lower"
-    else:
-        verdict = "within noise"
-    return Difference(mean, low, high, chance, paired, verdict)
+    apart = [_apart(group[seed], baseline[seed]) for seed in group if seed in baseline]
+    if not apart:
+        return None
+    mean, found = math.fsum(apart) / len(apart), interval(apart, _TESTED / max(1, comparisons))
+    return Difference(mean, found, len(apart), "incomplete" if incomplete else _verdict(len(apart), found))
 
 
 def needed(comparisons: int) -> int:
-    """How many seeds a comparison needs before a difference can be called one, if both sides have the same seeds."""
-    seeds = 2
-    while 2.0 ** (1 - seeds) >= LEVEL / max(1, comparisons):
-        seeds += 1
-    return seeds
+    """How many seeds a comparison needs before a difference can be called one."""
+    return math.ceil(1 - math.log2(_TESTED / max(1, comparisons)))
 
 
-def _resampled(values: _Numbers, source: np.random.Generator) -> _Numbers:
-    drawn: _Numbers = values[source.integers(0, len(values), (_RESAMPLES, len(values)))].mean(axis=1)
-    return drawn
+def _verdict(seeds: int, found: Interval | None) -> Verdict:
+    if seeds == 1:
+        return "one seed"
+    if found is None:
+        return "too few seeds"
+    return "higher" if found[0] > 0 else "lower" if found[1] < 0 else "within noise"
 
 
-def _cut(drawn: _Numbers, level: float) -> tuple[float, float]:
-    low, high = np.quantile(drawn, [level / 2, 1 - level / 2])
-    return float(low), float(high)
+def _apart(one: float, other: float) -> float:
+    return 0.0 if math.isclose(one, other, rel_tol=_EQUAL) else one - other
 
 
-def _flipped(differences: _Numbers, source: np.random.Generator, level: float) -> float:
-    """Of all ways to exchange the two runs of each seed, the share with as large a mean."""
-    count = len(differences)
-    if count <= _MOST_EXACT:
-        signs = np.array(list(itertools.product((1.0, -1.0), repeat=count)))
-        return _as_large(signs @ differences, float(differences.sum())) / len(signs)
-
-    def flipped() -> _Numbers:
-        sums: _Numbers = source.choice((1.0, -1.0), (_RESAMPLES, count)) @ differences
-        return sums
-
-    return _share(flipped, float(differences.sum()), level)
+def _means_of_subsets(values: _Numbers, level: float) -> _Numbers:
+    """The means of all subsets but the empty one; of many values, those of drawn subsets."""
+    count = len(values)
+    # A block more than the level takes: an empty subset may be among them.
+    blocks = math.ceil(2 / level / _DRAWN + 0.01)
+    if 2**count <= _RARELY_TWICE * blocks * _DRAWN:
+        subsets = [_all_subsets(count)]
+    else:
+        subsets = [_drawn_subsets(count, block) for block in range(blocks)]
+    return np.concatenate([chosen @ values / chosen.sum(axis=1) for chosen in subsets])
 
 
-def _exchanged(one: _Numbers, other: _Numbers, source: np.random.Generator, level: float) -> float:
-    """Of random ways to split all runs into two such groups, the share with as large a difference of their means."""
-    together = np.concatenate([one, other])
-
-    def exchanged() -> _Numbers:
-        mixed = together[source.random((_RESAMPLES, len(together))).argsort(axis=1)]
-        means: _Numbers = mixed[:, : len(one)].mean(axis=1) - mixed[:, len(one) :].mean(axis=1)
-        return means
-
-    return _share(exchanged, float(one.mean() - other.mean()), level)
+# Rows of zeros and ones, the same for all comparisons of a page: the same values give the same answer.
+@lru_cache(maxsize=4)
+def _all_subsets(count: int) -> _Numbers:
+    return (np.arange(1, 2**count)[:, None] >> np.arange(count) & 1).astype(np.float64)
 
 
-def _share(draw: Callable[[], _Numbers], seen: float, level: float) -> float:
-    """Of random ways, the share with as large a difference.
-
-    Args:
-        draw: gives the differences of some ways.
-        seen: the observed difference.
-        level: more ways are drawn while too few have been for a share below this.
-    """
-    large = ways = 0
-    while not ways or (large < _CLEARLY and ways * level < _CLEARLY):
-        found = draw()
-        large, ways = large + _as_large(found, seen), ways + len(found)
-    # The observed split is one of the ways, too.
-    return (large + 1) / (ways + 1)
-
-
-def _as_large(found: _Numbers, seen: float) -> int:
-    return int((np.abs(found) >= abs(seen) * (1 - 1e-9) - 1e-12).sum())
-
-
-def _least(one: int, other: int) -> float:
-    """The smallest share that two groups of these sizes can give: two out of all ways to split the runs."""
-    ways = 1
-    for step in range(min(one, other)):
-        ways = ways * (one + other - step) // (step + 1)
-    return 2 / ways if ways > 1 else 1.0
+@lru_cache(maxsize=32)
+def _drawn_subsets(count: int, block: int) -> _Numbers:
+    chosen = np.random.default_rng([count, block]).integers(0, 2, (_DRAWN, count))
+    return chosen[chosen.any(axis=1)].astype(np.float64)

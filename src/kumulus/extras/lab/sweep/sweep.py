@@ -76,6 +76,8 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
         missing = [cell for cell in cells if (known := store.get(cell.id)) is None or not known.complete]
         if len(missing) < len(cells):
             options.say(f"{len(cells) - len(missing):,} of {len(cells):,} runs are there already")
+        if missing and (few := page.too_few(sweep)):
+            options.say(few)
         _run(sweep, missing, store, options)
         there = store.all(cell.id for cell in cells)
         found = page.tables(sweep, there)

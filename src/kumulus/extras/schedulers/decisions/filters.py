@@ -5,8 +5,8 @@ run of a filter on a node, though, in its metric `scheduler_plugin_evaluation_to
 which it logs at its start, and the first that refuses a node is the last that is run on it. So the number of nodes
 that a filter refused is the difference between its count and that of the next filter.
 
-Source: RunFilterPlugins in pkg/scheduler/framework/runtime/framework.go of Kubernetes 1.34 and 1.35, and
-findNodesThatPassFilters in pkg/scheduler/schedule_one.go.
+Source: RunFilterPlugins in pkg/scheduler/framework/runtime/framework.go of k8s.io/kubernetes, and
+findNodesThatPassFilters in pkg/scheduler/schedule_one.go. Checked against Kubernetes 1.35 to 1.37.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """kube-scheduler's log of its decisions, line by line.
 
-Source: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/runtime/batch.go of Kubernetes 1.34 and 1.35. The
-scheduler schedules one pod at a time and binds many at once: scores belong to the pod that is being scheduled, but the
-line about a binding may come later, among another pod's scores.
+The scheduler schedules one pod at a time and binds many at once: scores belong to the pod that is being scheduled, but
+the line about a binding may come later, among another pod's scores.
+
+Source: pkg/scheduler/schedule_one.go and pkg/scheduler/framework/runtime/batch.go of k8s.io/kubernetes.
+Checked against Kubernetes 1.35 to 1.37.
 """
 
 from __future__ import annotations

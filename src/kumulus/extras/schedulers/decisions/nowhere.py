@@ -3,7 +3,8 @@
 No extender is called in such an attempt, so the counts of the next note include it. But every node was refused, and the
 message has the number of nodes for each reason. So the runs of each filter can be computed and subtracted.
 
-Source: FitError.Error in pkg/scheduler/framework/types.go of Kubernetes 1.35, and the reasons in its plugins.
+Source: FitError.Error in pkg/scheduler/framework/types.go of k8s.io/kubernetes, and the reasons in its plugins.
+Checked against Kubernetes 1.35 to 1.37.
 """
 
 from __future__ import annotations

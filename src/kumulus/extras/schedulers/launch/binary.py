@@ -7,6 +7,8 @@ from pathlib import Path
 from kumulus import toolchain
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.launch.plan import Request
+from kumulus.toolchain.pins import CONTROL_PLANE
+from kumulus.toolchain.versions import normal, numbers
 
 
 def chosen(request: Request) -> tuple[Path, str]:
@@ -18,4 +20,22 @@ def chosen(request: Request) -> tuple[Path, str]:
     if request.binary is not None:
         return request.binary, ""
     scheduler = registry.get(request.name)
-    return definitions.find(scheduler.tools[0], scheduler.tool_set), toolchain.version(scheduler.tools[0])
+    tool = scheduler.tools[0]
+    version = _for_cluster(request.kubernetes) if tool in CONTROL_PLANE else toolchain.version(tool)
+    return definitions.find(tool, scheduler.tool_set, version), version
+
+
+def _for_cluster(kubernetes: str) -> str:
+    """The version for a program of Kubernetes: it must not be of a later minor version than the API server.
+
+    A later one waits for kinds that this API server does not have, and schedules nothing
+    (https://kubernetes.io/releases/version-skew-policy/).
+    """
+    offered = sorted(toolchain.kubernetes_versions(), key=numbers, reverse=True)
+    if not kubernetes:
+        return toolchain.kubernetes_versions()[0]
+    same = normal(kubernetes).partition("+")[0]
+    return next(
+        (each for each in (same, *offered) if each in offered and numbers(each)[:2] <= numbers(kubernetes)[:2]),
+        offered[-1],
+    )

@@ -46,6 +46,7 @@ class Request:
         binary: the user's program in place of the one that schedules, if any.
         port: gives a free port of 127.0.0.1 each time it is called.
         switches: settings that only kube-scheduler has.
+        kubernetes: the version of the cluster, such as ``v1.35.4``; empty if that does not matter.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Request:
     binary: Path | None
     port: Callable[[], int]
     switches: Switches = PLAIN
+    kubernetes: str = ""
 
 
 @dataclass(frozen=True)

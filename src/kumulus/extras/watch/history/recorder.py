@@ -165,6 +165,9 @@ class Recorder:
 
     def _status(self, pod: Pod) -> tuple[int, int]:
         node = self._node_number(pod.node) if pod.node else -1
+        if pod.phase == "Failed" and pod.ending:
+            # Its kubelet has ended it because it was deleted.
+            return Status.GONE, -1
         if pod.phase in _FINAL:
             return _FINAL[pod.phase], node
         if not pod.node:

@@ -1,9 +1,9 @@
 """Which nodes a pod may go to, whatever is free there: by its node selector, affinity, tolerations and devices.
 
-The rules are those of kube-scheduler 1.35, of its plugins NodeAffinity, TaintToleration, NodeUnschedulable, NodeName,
+The rules are those of kube-scheduler, of its plugins NodeAffinity, TaintToleration, NodeUnschedulable, NodeName,
 and, for resource names, NodeResourcesFit: kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node and
 …/taint-and-toleration. A node's host name is taken to be its name. What depends on other pods or on claims is only
-listed (:attr:`Rule.apart`); volumes and host ports are ignored.
+listed (:attr:`Rule.apart`); volumes and host ports are ignored. Checked against Kubernetes 1.35 to 1.37.
 """
 
 from __future__ import annotations

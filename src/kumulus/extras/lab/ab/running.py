@@ -1,0 +1,136 @@
+"""Run A and B in turn until it is decided which one is better."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from kumulus.extras.journal.errors import JournalError
+from kumulus.extras.lab.ab.pairs import Pairs
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.report.compare import unfair
+from kumulus.extras.lab.report.model import Report
+from kumulus.kube import ApiError, Unreachable
+
+# A measure that is in none of so many pairs is in none.
+_TRIED = 3
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two.
+
+    Args:
+        name: what it is called: `main.yaml`.
+        loaded: its experiment.
+    """
+
+    name: str
+    loaded: Loaded
+
+
+@dataclass(frozen=True)
+class Until:
+    """When to end.
+
+    Args:
+        decided: whether as soon as it is decided.
+        pairs: the most.
+    """
+
+    decided: bool
+    pairs: int
+
+
+@dataclass
+class Comparison:
+    """What A and B came to.
+
+    Args:
+        experiment: the experiment's name.
+        sides: the names of A and B.
+        pairs: their measures.
+        reports: of A and B, of each pair.
+        cut_off: why it ended before it was to; empty if it did not.
+    """
+
+    experiment: str
+    sides: tuple[str, str]
+    pairs: Pairs
+    reports: list[tuple[Report, Report]] = field(default_factory=list)
+    cut_off: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Of B; incomplete where a run was cut off, which is in no pair: those left may be the easy ones."""
+        return "incomplete" if self.cut_off else self.pairs.verdict
+
+    def unfair(self) -> Iterator[str]:
+        """What else differed within a pair, or between the first and the last."""
+        yield from dict.fromkeys(line for pair in self.reports for line in unfair(pair))
+
+
+async def compared(
+    sides: tuple[Side, Side],
+    pairs: Pairs,
+    until: Until,
+    make: Callable[[Loaded], Awaitable[Report]],
+    say: Callable[[str], None],
+) -> Comparison:
+    """Run the pairs.
+
+    Which of the two comes first is drawn for each pair: what changes on the machine meanwhile favours neither. Both of
+    a pair have one seed, and each pair another: what is decided is not of one workload only.
+
+    Args:
+        sides: A and B.
+        pairs: takes what they measure.
+        until: when to end.
+        make: runs an experiment; its report has one repetition, or was cut off.
+        say: takes a line for the user.
+
+    Raises:
+        LabError, JournalError, ApiError, Unreachable: the very first run cannot be made.
+    """
+    experiment = sides[0].loaded.experiment
+    found, first_seed = Comparison(experiment.name, (sides[0].name, sides[1].name), pairs), experiment.seed
+    draw = random.Random(first_seed)
+    for number in range(until.pairs):
+        reports: dict[int, Report] = {}
+        for index in draw.choice(((0, 1), (1, 0))):
+            try:
+                report = await make(_with_seed(sides[index].loaded, first_seed + number))
+            except (LabError, JournalError, ApiError, Unreachable) as error:
+                if not found.reports:
+                    raise
+                found.cut_off = f"{sides[index].name}: {error}"
+                return found
+            if report.results.status == "partial":
+                found.cut_off = f"{sides[index].name}: run {report.metadata.run_id} was cut off: {_why(report)}"
+                return found
+            reports[index] = report
+        found.reports.append((reports[0], reports[1]))
+        pairs.runs.append((_measures(reports[0]), _measures(reports[1])))
+        changes = pairs.changes()
+        for change in changes:
+            say(f"{number + 1:>4}  {change}")
+        if missing := [each.measure for each in changes if each.apart is None and number + 1 == _TRIED]:
+            found.cut_off = f"{', '.join(missing)} was measured in none of {_TRIED} pairs"
+            return found
+        if until.decided and pairs.verdict != "not decided":
+            break
+    return found
+
+
+def _with_seed(loaded: Loaded, seed: int) -> Loaded:
+    return replace(loaded, experiment=loaded.experiment.model_copy(update={"seed": seed, "repetitions": 1}))
+
+
+def _measures(report: Report) -> dict[str, float]:
+    return dict(report.results.tests[0].details.measures)
+
+
+def _why(report: Report) -> str:
+    return report.results.error or ", ".join(test.details.ended for test in report.results.tests)

@@ -1,0 +1,147 @@
+"""`kumulus experiment ab`: two ways of scheduling, run in turn until it is decided which one is better."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kumulus.cli.errors import UserError
+from kumulus.extras.lab.ab import page
+from kumulus.extras.lab.ab.pairs import Pairs
+from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
+from kumulus.extras.lab.commands.run import PATIENCE, Place, on_cluster, overridden_by
+from kumulus.extras.lab.file.load import Loaded, load
+from kumulus.extras.lab.file.measures import BETTER
+from kumulus.extras.lab.file.model import OWN
+from kumulus.extras.lab.policies.load import PAPER
+from kumulus.extras.lab.report import beside, checks, github
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.run.progress import Progress
+from kumulus.extras.lab.run.run import Run
+from kumulus.extras.schedulers import NAMES
+from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.names import nearest
+
+NOT_DECIDED = 3
+"""The exit code where nothing is known to be worse, and something is not decided."""
+
+_MEASURES = ("timeToSchedule.p99",)
+_MOST_PAIRS = 1000
+_SCHEDULER = "kube-scheduler"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The command line: what is compared with what, by which measures, and for how long."""
+
+    names: tuple[str, str]
+    what: tuple[argparse.Namespace, argparse.Namespace]
+    pairs: Pairs
+    until: Until
+
+    def sides(self, loaded: Loaded) -> tuple[Side, Side]:
+        """A and B of an experiment.
+
+        Raises:
+            SpecError: they have mistakes, or name files that cannot be read.
+        """
+        one, two = (Side(name, overridden_by(loaded, what)) for name, what in zip(self.names, self.what, strict=True))
+        return one, two
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare A and B; 0 if B is better or they are alike, 1 if it is worse or a run was cut off, 3 if not decided.
+
+    Raises:
+        UserError: an option has a wrong value, no cluster is up, or it does not answer.
+        SpecError: a file has mistakes.
+        LabError: the experiment cannot be run.
+    """
+    loaded = load(args.file)
+    asked = _asked(args, loaded)
+    asked.sides(loaded)
+    return on_cluster(args, loaded, lambda place, priced: _ab(place, priced, asked, args))
+
+
+def _asked(args: argparse.Namespace, loaded: Loaded) -> _Asked:
+    measures = tuple(dict.fromkeys(args.measure or _MEASURES))
+    for name in measures:
+        if name not in BETTER:
+            near = nearest(name, BETTER, likeness=0.5) or ["a measure of docs/experiments.md"]
+            raise UserError(f"--measure {name} is not measured; write {' or '.join(near)}")
+        if not BETTER[name]:
+            raise UserError(f"--measure {name} is neither better nor worse if there is more of it; write another one")
+    for option, value in (("--until", args.until), ("--at-most", str(args.at_most))):
+        if value != "decided" and not (value.isdecimal() and 1 <= int(value) <= _MOST_PAIRS):
+            number = "decided, or a number" if option == "--until" else "a number"
+            raise UserError(f"{option} is {value}; write {number} from 1 to {_MOST_PAIRS:,}")
+    decided = args.until == "decided"
+    until = Until(decided, args.at_most if decided else int(args.until))
+    margin = args.margin.removesuffix("%")
+    if not margin.replace(".", "", 1).isdecimal() or not 0 < float(margin) < 100:
+        raise UserError(f"--margin is {args.margin}; write a percentage such as 5%")
+    what = _what(args.a, loaded), _what(args.b, loaded)
+    return _Asked(_names(args), what, Pairs(measures, float(margin) / 100), until)
+
+
+def _what(value: str | None, loaded: Loaded) -> argparse.Namespace:
+    """What one side has instead of the file's, as options of `run`."""
+    options = {"repetitions": None, "seed": None, "scheduler": None, "scheduler_config": None}
+    found = argparse.Namespace(**options, scheduler_binary=None, policy=None, ties=None)
+    if value is None:
+        return found
+    if value == OWN or value in NAMES:
+        found.scheduler = value
+    elif value.endswith(".py") or value in PAPER:
+        found.policy = value
+    else:
+        if value.endswith((".yaml", ".yml", ".json")):
+            found.scheduler_config = value
+        else:
+            found.scheduler_binary = value
+        if loaded.experiment.scheduler.name == OWN:
+            # The cluster's own scheduler takes neither.
+            found.scheduler = _SCHEDULER
+    return found
+
+
+def _names(args: argparse.Namespace) -> tuple[str, str]:
+    """What the two are called: files by their names, unless those are the same."""
+    written = args.a or f"{args.file.name} as it is", args.b
+    one, two = (Path(each).name for each in written)
+    return written if one == two else (one, two)
+
+
+async def _ab(place: Place, loaded: Loaded, asked: _Asked, args: argparse.Namespace) -> int:
+    progress = Progress(sys.stderr, args.quiet)
+    runs: list[tuple[Report, Path]] = []
+    options = place.options(args, progress, lambda report, directory: runs.append((report, directory)))
+    async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
+
+        async def make(each: Loaded) -> Report:
+            return await Run(client, each, options).run()
+
+        found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, progress.say)
+    # Drawing would take CPU from the runs.
+    for report, directory in runs:
+        beside.write(report, directory)
+    directory = args.results / found.experiment / f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+    page.write(found, directory)
+    progress.say("")
+    print("\n".join(page.lines(found)))
+    print(f"page: {directory / page.PAGE}", flush=True)
+    if args.github:
+        _on_github(found, directory)
+    return {"worse": 1, "incomplete": 1, "not decided": NOT_DECIDED}.get(found.verdict, 0)
+
+
+def _on_github(found: Comparison, directory: Path) -> None:
+    made = page.checks_of(found)
+    for line in checks.commands(page.suite(found), made):
+        print(line)
+    title = f"{found.experiment}: {page.headline(found)}"
+    github.published(checks.summary(title, made), f"verdict={found.verdict}\nreport={directory}\n")

@@ -1,0 +1,87 @@
+"""`kumulus experiment compare`: runs side by side, and whether the change from one to another keeps its limits."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from kumulus.cli.errors import UserError
+from kumulus.extras.lab.file.measures import BETTER, UNITS
+from kumulus.extras.lab.report import checks as of_checks
+from kumulus.extras.lab.report import compare as comparison
+from kumulus.extras.lab.report import gate, github, repetitions
+from kumulus.extras.lab.report import history as all_runs
+from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.checks import Check
+from kumulus.extras.lab.report.files import os_errors_explained
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.report.read import find, report_at
+from kumulus.host import files
+from kumulus.model.words import aligned
+
+_TWO = 2
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show runs side by side; 1 if a limit of `--fail-if` is not kept.
+
+    Raises:
+        UserError: the options do not go together.
+    """
+    limits = [gate.limit(each) for each in args.fail_if or ()]
+    if limits and len(args.runs) != _TWO:
+        raise UserError("--fail-if is about two runs: the one to compare with, and the new one")
+    if not limits and (args.junit or args.github):
+        raise UserError("--junit and --github show limits; write --fail-if MEASURE:+10%")
+    paths = [find(run, args.results) for run in args.runs]
+    reports = [report_at(path) for path in paths]
+    changes, checks = _changes(reports, limits)
+    print(aligned(_with_changes(comparison.table(reports, args.all), reports)))
+    for line in comparison.unfair(reports):
+        print(f"unfair: {line}")
+    for check in checks:
+        print(f"{'kept' if check.holds else 'missed'}: {check.name}: {check.found}")
+    if args.page is not None:
+        all_runs.write_comparison(args.page, list(zip(paths, reports, strict=True)), changes, checks)
+        print(f"wrote {args.page}")
+    if args.pictures is not None:
+        # Drawing needs a library that is slow to load.
+        from kumulus.extras.lab.report import by_demand, spreads
+
+        drawn = [*spreads.write(reports, args.pictures), *by_demand.write(reports, args.pictures)]
+        print(f"wrote {len(drawn)} pictures to {args.pictures}")
+    if limits:
+        _published(reports[1], checks, args)
+    return 0 if all(each.holds for each in checks) else 1
+
+
+def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[list[Change], list[Check]]:
+    """What became of the measures that have limits, or of the main ones, and whether the limits are kept."""
+    if len(reports) != _TWO:
+        return [], []
+    measures = [each.measure for each in limits] or [name for name in comparison.main_measures() if BETTER[name]]
+    changes = repetitions.changes((reports[0], reports[1]), list(dict.fromkeys(measures)))
+    return changes, gate.checks(limits, reports, changes)
+
+
+def _with_changes(rows: list[list[str]], reports: Sequence[Report]) -> list[list[str]]:
+    """The rows with the difference of two runs."""
+    if len(reports) != _TWO:
+        return rows
+    measures = [row[0] for row in rows if row[0] in UNITS]
+    amounts = {each.measure: each.amount for each in repetitions.changes((reports[0], reports[1]), measures)}
+    return [[*row, amounts.get(row[0], "" if index else "difference")] for index, row in enumerate(rows)]
+
+
+def _published(report: Report, checks: Sequence[Check], args: argparse.Namespace) -> None:
+    suite = f"{report.metadata.experiment}.compare"
+    if args.junit is not None:
+        with os_errors_explained(args.junit):
+            files.write(args.junit, of_checks.junit(suite, checks))
+        print(f"wrote {args.junit}")
+    if args.github:
+        for line in of_checks.commands(suite, checks):
+            print(line)
+        missed = sum(not each.holds for each in checks)
+        title = f"{report.metadata.experiment}: {missed} of {len(checks)} limits missed"
+        github.published(of_checks.summary(title, checks), f"missed={missed}\n")

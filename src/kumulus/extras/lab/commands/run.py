@@ -1,0 +1,194 @@
+"""`kumulus experiment run`: an experiment on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kumulus.cli import cluster, interrupts, project, stack_file, which
+from kumulus.cli.errors import UserError
+from kumulus.extras.lab.commands import federations
+from kumulus.extras.lab.federation.members import Federation
+from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
+from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.report import beside, text
+from kumulus.extras.lab.report.model import Report
+from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.progress import Progress
+from kumulus.extras.lab.run.run import Run
+from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.nodes.catalog.prices import Prices, catalog
+from kumulus.runtimes import directories
+
+PATIENCE = 10.0
+"""Seconds that a silent API server is waited for."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run an experiment; see the command's help.
+
+    Raises:
+        UserError: an option is for runs without a cluster, no cluster is up, or it does not answer.
+        SpecError: the file has mistakes.
+        LabError: the experiment cannot be run.
+    """
+    for name in ("seeds", "jobs", "json"):
+        if getattr(args, name):
+            raise UserError(f"--{name} is for runs without a cluster; write --offline")
+    loaded = overridden_by(load(args.file), args)
+    return on_cluster(args, loaded, lambda place, loaded: _run(place, loaded, args))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are made.
+
+    Args:
+        found: the stack's cluster; None for one that is known by its kubeconfig alone.
+        kubeconfig: of the cluster.
+        federation: whose hub it is; None for a single cluster.
+        prices: of machines.
+    """
+
+    found: which.Which | None
+    kubeconfig: Path
+    federation: Federation | None
+    prices: Prices
+
+    def options(
+        self, args: argparse.Namespace, progress: Progress, on_report: Callable[[Report, Path], None]
+    ) -> Options:
+        """How a run is made here, that Ctrl-C ends.
+
+        Args:
+            args: of the command.
+            progress: what the user sees.
+            on_report: takes the report, as of :class:`Options`.
+        """
+        stop = interrupts.stop_event(
+            progress.say,
+            "ending: the partial report is written and the cluster put as it was (Ctrl-C again: at once)",
+            "ended at once: the next command on this cluster puts it back as it was",
+        )
+        stack = self.found.label if self.found else args.stack or self.kubeconfig.stem
+        snapshots = self.found.snapshots if self.found else None
+        shown = (progress.show, on_report, progress.say)
+        more = (self.prices, snapshots, self.federation)
+        return Options(self.kubeconfig, stack, args.results, _commit(), stop, *shown, *more)
+
+
+def on_cluster(
+    args: argparse.Namespace, loaded: Loaded, do: Callable[[Place, Loaded], Coroutine[None, None, int]]
+) -> int:
+    """Do something with an experiment on the cluster that is meant; returns the exit code.
+
+    Args:
+        args: of the command.
+        loaded: the experiment.
+        do: it; takes the experiment with the prices of the place.
+
+    Raises:
+        UserError: no cluster is up, or it does not answer.
+        SpecError: the file of prices has mistakes.
+    """
+    found = _cluster(args, loaded.experiment)
+    kubeconfig = found.require_up() if found else args.kubeconfig
+    federation = federations.of_hub(found, kubeconfig) if found else None
+    loaded, prices = _priced(loaded, args)
+    try:
+        return asyncio.run(do(Place(found, kubeconfig, federation, prices), loaded))
+    except (ApiError, KubeconfigError, Unreachable) as error:
+        hint = f"\n  {cluster.restart(found.stack)}" if found else ""
+        full = directories.no_room(kubeconfig.parent)
+        raise UserError(f"{error}{hint}" + (f"\n  {full}" if full else "")) from None
+
+
+async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
+    progress = Progress(sys.stderr, args.quiet)
+
+    def conclude(report: Report, directory: Path) -> None:
+        progress.say("")
+        with suppress(OSError):
+            print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
+        beside.write(report, directory)
+
+    options = place.options(args, progress, conclude)
+    async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
+        report = await Run(client, loaded, options).run()
+    return 0 if report.results.status == "success" else 1
+
+
+def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
+    """The experiment with the command line's overrides, checked as the file is.
+
+    Args:
+        loaded: the experiment as its file has it.
+        args: of the command, those of `run`.
+
+    Raises:
+        SpecError: the command line has mistakes, or names files that cannot be read; lists all mistakes.
+    """
+    overrides: dict[str, object] = {
+        name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
+    }
+    files = {"config": args.scheduler_config, "binary": args.scheduler_binary}
+    # Paths in a file are relative to the file, those on the command line to the working directory.
+    chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
+    if args.policy:
+        overrides["policy"] = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
+    if args.ties:
+        overrides["policyTies"] = args.ties
+    if args.scheduler or chosen:
+        overrides["scheduler"] = {"name": args.scheduler or loaded.experiment.scheduler.name, **chosen}
+    if not overrides:
+        return loaded
+    made = Experiment.checked({"name": "x", "workloads": [{"name": "x"}], **overrides}, "the command line")
+    wanted = loaded.experiment.model_copy(update={key: getattr(made, key) for key in overrides})
+    return overridden(loaded, wanted, "the command line")
+
+
+def _cluster(args: argparse.Namespace, experiment: Experiment) -> which.Which | None:
+    """The stack's cluster that is meant; None for one that is known by its kubeconfig alone."""
+    if args.kubeconfig is not None:
+        return None
+    stack = args.stack or experiment.stack
+    if not stack:
+        raise UserError("the file names no stack; write -s STACK, or --kubeconfig FILE for any cluster")
+    return which.chosen(stack, args.cluster)
+
+
+def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
+    """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs.
+
+    Raises:
+        SpecError: the file has mistakes.
+    """
+    own = args.prices
+    if own is None and args.kubeconfig is None:
+        # A running stack whose file is gone can still be measured.
+        with suppress(UserError):
+            own = stack_file.prices(args.stack or loaded.experiment.stack)
+    if own is None:
+        return loaded, catalog()
+    return with_prices(loaded, own)
+
+
+def _commit() -> str:
+    """The project's commit; empty if it is not a git checkout."""
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=project.home().parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return found.stdout.strip()

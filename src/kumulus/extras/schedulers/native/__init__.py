@@ -1,0 +1,18 @@
+"""Kubernetes' own API for workloads: nothing is started, the cluster's own kube-scheduler places groups of pods."""
+
+from kumulus.extras.schedulers.descriptor import Scheduler
+from kumulus.extras.schedulers.native import workloads
+from kumulus.extras.schedulers.native.served import require
+
+SCHEDULER = Scheduler(
+    name="native",
+    runs="the cluster's own kube-scheduler, with Kubernetes' API for workloads",
+    scheduler_name="default-scheduler",
+    tools=("kube-scheduler",),
+    plan=None,
+    require=require,
+    gang=workloads.gang,
+    bind=workloads.bind,
+    gangs_are="`scheduling` of a Job, `PodGroup` of scheduling.k8s.io",
+    api_groups=("scheduling.k8s.io",),
+)

@@ -1,0 +1,51 @@
+"""Workloads for Kubernetes' own API: a Job says itself that it is a gang, other pods belong to a PodGroup.
+
+Source: k8s.io/api scheduling/v1beta1 and batch/v1 (JobSchedulingConfiguration), of Kubernetes 1.37.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kumulus.extras.schedulers import registry, templates
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.templates import Manifest
+
+VERSION = "scheduling.k8s.io/v1beta1"
+
+
+def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
+    """See :func:`kumulus.extras.schedulers.workloads.gang`."""
+    if queue:
+        raise SchedulerError(
+            f"native has no queues, and gang {name!r} names queue {queue!r}\n"
+            f"  Leave the queue out, or use {registry.with_queues()}"
+        )
+    members = templates.copied(workloads)
+    templates.require_together(members, name, minimum)
+    policy = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+    if len(members) == 1 and members[0]["kind"] == "Job":
+        # Its controller makes the group, and removes it with the Job.
+        members[0]["spec"]["scheduling"] = policy
+        return members
+    pods = [template for member in members for template, _ in templates.templates(member)]
+    # A group's priority is its own: the pods' would not count.
+    priority = next((each["spec"].get("priorityClassName") for each in pods), None)
+    spec = {**policy, **({"priorityClassName": priority} if priority else {})}
+    for each in pods:
+        each["spec"]["schedulingGroup"] = {"podGroupName": name}
+    metadata = {"name": name, "namespace": templates.namespace(members[0])}
+    return [{"apiVersion": VERSION, "kind": "PodGroup", "metadata": metadata, "spec": spec}, *members]
+
+
+def bind(made: Sequence[Manifest], topology: str, disruption: str) -> None:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`."""
+    for each in made:
+        group = each["spec"] if each["kind"] == "PodGroup" else each["spec"].get("scheduling")
+        if group is None:
+            continue
+        if topology:
+            group["schedulingConstraints"] = {"topology": [{"key": topology}]}
+        if disruption:
+            group["disruptionMode"] = {disruption: {}}

@@ -1,0 +1,111 @@
+"""What may be beside a control plane of the runtime kwok: processes of an extra, with what they need in the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kumulus.host import extras
+from kumulus.host.ports import Claims
+from kumulus.nodes.reporter import Reporter
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+    from kumulus.runtimes.kwok.layout import Layout
+
+Options = Mapping[str, Any]
+"""A cluster's options, as the stack has them."""
+
+
+class Addition:
+    """An addition to a control plane; an extra overrides what concerns it. All of it is changed in place.
+
+    Methods that use the network raise ApiError and Unreachable, and ProviderError where somebody else has made an
+    object of theirs; those that write files raise OSError.
+
+    Attributes:
+        names: its processes, as the control plane's components are called.
+    """
+
+    names: frozenset[str] = frozenset()
+
+    def asked(self, options: Options) -> bool:
+        """Whether the stack asks for it."""
+        raise NotImplementedError
+
+    def fingerprints(self, options: Options) -> dict[str, str]:
+        """For each of its processes, a hash of everything that decides how it runs, except its place."""
+        raise NotImplementedError
+
+    def objects(self, options: Options) -> Any:
+        """What else of the options is changed in the cluster, without a restart; comparable as JSON."""
+        return None
+
+    def stages(self, options: Options) -> list[dict[str, Any]]:
+        """Stages of KWOK for its nodes or pods."""
+        return []
+
+    def described(self, old: Options, new: Options) -> list[str]:
+        """What a change of the options means for it, for people."""
+        return []
+
+    def endpoints(self, layout: Layout) -> dict[str, str]:
+        """Where it answers users, by name."""
+        return {}
+
+    def port_problem(self, layout: Layout, options: Options) -> str | None:
+        """Why a port that the stack asks for cannot be had."""
+        return None
+
+    def options_of(self, components: Collection[str]) -> dict[str, Any]:
+        """The options that a start needs, of a cluster of which only the names of its components are known."""
+        return {}
+
+    def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
+        """Kwokctl's configuration with its processes among the components, or without them if they are not asked for.
+
+        Raises:
+            toolchain.ToolMissing: a program is not built; the message says how to get it.
+            ports.NoFreePort: there is none for it.
+        """
+        raise NotImplementedError
+
+    def write(self, layout: Layout, options: Options) -> None:
+        """Write its files, or remove those that are there if it is not asked for."""
+
+    def require_space(self, layout: Layout, dead: Sequence[str]) -> None:
+        """Raise ProviderError if one of the processes that are to be started would have too little disk space."""
+
+    def has_kinds(self, options: Options) -> bool:
+        """Whether there are kinds without which its processes would not start."""
+        return False
+
+    async def define(self, client: Client, layout: Layout, options: Options) -> None:
+        """Make these kinds."""
+
+    async def apply(self, client: Client, layout: Layout, options: Options) -> None:
+        """Apply its objects, or delete them if it is not asked for; its processes run."""
+
+    def ended_with_api_server(self, options: Options) -> str | None:
+        """The process that is to start after the API server has, since it would wait for ever otherwise."""
+        return None
+
+    def resumes(self, options: Options) -> str | None:
+        """The process that must be down while :meth:`resume` is called, before it is started again."""
+        return None
+
+    async def resume(self, client: Client, options: Options, report: Reporter) -> None:
+        """Put right what the end of the process of :meth:`resumes` has left."""
+
+    async def answering(self, layout: Layout, started: Sequence[str], report: Reporter) -> None:
+        """Wait until the processes that were started answer."""
+
+
+def every() -> list[Addition]:
+    """The additions of all extras."""
+    return extras.brought("additions")
+
+
+def asked(options: Options) -> list[Addition]:
+    """The additions that the stack asks for."""
+    return [each for each in every() if each.asked(options)]

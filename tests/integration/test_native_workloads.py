@@ -1,0 +1,70 @@
+"""Kubernetes' own groups of pods, on a control plane with `workloads: native`: whole or not at all, in one place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.plan.pods import JOB_LABEL
+from tests.integration.conftest import NODES, Plane, Pools, plane_at
+from tests.support import runs
+
+pytestmark = pytest.mark.integration
+ZONE = "topology.kubernetes.io/zone"
+GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
+ONE_PER_NODE = {"cpu": "1", "pods": "110"}
+GANG = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}, "disruption": "all"}
+
+
+async def run(plane: Plane, directory: Path, workloads: list[dict[str, Any]], **seen: Any) -> None:
+    file = directory / "experiment.yaml"
+    given = {"name": "native", "scheduler": {"name": "native"}, "workloads": workloads, "settle": "3s"}
+    file.write_text(yaml.safe_dump({**given, "timeout": "20s"}))
+    await runs.run(plane.observed.kubeconfig, file, **seen)
+
+
+class TestWithNativeWorkloads:
+    """On a control plane of its own, as gates are of a whole cluster."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+        with plane_at(tmp_path_factory.mktemp("native"), workloads="native") as made:
+            yield made
+
+    @pytest.mark.parametrize("kind", ["Job", "Deployment"])
+    async def test_a_gang_goes_whole_into_one_zone_and_one_that_fits_into_none_waits_whole(
+        self, plane: Plane, pools: Pools, tmp_path: Path, kind: str
+    ) -> None:
+        for zone, nodes in (("a", 2), ("b", 4), ("c", 3)):
+            await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity=ONE_PER_NODE))
+        zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in plane.api.list(NODES)}
+        zones: dict[str, Counter[str]] = {}
+        groups: dict[str, dict[str, Any]] = {}
+
+        def look(_: object) -> None:
+            pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+            for name in ("fits", "never"):
+                placed = [each["spec"].get("nodeName") for each in pods if each["metadata"]["name"].startswith(name)]
+                zones[name] = Counter(zone_of.get(node, "") for node in placed)
+            groups.update({each["metadata"]["name"].partition("-")[0]: each for each in plane.api.list(GROUPS)})
+
+        workloads = [{"name": "fits", "workers": 4}, {"name": "never", "workers": 5}]
+        await run(plane, tmp_path, [{"kind": kind, **each, **GANG} for each in workloads], on_sample=look)
+        assert zones == {"fits": {"b": 4}, "never": {"": 5}}
+        assert groups["fits"]["spec"]["schedulingConstraints"] == {"topology": [{"key": ZONE}]}
+        assert groups["fits"]["spec"]["disruptionMode"] == {"all": {}}
+        told = {name: each["status"]["conditions"][0] for name, each in groups.items()}
+        assert (told["fits"]["type"], told["fits"]["status"]) == ("PodGroupInitiallyScheduled", "True")
+        assert (told["never"]["status"], told["never"]["reason"]) == ("False", "Unschedulable")
+
+
+async def test_a_cluster_without_them_is_told_of_before_anything_is_created(plane: Plane, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"does not serve scheduling.k8s.io/v1beta1\n  Write kwok: {workloads: native}"):
+        await run(plane, tmp_path, [{"name": "fits", "workers": 4, **GANG}])

@@ -1,0 +1,232 @@
+"""A and B in turn: when it is decided which is better, what is never said, and how it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kumulus.extras.lab.ab import deciding, page
+from kumulus.extras.lab.ab.pairs import Pairs
+from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import Loaded, load
+from kumulus.extras.lab.report import checks
+from kumulus.extras.lab.report.model import Report
+from tests.support.reports import report
+from tests.support.simulated_ab import MEASURE, SimulatedAb
+
+RATE, SHARE = "scheduling.rate", "fragmentation.end"
+DECIDED = Until(decided=True, pairs=30)
+
+
+# The whole is `python -m benchmarks ab`.
+@pytest.mark.parametrize(("noise", "spread"), [(0.02, "normal"), (0.08, "normal"), (0.05, "heavy"), (0.05, "skewed")])
+def test_what_has_not_changed_is_not_said_to_have(noise: float, spread: str) -> None:
+    found = SimulatedAb(noise, spread=spread, drift=0.002).verdicts(60)
+    assert (found["better"] + found["worse"], found["alike"] >= 57) == (0, True)
+
+
+@pytest.mark.parametrize(("noise", "spread"), [(0.02, "normal"), (0.08, "normal"), (0.05, "heavy"), (0.05, "skewed")])
+def test_a_slowdown_of_ten_per_cent_is_found(noise: float, spread: str) -> None:
+    assert SimulatedAb(noise, slower=0.1, spread=spread, drift=0.002).verdicts(60)["worse"] >= 57
+
+
+def test_a_test_that_looks_after_every_pair_is_wrong_no_more_often_than_it_says() -> None:
+    draw, wrong, level = random.Random(3), 0, 0.1
+    for _ in range(200):
+        apart = [draw.gauss(0, 1) for _ in range(40)]
+        wrong += any(deciding.excludes(apart[:count], 0.0, level) for count in range(1, 41))
+    assert wrong <= level * 200
+
+
+def test_an_interval_excludes_what_the_test_excludes() -> None:
+    draw = random.Random(4)
+    for _ in range(50):
+        apart = [draw.gauss(draw.choice((0, 0.5)), 1) for _ in range(30)]
+        found = deciding.decision(apart)
+        assert deciding.excludes(apart, 0.0) == (found.low > 0) - (found.high < 0)
+        assert found.low < found.difference < found.high
+
+
+def test_a_few_pairs_decide_nothing_however_far_they_are_apart() -> None:
+    assert deciding.excludes([9e9] * 8, 0.0) == 0
+    assert deciding.decision([9e9] * 8).high == math.inf
+    assert deciding.excludes([9e9] * 12, 0.0) == 1
+
+
+def pairs_of(measure: str, *values: tuple[float, float], margin: float = 0.1) -> Pairs:
+    return Pairs((measure,), margin, [({measure: a}, {measure: b}) for a, b in values])
+
+
+@pytest.mark.parametrize(
+    ("measure", "a", "b", "verdict", "amount"),
+    [
+        (MEASURE, 10.0, 12.0, "worse", "+20.0 %"),
+        (MEASURE, 10.0, 8.0, "better", "-20.0 %"),
+        (MEASURE, 10.0, 10.5, "alike", "+5.0 %"),
+        (RATE, 100.0, 120.0, "better", "+20.0 %"),
+        (SHARE, 0.10, 0.15, "worse", "+5.0 points"),
+        (SHARE, 0.10, 0.105, "alike", "+0.5 points"),
+        ("pods.pending", 0.0, 0.0, "alike", "+0"),
+        ("pods.pending", 0.0, 2.0, "worse", "+2"),
+        # A time of 0 has no part of it.
+        (MEASURE, 0.0, 2.0, "worse", "+2.00 s"),
+    ],
+)
+def test_a_difference_is_judged_by_what_is_better(measure: str, a: float, b: float, verdict: str, amount: str) -> None:
+    [found] = pairs_of(measure, *[(a, b)] * 12).changes()
+    assert (found.verdict, found.amount) == (verdict, amount)
+
+
+def test_several_measures_share_the_chance_of_a_wrong_verdict_and_one_that_is_worse_decides() -> None:
+    draw = random.Random(6)
+    apart = [draw.gauss(0.08, 0.06) for _ in range(100)]
+    alone = next(
+        n for n in range(1, 101) if pairs_of(MEASURE, *[(1, math.exp(x)) for x in apart[:n]]).changes()[0].low > 0
+    )
+    several = Pairs((MEASURE, *[RATE] * 9), 0.1, [({MEASURE: 1}, {MEASURE: math.exp(x)}) for x in apart[:alone]])
+    assert several.changes()[0].low < 0
+    runs: list[tuple[Mapping[str, float], Mapping[str, float]]] = [
+        ({MEASURE: 10.0, RATE: 10.0}, {MEASURE: 9.0 + n % 3, RATE: 5.0}) for n in range(14)
+    ]
+    found = Pairs((MEASURE, RATE), 0.1, runs)
+    assert [each.verdict for each in found.changes()] == ["not decided", "worse"]
+    assert found.verdict == "worse"
+
+
+def test_a_pair_in_which_a_measure_was_not_taken_is_left_out_and_counted() -> None:
+    found = Pairs((MEASURE,), 0.1, [({MEASURE: 1.0}, {MEASURE: 1.0}), ({MEASURE: 1.0}, {})])
+    assert found.changes()[0].note == "after 1 pair, and 1 in which it was not measured"
+
+
+Make = Callable[[Loaded, int], Report]
+
+
+def ran(
+    tmp_path: Path, make: Make, until: Until = DECIDED, measures: tuple[str, ...] = (MEASURE,)
+) -> tuple[Comparison, list[tuple[str, int]]]:
+    """A comparison whose runs are made up; also the sides and seeds in the order in which they ran."""
+    file = tmp_path / "e.yaml"
+    file.write_text("name: fill\nseed: 7\nrepetitions: 5\nworkloads: [{name: w}]\n")
+    loaded = load(file)
+    b = Loaded(loaded.experiment.model_copy(update={"description": "B"}), tmp_path)
+    order: list[tuple[str, int]] = []
+
+    async def made(each: Loaded) -> Report:
+        assert each.experiment.repetitions == 1
+        order.append((each.experiment.description or "A", each.experiment.seed))
+        return make(each, len(order))
+
+    sides = (Side("main.yaml", loaded), Side("mine<.yaml", b))
+    return asyncio.run(compared(sides, Pairs(measures, 0.1), until, made, lambda _: None)), order
+
+
+def slower(loaded: Loaded, number: int) -> Report:
+    value = 10.0 * (1.3 if loaded.experiment.description else 1) * (1 + number % 5 / 100)
+    return report(f"run-{number}", measures=[{MEASURE: value}])
+
+
+def test_pairs_have_one_seed_each_and_a_drawn_order_and_end_when_it_is_decided(tmp_path: Path) -> None:
+    found, order = ran(tmp_path, slower)
+    assert found.verdict == "worse"
+    assert 11 <= len(found.reports) < DECIDED.pairs
+    assert len(order) == 2 * len(found.reports)
+    for number, (one, two) in enumerate(zip(order[::2], order[1::2], strict=True)):
+        assert {one[0], two[0]} == {"A", "B"}
+        assert one[1] == two[1] == 7 + number
+    assert {"A", "B"} == {side for side, _ in order[::2]}, "either comes first at times"
+
+
+def test_a_number_of_pairs_is_run_in_any_case(tmp_path: Path) -> None:
+    found, _ = ran(tmp_path, slower, Until(decided=False, pairs=20))
+    assert (found.verdict, len(found.reports)) == ("worse", 20)
+    found, _ = ran(tmp_path, slower, Until(decided=True, pairs=2))
+    assert (found.verdict, len(found.reports)) == ("not decided", 2)
+
+
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_a_run_that_was_cut_off_makes_it_incomplete_and_never_better(tmp_path: Path, side: str) -> None:
+    def make(loaded: Loaded, number: int) -> Report:
+        if (loaded.experiment.description or "A") == side and number > 26:
+            return report(f"run-{number}", status="partial", error="timeout", measures=[{MEASURE: 0.1}])
+        return slower(loaded, number)
+
+    found, _ = ran(tmp_path, make, Until(decided=False, pairs=30))
+    assert found.verdict == "incomplete"
+    name = {"A": "main.yaml", "B": "mine<.yaml"}[side]
+    assert page.headline(found).startswith(f"incomplete after 13 pairs of runs: {name}: run run-")
+    assert [each.holds for each in page.checks_of(found)] == [False]
+
+
+def test_an_error_amid_the_runs_keeps_what_there_is_and_one_at_once_is_an_error(tmp_path: Path) -> None:
+    def make(loaded: Loaded, number: int) -> Report:
+        if number == 5:
+            raise LabError("another run is under way")
+        return slower(loaded, number)
+
+    found, _ = ran(tmp_path, make)
+    assert (found.verdict, len(found.reports)) == ("incomplete", 2)
+    assert found.cut_off.endswith("another run is under way")
+
+    def none(loaded: Loaded, number: int) -> Report:
+        raise LabError("no scheduler")
+
+    with pytest.raises(LabError, match="no scheduler"):
+        ran(tmp_path, none)
+
+
+def test_a_measure_that_is_never_taken_ends_it_early(tmp_path: Path) -> None:
+    found, _ = ran(tmp_path, slower, measures=(MEASURE, "slowdown.p50"))
+    assert found.verdict == "incomplete"
+    assert found.cut_off == "slowdown.p50 was measured in none of 3 pairs"
+
+
+def test_what_else_differed_is_said_once(tmp_path: Path) -> None:
+    def make(loaded: Loaded, number: int) -> Report:
+        made = slower(loaded, number)
+        if loaded.experiment.description:
+            made.metadata.machine.cores = 4
+        made.metadata.run_id = "B" if loaded.experiment.description else "A"
+        return made
+
+    found, _ = ran(tmp_path, make)
+    assert [line for line in found.unfair() if line.startswith("cores")] == ["cores differ: 2 in A, 4 in B"]
+
+
+def test_the_page_the_checks_and_the_file_say_the_same(tmp_path: Path) -> None:
+    found, _ = ran(tmp_path, slower)
+    page.write(found, tmp_path / "ab")
+    text = (tmp_path / "ab" / page.PAGE).read_text()
+    count = len(found.reports)
+    assert f'<p class="verdict worse">mine&lt;.yaml is worse than main.yaml, after {count} pairs of runs</p>' in text
+    assert '<td class="verdict worse">worse' in text
+    assert text.count("<circle") == count
+    assert not {"http", "src=", "url("} & set(text.split('"'))
+    suite = ElementTree.fromstring((tmp_path / "ab" / page.JUNIT).read_text())
+    [case] = suite.iter("testcase")
+    assert (case.get("classname"), case.get("name")) == ("fill.ab", f"{MEASURE} is not worse")
+    [failure] = case.iter("failure")
+    assert f"worse, after {count} pairs" in str(failure.get("message"))
+    data = json.loads((tmp_path / "ab" / page.DATA).read_text())
+    assert (data["verdict"], len(data["runs"]), data["measures"][MEASURE]["verdict"]) == ("worse", count, "worse")
+    assert data["measures"][MEASURE]["low"] > 0
+    [line] = checks.commands("fill.ab", page.checks_of(found))
+    assert line.startswith(f"::error title=fill.ab::{MEASURE} is not worse: +30")
+
+
+def test_what_is_not_decided_is_neither_a_failure_nor_passed(tmp_path: Path) -> None:
+    found, _ = ran(tmp_path, slower, Until(decided=True, pairs=2))
+    page.write(found, tmp_path / "ab")
+    suite = ElementTree.fromstring((tmp_path / "ab" / page.JUNIT).read_text())
+    assert [len(list(suite.iter(each))) for each in ("failure", "skipped")] == [0, 1]
+    text = (tmp_path / "ab" / page.PAGE).read_text()
+    assert "not decided after 2 pairs of runs: mine&lt;.yaml may be better or worse than main.yaml" in text
+    assert next(checks.commands("fill.ab", page.checks_of(found))).startswith("::warning ")
+    assert "inf" not in (tmp_path / "ab" / page.DATA).read_text().lower()

@@ -1,0 +1,170 @@
+"""A gate against a run of before: limits on what may become of a measure, and how they are shown."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from kumulus.cli.main import main
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.report import gate, repetitions
+from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.files import RunDirectory
+from tests.support.reports import report
+
+P99, SHARE = "timeToSchedule.p99", "fragmentation.end"
+
+
+def compared(*limits: str, base: dict[str, float], new: dict[str, float], **fields: Any) -> list[bool | None]:
+    """Whether each limit is kept, of runs of one repetition."""
+    reports = report("base", measures=[base]), report("new", measures=[new], **fields)
+    found = [gate.limit(each) for each in limits]
+    changes = repetitions.changes(reports, [each.measure for each in found])
+    return [each.holds for each in gate.checks(found, reports, changes)]
+
+
+@pytest.mark.parametrize(
+    ("written", "base", "new", "kept"),
+    [
+        (f"{P99}:+10%", 1.0, 1.09, True),
+        (f"{P99}:+10%", 1.0, 1.11, False),
+        (f"{P99}:+10%", 1.0, 0.1, True),
+        (f"{P99}:+2s", 1.0, 2.9, True),
+        (f"{P99}:+2s", 1.0, 3.1, False),
+        (f"{SHARE}:+1pt", 0.10, 0.109, True),
+        (f"{SHARE}:+1pt", 0.10, 0.111, False),
+        (f"{SHARE}:+10%", 0.10, 0.111, False),
+        ("allocation.gpu:-2%", 0.90, 0.89, True),
+        ("allocation.gpu:-2%", 0.90, 0.88, False),
+        ("pods.pending:+3", 0.0, 3.0, True),
+        ("pods.pending:+10%", 0.0, 1.0, False),
+        ("memory.scheduler:+50Mi", 1e8, 1.6e8, False),
+        ("pods.created:-0%", 10.0, 9.0, False),
+        ("pods.created:+0%", 10.0, 10.0, True),
+    ],
+)
+def test_a_limit_is_of_what_there_was_before(written: str, base: float, new: float, kept: bool) -> None:
+    measure = written.partition(":")[0]
+    assert compared(written, base={measure: base}, new={measure: new}) == [kept]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (P99, "Write MEASURE:\\+10%"),
+        (f"{P99}:10%", "is no limit"),
+        ("timeToShedule.p99:+10%", "timeToShedule.p99 is not measured\n  Write timeToSchedule.p99"),
+        (f"{P99}:+2pt", "2pt is no amount of it\n  Write \\+10% or 2s"),
+        (f"{SHARE}:+0.1", "Write \\+10% or 1pt"),
+        (f"{P99}:+nan%", "nan% is no amount"),
+        (
+            "allocation.gpu:+10%",
+            "would fail where it is better: more of allocation.gpu is\n  Write allocation.gpu:-10%",
+        ),
+    ],
+)
+def test_a_limit_that_is_none_is_said_with_what_to_write(written: str, said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        gate.limit(written)
+
+
+def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
+    assert compared(f"{P99}:+10%", base={P99: 1.0}, new={}) == [False]
+    assert compared(f"{P99}:+10%", base={}, new={P99: 1.0}) == [False]
+    assert compared(f"{P99}:+10%", base={}, new={}) == [False]
+    assert compared(f"{P99}:+10%", base={P99: 1.0}, new={P99: 0.5}, status="partial") == [False]
+
+
+def test_repetitions_say_how_exactly_a_difference_is_known() -> None:
+    def change(base: list[float], new: list[float]) -> Change:
+        [found] = repetitions.changes(
+            (report(measures=[{P99: each} for each in base]), report(measures=[{P99: each} for each in new])), [P99]
+        )
+        return found
+
+    few = change([1.0] * 3, [2.0] * 3)
+    assert (few.amount, few.interval, few.verdict) == ("+100.0 %", "", "not decided")
+    assert few.note == "3 and 3 repetitions; it takes 4 of each"
+    enough = change([1.0, 1.1, 0.9, 1.0], [2.0, 2.1, 1.9, 2.0])
+    assert (enough.verdict, enough.low > 0) == ("worse", True)
+    assert change([1.0, 1.1, 0.9, 1.0], [1.05, 1.1, 0.9, 1.0]).verdict == "not decided"
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 30])
+def test_an_interval_of_repetitions_holds_the_difference_as_often_as_it_says(count: int) -> None:
+    draw, missed = random.Random(count), 0
+    for _ in range(400):
+        base, new = ([{P99: 10 * 2 ** draw.gauss(0, 0.1)} for _ in range(count)] for _ in range(2))
+        [found] = repetitions.changes((report(measures=base), report(measures=new)), [P99])
+        missed += found.verdict in ("better", "worse")
+    assert missed <= 0.07 * 400
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two runs of five repetitions, of which the new one is a third slower."""
+    for number, (name, factor) in enumerate((("base", 1.0), ("new", 1.33))):
+        measures = [{P99: factor * (1 + each / 100), SHARE: 0.1, "duration": 9.0} for each in range(5)]
+        made = report(f"2026112{number}-150000-{name}", measures=measures)
+        directory = RunDirectory(tmp_path, "fill", made.metadata.run_id)
+        directory.prepare({})
+        directory.write(made)
+    return tmp_path
+
+
+def compare(results: Path, *more: str) -> int:
+    return main(["experiment", "compare", "20261120", "20261121", *more, "--results", str(results)])
+
+
+def test_a_missed_limit_is_exit_code_1_and_shown_everywhere(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    junit, page = tmp_path / "gate.xml", tmp_path / "gate.html"
+    limits = ["--fail-if", f"{P99}:+10%", "--fail-if", f"{SHARE}:+1pt"]
+    assert compare(results, *limits, "--junit", str(junit), "--page", str(page), "--github") == 1
+    said = capsys.readouterr().out
+    name = "timeToSchedule.p99 at most 10% more"
+    found = "1.02 s → 1.36 s, +33.0 % (+29.1 % … +37.0 %): worse, 5 and 5 repetitions"
+    assert f"missed: {name}: {found}" in said
+    assert "kept: fragmentation.end at most 1pt more: 10.0 % → 10.0 %, +0.0 points" in said
+    escaped = f"{name}: {found}".replace("%", "%25")
+    assert f"::error title=fill.compare::{escaped}" in said
+    assert f"| **missed** | {name} | {found} |" in summary.read_text()
+    cases = list(ElementTree.fromstring(junit.read_text()).iter("testcase"))
+    assert [(each.get("classname"), each.get("name"), len(each)) for each in cases] == [
+        ("fill.compare", name, 1),
+        ("fill.compare", "fragmentation.end at most 1pt more", 0),
+    ]
+    text = page.read_text()
+    assert '<p class="worse">Missed: timeToSchedule.p99 at most 10% more' in text
+    assert '<td class="verdict worse">worse' in text
+
+
+def test_without_a_missed_limit_the_exit_code_is_0_and_the_difference_is_shown(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(results, "--fail-if", f"{P99}:+50%") == 0
+    assert compare(results) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(P99)]
+    assert {" ".join(row[-2:]) for row in rows} == {"+33.0 %"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["20261120", "--fail-if", f"{P99}:+10%"], "--fail-if is about two runs"),
+        (["20261120", "20261121", "--junit", "x.xml"], "--junit and --github show limits; write --fail-if"),
+        (["20261120", "20261121", "--fail-if", "x"], "--fail-if x is no limit"),
+    ],
+)
+def test_options_that_do_not_go_together_are_an_error(
+    results: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", "compare", *arguments, "--results", str(results)]) == 1
+    assert said in capsys.readouterr().err

@@ -1,0 +1,342 @@
+"""What Pulumi's engine asks of a plugin when it replaces a resource, and an example of each resource to ask it of.
+
+The order of the requests is that of pkg/resource/deploy/step_generator.go (3.246): a forced replacement (`--replace`,
+`state taint`, another provider, `replacementTrigger`) is one without a Diff, and the first Check without old inputs; of
+`replaceOnChanges` it asks for the Diff first. Each Update here is a plugin process of its own, as each command has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pulumi.runtime.proto import provider_pb2
+
+from kumulus.extras.federation import federation
+from kumulus.extras.federation.resource import FederationHub, FederationWorker
+from kumulus.extras.scaling.descriptor import Autoscaler as AnyAutoscaler
+from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.helm.history import RECORDED, encoded
+from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import STACK_ID
+from kumulus.model.pool_form import pool_to_properties
+from kumulus.nodes.hypernodes import HYPERNODES
+from kumulus.provider.resources.base import Properties, Resource
+from kumulus.provider.resources.chart_crds import ChartCrds
+from kumulus.provider.resources.cluster import Cluster
+from kumulus.provider.resources.definitions import Definitions
+from kumulus.provider.resources.destroy_check import DestroyCheck
+from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.hyper_nodes import HyperNodes
+from kumulus.provider.resources.lifetime import Lifetime
+from kumulus.provider.resources.namespace import Namespace
+from kumulus.provider.resources.node_pool import NodePool
+from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_preparation import ReleasePreparation
+from kumulus.provider.resources.release_ready import ReleaseReady
+from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.values import from_struct
+from tests.support.kinds import CRDS, crd
+from tests.support.object_store import Object, Store
+from tests.unit.model.test_fault_changes import GPU, pool
+from tests.unit.provider.test_rpc import Plugin, struct
+
+MINE = "a" * 32
+POOL = pool()
+SECRETS = "/api/v1/namespaces/n/secrets"
+ONES = "/apis/things.io/v1/ones"
+HELM = "pulumi-resource-kubernetes"
+
+
+@dataclass(frozen=True)
+class State:
+    """A resource as Pulumi's state has it."""
+
+    urn: str
+    id: str
+    inputs: Properties
+    outputs: Properties
+
+
+def urn(token: str, name: str = "it") -> str:
+    return f"urn:pulumi:dev::p::{token}::{name}"
+
+
+@dataclass
+class Update:
+    """The requests to one plugin process."""
+
+    plugin: Plugin
+
+    async def create(self, urn: str, declared: Properties, *, preview: bool = False) -> State:
+        inputs = await self.plugin.check(urn, declared)
+        made = await self.plugin.stub.Create(
+            provider_pb2.CreateRequest(urn=urn, properties=struct(inputs), preview=preview)
+        )
+        return State(urn, made.id, inputs, from_struct(made.properties))
+
+    async def keep(self, old: State, declared: Properties) -> list[str]:
+        """What an update does to a resource whose place it does not change; returns the paths that differ."""
+        inputs = await self.plugin.check(old.urn, declared, old.inputs)
+        request = provider_pb2.DiffRequest(
+            urn=old.urn, id=old.id, old_inputs=struct(old.inputs), olds=struct(old.outputs), news=struct(inputs)
+        )
+        return sorted((await self.plugin.stub.Diff(request)).detailedDiff)
+
+    async def update(self, old: State, declared: Properties) -> State:
+        inputs = await self.plugin.check(old.urn, declared, old.inputs)
+        request = provider_pb2.UpdateRequest(
+            urn=old.urn, id=old.id, old_inputs=struct(old.inputs), olds=struct(old.outputs), news=struct(inputs)
+        )
+        made = await self.plugin.stub.Update(request)
+        return State(old.urn, old.id, inputs, from_struct(made.properties))
+
+    async def read(self, old: State) -> Properties | None:
+        request = provider_pb2.ReadRequest(
+            urn=old.urn, id=old.id, properties=struct(old.outputs), inputs=struct(old.inputs)
+        )
+        found = await self.plugin.stub.Read(request)
+        return from_struct(found.properties) if found.id else None
+
+    async def delete(self, old: State) -> None:
+        request = provider_pb2.DeleteRequest(
+            urn=old.urn, id=old.id, properties=struct(old.outputs), old_inputs=struct(old.inputs)
+        )
+        await self.plugin.stub.Delete(request)
+
+
+Begin = Callable[[], Awaitable[Update]]
+Way = Callable[[Begin, State, Properties], Awaitable[State]]
+
+
+async def create_first(begin: Begin, old: State, declared: Properties) -> State:
+    """`deleteBeforeReplace` is unset or false."""
+    up = await begin()
+    new = await up.create(old.urn, declared)
+    await up.delete(old)
+    return new
+
+
+async def delete_first(begin: Begin, old: State, declared: Properties) -> State:
+    """`deleteBeforeReplace: true`."""
+    up = await begin()
+    await up.plugin.check(old.urn, declared)
+    await up.delete(old)
+    return await up.create(old.urn, declared)
+
+
+async def on_changes_create_first(begin: Begin, old: State, declared: Properties) -> State:
+    """`replaceOnChanges`: the difference is asked for, and then made a replacement."""
+    up = await begin()
+    await up.keep(old, declared)
+    new = await up.create(old.urn, declared)
+    await up.delete(old)
+    return new
+
+
+async def on_changes_delete_first(begin: Begin, old: State, declared: Properties) -> State:
+    """The same with `deleteBeforeReplace: true`."""
+    up = await begin()
+    await up.keep(old, declared)
+    await up.plugin.check(old.urn, declared)
+    await up.delete(old)
+    return await up.create(old.urn, declared)
+
+
+async def killed_between(begin: Begin, old: State, declared: Properties) -> State:
+    """The plugin is killed after the creation; the next update deletes what the state has as pending deletion."""
+    new = await (await begin()).create(old.urn, declared)
+    up = await begin()
+    await up.keep(new, declared)
+    await up.delete(old)
+    return new
+
+
+async def another_urn(begin: Begin, old: State, declared: Properties) -> State:
+    """It is declared under another name or parent, without an alias: created, and at the end the old one deleted."""
+    up = await begin()
+    new = await up.create(f"{old.urn}-renamed", declared)
+    await up.delete(old)
+    return new
+
+
+async def another_urn_killed_between(begin: Begin, old: State, declared: Properties) -> State:
+    """The same, killed after the creation."""
+    new = await (await begin()).create(f"{old.urn}-renamed", declared)
+    up = await begin()
+    await up.keep(new, declared)
+    await up.delete(old)
+    return new
+
+
+WAYS: Mapping[str, Way] = {
+    way.__name__: way
+    for way in (
+        create_first,
+        delete_first,
+        on_changes_create_first,
+        on_changes_delete_first,
+        killed_between,
+        another_urn,
+        another_urn_killed_between,
+    )
+}
+
+
+@dataclass
+class Example:
+    """A resource of a class, in a cluster that an API server in memory stands in for.
+
+    Attributes:
+        inputs: besides the cluster's place, for a resource in one.
+        served: collections of the API that it needs.
+        needs: resources that are there first.
+        joined: objects, by collection, that other programs make beside it once it is there.
+        moving: the ends of paths of what may differ after a replacement.
+        changed: inputs that change in place, unless `replaceOnChanges` names them.
+        in_cluster: whether it takes a cluster's place.
+    """
+
+    inputs: Properties = field(default_factory=dict)
+    served: tuple[str, ...] = ()
+    needs: tuple[type[Resource], ...] = ()
+    joined: tuple[tuple[str, Object], ...] = ()
+    moving: tuple[str, ...] = ()
+    changed: Properties = field(default_factory=dict)
+    in_cluster: bool = True
+
+
+def react(collection: str, made: Object) -> None:
+    """What controllers do with new objects."""
+    made["metadata"].setdefault("generation", 1)
+    if collection == CRDS:
+        made["status"] = {"conditions": [{"type": "Established", "status": "True"}]}
+    if collection.endswith("/deployments"):
+        made["status"] = {"observedGeneration": 1, "updatedReplicas": 1, "readyReplicas": 1}
+    if made.get("type") == "kubernetes.io/service-account-token":
+        made["data"] = {"token": "dG9rZW4=", "ca.crt": "Y2E="}
+    if collection.endswith("/multikueueclusters"):
+        made["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
+
+
+def discovery(store: Store) -> None:
+    """What a cluster with Kueue says of its kinds."""
+    for path, answer in (
+        (f"/apis/{federation.API}", {"resources": [{"kind": "MultiKueueCluster"}]}),
+        ("/apis", {"groups": []}),
+        ("/api/v1", {"resources": []}),
+    ):
+        store.objects[path] = {"metadata": {}, **answer}
+
+
+def autoscaler(name: str) -> AnyAutoscaler:
+    """An autoscaler of somebody else's, whose program is no tool of ours."""
+
+    def deployment(asked: Mapping[str, Any]) -> list[Object]:
+        where = {"name": name, "namespace": "kube-system"}
+        template = {"spec": {"containers": [{"name": name, "image": asked["image"]}]}}
+        spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+        return [
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(where)},
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": dict(where), "spec": spec},
+        ]
+
+    return AnyAutoscaler(name, "", "", "", (), lambda *_: {}, lambda _: [], lambda _: [], (), "", deployment)
+
+
+_KUEUE, _RBAC = f"/apis/{federation.API}", "/apis/rbac.authorization.k8s.io/v1"
+_MEMBER = (
+    *(f"/api/v1/namespaces/kueue-system/{plural}" for plural in ("serviceaccounts", "secrets")),
+    *(f"{_RBAC}/{plural}" for plural in ("clusterroles", "clusterrolebindings")),
+    *(f"{_RBAC}/namespaces/{name}/{plural}" for name in ("default", "team") for plural in ("roles", "rolebindings")),
+    *(f"{_KUEUE}/{kind}s" for kind in ("multikueuecluster", "multikueueconfig", "admissioncheck", "resourceflavor")),
+    f"{_KUEUE}/clusterqueues",
+    *(f"{_KUEUE}/namespaces/{name}/localqueues" for name in ("default", "team")),
+)
+_QUEUE = {"namespaces": ["default"], "quota": {"cpu": "1"}}
+_OF_RELEASE = {"namespace": "n", "name": "r"}
+_WORKLOADS = tuple(f"/apis/apps/v1/namespaces/n/{each}" for each in ("deployments", "statefulsets", "daemonsets"))
+_AUTOSCALED = (
+    "/api/v1/namespaces/kube-system/serviceaccounts",
+    "/api/v1/namespaces/kube-system/pods",
+    "/apis/apps/v1/namespaces/kube-system/deployments",
+    CRDS,
+)
+
+
+def _fabric(nodes: int) -> dict[str, Any]:
+    return {"a-z": {"zone": "z", "replicas": nodes, "topology": {"rack": {"label": "e.io/rack", "nodes": 2}}}}
+
+
+def release() -> Object:
+    """The revision of a release that the stack's state has."""
+    labels = {"owner": "helm", "name": "r", "version": "1", "status": "deployed", RECORDED: "true", STACK_ID: MINE}
+    told = {"info": {"status": "deployed", "description": "repaired 2 times"}}
+    return {"metadata": {"name": "sh.helm.release.v1.r.v1", "labels": labels}, "data": {"release": encoded(told)}}
+
+
+def brought(name: str) -> Object:
+    """A CRD as Helm makes it."""
+    return crd(name, managedFields=[{"manager": HELM, "operation": "Apply"}])
+
+
+EXAMPLES: Mapping[type[Resource], Example] = {
+    StackIdentity: Example(in_cluster=False),
+    # Its note has the URN.
+    Cluster: Example(moving=("kumulus.json",), in_cluster=False),
+    Lifetime: Example({"clusterIdentity": "uid"}, in_cluster=False),
+    DestroyCheck: Example({"name": "dev", "runtime": "kwok"}, in_cluster=False),
+    NodePool: Example(pool_to_properties(POOL), changed={"replicas": 5, "taints": []}),
+    HyperNodes: Example({"pools": _fabric(4)}, (HYPERNODES,), changed={"pools": _fabric(2)}),
+    Fault: Example(
+        {"name": "xid", "nodes": {POOL.name: "0-3"}, "node": {"capacity": {GPU: "-1"}}},
+        needs=(NodePool,),
+        changed={"nodes": {POOL.name: "3-4"}, "node": {"capacity": {GPU: "-2"}}},
+    ),
+    Namespace: Example(
+        {"name": "team", "stack": "organization/p/dev", "labels": {"a": "b"}},
+        (NAMESPACES,),
+        changed={"labels": {"c": "d"}},
+    ),
+    Autoscaler: Example(
+        {"autoscaler": {"name": "theirs", "image": "theirs:1"}},
+        _AUTOSCALED,
+        changed={"autoscaler": {"name": "others", "image": "others:1"}},
+    ),
+    Definitions: Example(
+        {"group": "things.io"},
+        (CRDS, ONES, "/api/v1/secrets"),
+        joined=((CRDS, brought("ones.things.io")), ("/api/v1/secrets", release())),
+    ),
+    ReleasePreparation: Example(
+        {**_OF_RELEASE, "createNamespace": True},
+        (NAMESPACES, SECRETS),
+        joined=((SECRETS, release()),),
+        # It is marked as failed, so that the release's own resource, which follows `repairs`, upgrades it.
+        moving=("sh.helm.release.v1.r.v1",),
+    ),
+    ChartCrds: Example({"name": "r", "chart": "/charts/r"}, (CRDS, ONES, "/api/v1/secrets")),
+    ReleaseMark: Example(_OF_RELEASE, (SECRETS,), joined=((SECRETS, release()),)),
+    ReleaseReady: Example({**_OF_RELEASE, "timeout": 1}, _WORKLOADS),
+    FederationWorker: Example(
+        {"hub": "dev", "queue": "w", **_QUEUE}, _MEMBER, changed={"hub": "other", "namespaces": ["team"]}
+    ),
+    FederationHub: Example(
+        {"queue": "q", "workers": {}, **_QUEUE}, _MEMBER, needs=(FederationWorker,), changed={"namespaces": ["team"]}
+    ),
+}
+"""Of every class: a test fails if one is missing."""
+
+
+def declared(resource: type[Resource], place: Properties, home: Path) -> Properties:
+    """What a program declares of an example."""
+    example = EXAMPLES[resource]
+    if resource is Cluster:
+        options = {"kubeconfig": place["kubeconfig"], "context": "c"}
+        return {"name": "dev", "runtime": "existing", "home": str(home), "options": options, "stackId": MINE}
+    if resource is FederationHub:
+        worker = {"kubeconfig": place["kubeconfig"], "clusterIdentity": place["clusterIdentity"]}
+        return {**place, **example.inputs, "workers": {"one": worker}}
+    return {**(place if example.in_cluster else {}), **example.inputs}
