@@ -368,6 +368,25 @@ async def test_after_a_reboot_ports_that_others_have_taken_are_left_to_them(
     assert (Layout(plane.directory).ports(), plane.processes()) == (after, alive)
 
 
+async def test_a_cluster_whose_tools_were_removed_and_fetched_again_elsewhere_starts(
+    plane: Plane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes.kill(pid for pids in plane.processes().values() for pid in pids)
+    programs = {file.name: file.readlink() for file in (plane.directory / "bin").iterdir()}
+    for name in programs:
+        (plane.directory / "bin" / name).unlink()
+        (plane.directory / "bin" / name).symlink_to(tmp_path / "removed" / name)
+    with monkeypatch.context() as without:
+        without.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        without.setenv("PATH", "/nonexistent")
+        with pytest.raises(
+            ProviderError, match=r"^etcd of cluster test cannot start: etcd v\S+ is missing\n  To get it:"
+        ):
+            await plane.repair()
+    assert (await plane.repair()).health == "running"
+    assert {file.name: file.readlink() for file in (plane.directory / "bin").iterdir()} == programs
+
+
 async def test_the_api_servers_port_that_somebody_took_meanwhile_is_named_with_its_holder(plane: Plane) -> None:
     """It is in kubeconfigs that people have."""
     port = Layout(plane.directory).ports()["kube-apiserver"]

@@ -15,6 +15,7 @@ from kumulus.runtimes.kwok import (
     addition,
     additions,
     api,
+    components,
     configuration,
     controller,
     etcd_space,
@@ -130,8 +131,9 @@ async def start_components(layout: Layout) -> None:
     """Have kwokctl start the components that do not run.
 
     Raises:
-        ProviderError: kwokctl failed.
+        ProviderError: a program is missing, or kwokctl failed.
     """
+    components.relink(layout)
     pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
     if port := layout.ports().get("kube-apiserver"):
         controller.write_kubeconfig(layout, port)
