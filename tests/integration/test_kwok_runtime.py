@@ -379,9 +379,8 @@ async def test_a_cluster_whose_tools_were_removed_and_fetched_again_elsewhere_st
     with monkeypatch.context() as without:
         without.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         without.setenv("PATH", "/nonexistent")
-        with pytest.raises(
-            ProviderError, match=r"^etcd of cluster test cannot start: etcd v\S+ is missing\n  To get it:"
-        ):
+        said = r"^etcd of cluster test cannot start, as \S+/removed/etcd is gone: etcd v\S+ is missing\n  To get it:"
+        with pytest.raises(ProviderError, match=said):
             await plane.repair()
     assert (await plane.repair()).health == "running"
     assert {file.name: file.readlink() for file in (plane.directory / "bin").iterdir()} == programs
