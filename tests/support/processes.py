@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -69,6 +70,16 @@ def stopped(pid: int) -> Iterator[None]:
         assert process.status() == psutil.STATUS_STOPPED
     finally:
         process.resume()
+
+
+@contextmanager
+def occupied(port: int = 0) -> Iterator[int]:
+    """Listen on a port of this machine."""
+    with closing(socket.socket()) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        yield listener.getsockname()[1]
 
 
 def kill(pids: Iterable[int]) -> None:
