@@ -31,7 +31,7 @@ from kumulus.runtimes.kwok import hung, priority
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, pod, ready, wanted
-from tests.support import processes
+from tests.support import listeners, processes
 from tests.support.api import Object
 from tests.support.processes import occupied
 from tests.support.project import ROOT
@@ -176,9 +176,9 @@ def test_a_cluster_of_another_runtime_has_no_controllers_to_ask(tmp_path: Path) 
 
 
 def test_everything_listens_on_this_machine_only(plane: Plane) -> None:
-    heard = processes.listening(pid for pids in plane.processes().values() for pid in pids)
-    assert {address for address, _ in heard} == {"127.0.0.1"}
-    assert {port for _, port in heard} >= set(Layout(plane.directory).ports().values())
+    heard = listeners.of(pid for pids in plane.processes().values() for pid in pids)
+    assert {each.address for each in heard} == {"127.0.0.1"}
+    assert {each.port for each in heard} >= set(Layout(plane.directory).ports().values())
 
 
 def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
@@ -354,8 +354,8 @@ async def test_after_a_reboot_ports_that_others_have_taken_are_left_to_them(
         assert (await plane.runtime.repair(plane.wanted, plane.identity, said)).health == "running"
         after = Layout(plane.directory).ports()
         assert {name for name in before if before[name] == after[name]} == {"kube-apiserver"}
-        heard = processes.listening(pid for pids in plane.processes().values() for pid in pids)
-        assert heard == {("127.0.0.1", port) for port in after.values()}
+        heard = listeners.of(pid for pids in plane.processes().values() for pid in pids)
+        assert {(each.address, each.port) for each in heard} == {("127.0.0.1", port) for port in after.values()}
         assert await plane.read() == plane.observed
         assert pools.uids(inputs) == uids
         await works(plane, pools, workloads, inputs["name"])

@@ -47,16 +47,6 @@ def helpers(home: Path) -> dict[int, str]:
     return found
 
 
-def listening(pids: Iterable[int]) -> set[tuple[str, int]]:
-    """The addresses and ports on which processes listen."""
-    found: set[tuple[str, int]] = set()
-    for pid in pids:
-        for connection in psutil.Process(pid).net_connections(kind="inet"):
-            if connection.status == psutil.CONN_LISTEN:
-                found.add((connection.laddr.ip, connection.laddr.port))
-    return found
-
-
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
     """A process that is stopped by a signal, all the time; it goes on afterwards."""
