@@ -385,7 +385,7 @@ def test_it_is_removed_and_added_in_place(seen: Seen) -> None:
     assert OURS & set(seen.project.processes()) == {"quickstart/metrics-server"}
     assert not (seen.project.cluster() / "prometheus").exists()
     assert "prometheus" not in seen.project.outputs()
-    assert seen.project.foresee("--refresh").steps == ()
+    assert [(each.name, each.found.get("drift")) for each in seen.project.foresee("--refresh").steps] == []
 
     with seen.unchanged():
         seen.up(CLUSTER["observability"])

@@ -42,11 +42,9 @@ NOT_EMULATED = {
     # Nothing is waited for by it here: a spec is observed as it is read.
     "conditions[].observedGeneration",
     "observedGeneration",
-    # For people: a kubelet before 1.29 did not write it.
-    "conditions[].lastProbeTime",
 }
 """Fields that a kubelet writes, and KWOK's stages do not."""
-_KEPT = "example.com/keep"
+_KEPT = "example.com/kubelets-word"
 
 
 @dataclass(frozen=True)
