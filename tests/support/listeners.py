@@ -11,7 +11,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -111,6 +111,14 @@ class Watch:
 
     def _is_mine(self, process: psutil.Process) -> bool:
         return process.cmdline()[0].startswith(f"{self._home}/") or process.environ().get(HOME_VARIABLE) == self._home
+
+
+@contextmanager
+def none_amiss(home: Path) -> Iterator[None]:
+    """Watch a KUMULUS_HOME until the block ends; fails if something listens that :func:`amiss` names."""
+    with Watch(home) as watch:
+        yield
+    assert amiss(watch.found) == []
 
 
 def _name(command: list[str]) -> str:
