@@ -20,7 +20,7 @@ from kumulus import toolchain
 from kumulus.model.distributions import distribution_of
 from kumulus.model.quantity import equal
 from kumulus.stackfile.machines import delays
-from tests.support import processes
+from tests.support import listeners, processes
 from tests.support.pods import PODS, is_ready, is_running
 from tests.support.project import NODES, ROOT, Project
 
@@ -103,9 +103,8 @@ def test_its_nodes_are_as_a_node_groups_of_the_type_and_no_drift(cluster: Projec
     assert cluster.foresee("--refresh").steps == ()
     cluster.up("--refresh")
     assert set(made) <= {node["metadata"]["name"] for node in cluster.api().list(NODES)}
-    # What it listens on is this machine's alone.
-    [pid] = cluster.processes()["scaled/karpenter"]
-    assert {address for address, _ in processes.listening([pid])} == {"127.0.0.1"}
+    assert (heard := listeners.of(cluster.processes()["scaled/karpenter"]))
+    assert listeners.amiss(heard) == []
 
     scale(cluster, 0)
     cluster.api().until(NODES, lambda them: not them, 180, labelSelector=MADE)

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from tests.support import processes
+from tests.support import listeners, processes
 from tests.support.api import Refused
 from tests.support.project import ROOT, Project
 
@@ -54,8 +54,9 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
             "kumulus:federation": {"kind": "multikueue"},
         }
         made.write_config(config, stack="fed")
-        made.up()
-        yield made
+        with listeners.none_amiss(made.home):
+            made.up()
+            yield made
     finally:
         made.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import processes
+from tests.support import listeners, processes
 from tests.support.pods import is_ready
 from tests.support.project import NODES, ROOT, Project
 
@@ -44,13 +44,6 @@ def test_a_second_up_changes_nothing(module_project: Project) -> None:
     assert module_project.node_uids() == before
 
 
-def test_nothing_listens_on_other_addresses_than_loopback(module_project: Project) -> None:
-    pids = [pid for group in module_project.processes().values() for pid in group]
-    addresses = processes.listening(pids)
-    assert len(addresses) >= 6, "etcd alone listens on two ports, each other component on one"
-    assert {address for address, _ in addresses} == {"127.0.0.1"}
-
-
 def test_files_are_for_their_owner_alone(module_project: Project) -> None:
     home = module_project.home
     for directory in (home, home / "clusters", module_project.cluster()):
@@ -62,7 +55,7 @@ def test_files_are_for_their_owner_alone(module_project: Project) -> None:
 
 def test_destroy_leaves_no_process_port_or_file_and_a_second_one_is_calm(module_project: Project) -> None:
     project = module_project
-    ports = {port for _, port in processes.listening(pid for pids in project.processes().values() for pid in pids)}
+    ports = {each.port for each in listeners.of(pid for pids in project.processes().values() for pid in pids)}
     project.destroy()
     assert project.processes() == {}
     assert not project.kubeconfig().exists()

@@ -25,6 +25,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from tests.support import disk, processes, stranger
 from tests.support.kemu import EXAMPLES, needs_examples
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL, Object
+from tests.support.processes import occupied
 from tests.support.project import Project
 from tests.support.prometheus import Prometheus
 from tests.support.stranger import Question
@@ -232,15 +233,6 @@ def test_kubectl_top_works(seen: Seen) -> None:
     processes.await_that(lambda: "a100-z1-1" in told("nodes") and "p0" in told("pods"), 90, "kubectl top", 1.0)
 
 
-def test_everything_listens_on_this_machine_alone(seen: Seen) -> None:
-    components = seen.project.processes()
-    addresses = {name: {address for address, _ in processes.listening(pids)} for name, pids in components.items()}
-    assert addresses.keys() > OURS
-    assert set().union(*addresses.values()) == {"127.0.0.1"}
-    assert all(addresses.values())
-    assert {address for address, _ in processes.listening(processes.helpers(seen.project.home))} <= {"127.0.0.1"}
-
-
 def test_a_prometheus_that_died_is_started_again_with_its_samples(seen: Seen) -> None:
     begun = time.time() - 10
     processes.kill(seen.project.processes()["quickstart/prometheus"])
@@ -341,6 +333,38 @@ def test_a_port_that_is_in_use_is_told_with_its_holder_and_nothing_is_changed(se
     assert seen.project.processes() == before
 
 
+def test_ports_that_others_took_meanwhile_are_left_to_them_and_everything_is_measured_at_the_new_ones(
+    seen: Seen,
+) -> None:
+    seen.write(CLUSTER["observability"])
+    before = Layout(seen.project.cluster()).ports()
+    taken = {"prometheus", "kwok-controller"}
+    processes.kill(pid for name in taken for pid in seen.project.processes()[f"quickstart/{name}"])
+    with occupied(before["prometheus"]), occupied(before["kwok-controller"]):
+        said = seen.project.up("--refresh").text
+        after = Layout(seen.project.cluster()).ports()
+        assert {name for name in before if before[name] != after[name]} == taken
+        assert f"prometheus: port {before['prometheus']} is in use by pid" in said
+        assert seen.prometheus.address == f"https://127.0.0.1:{after['prometheus']}"
+        processes.await_that(
+            lambda: {each["health"] for each in seen.prometheus.api("targets")["activeTargets"]} == {"up"},
+            90,
+            "every target answers",
+        )
+
+
+def test_a_port_that_the_stacks_file_names_is_not_given_up(seen: Seen) -> None:
+    port = Layout(seen.project.cluster()).ports()["prometheus"]
+    seen.up({**CLUSTER["observability"], "prometheusPort": port})
+    processes.kill(seen.project.processes()["quickstart/prometheus"])
+    with occupied(port):
+        result = seen.project.pulumi("up", "--yes", "--skip-preview", "--refresh")
+    assert result.code != 0
+    assert f"prometheus of cluster quickstart cannot start: its port {port} is in use by pid" in result.text
+    seen.up(CLUSTER["observability"], "--refresh")
+    assert seen.prometheus.values("up") != []
+
+
 def test_it_is_removed_and_added_in_place(seen: Seen) -> None:
     seen.write(None)
     foreseen = seen.project.foresee()
@@ -352,7 +376,7 @@ def test_it_is_removed_and_added_in_place(seen: Seen) -> None:
     assert OURS & set(seen.project.processes()) == {"quickstart/metrics-server"}
     assert not (seen.project.cluster() / "prometheus").exists()
     assert "prometheus" not in seen.project.outputs()
-    assert seen.project.foresee("--refresh").steps == ()
+    assert [(each.name, each.found.get("drift")) for each in seen.project.foresee("--refresh").steps] == []
 
     with seen.unchanged():
         seen.up(CLUSTER["observability"])

@@ -2,101 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools
+from tests.integration.conftest import JOBS, PODS, Plane, Pools
 from tests.support import processes
 from tests.support.api import Api, Object
+from tests.support.ends_of_pods import (
+    CLASSES,
+    EMULATED,
+    NOT_EMULATED,
+    OWNERS,
+    PRIORITIES,
+    WAYS,
+    Place,
+    Recording,
+    essence,
+    fields,
+    is_over,
+    is_ready,
+    is_removed_at_once,
+    life_after,
+)
 
 pytestmark = pytest.mark.integration
-SETS = {
-    "Job": JOBS,
-    "Deployment": "/apis/apps/v1/namespaces/default/deployments",
-    "StatefulSet": "/apis/apps/v1/namespaces/default/statefulsets",
-}
-DIFFERENT = (
-    *("lastTransitionTime", "lastProbeTime", "startedAt", "finishedAt", "startTime", "hostIP", "hostIPs", "podIP"),
-    *("podIPs", "containerID", "image", "imageID", "qosClass", "resources", "allocatedResources"),
-    "observedGeneration",
-)
-"""Fields of a status that are another pod's others."""
-CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-GPU = "nvidia.com/gpu"
-
-
-def kubelets(code: int) -> Object:
-    """The status that a kubelet writes when it has killed a deleted pod's container, without times and addresses.
-
-    From its source (k8s.io/kubernetes v1.35.4, pkg/kubelet: generateAPIPodStatus, getPhase; status/generate.go).
-
-    Args:
-        code: the container's exit code.
-    """
-    ended = {"terminated": {"exitCode": code, "reason": "Error"}}
-    return {
-        "phase": "Failed",
-        "conditions": [
-            {"type": "ContainersReady", "status": "False", "reason": "PodFailed"},
-            {"type": "Initialized", "status": "True"},
-            {"type": "PodReadyToStartContainers", "status": "False"},
-            {"type": "PodScheduled", "status": "True"},
-            {"type": "Ready", "status": "False", "reason": "PodFailed"},
-        ],
-        "containerStatuses": [{"name": "main", "ready": False, "started": False, "restartCount": 0, "state": ended}],
-    }
-
-
-Delete = Callable[[Api, Object], None]
-
-
-def _delete(api: Api, pod: Object, query: str = "") -> None:
-    api.delete(f"{PODS}/{pod['metadata']['name']}{query}")
-
-
-def _evict(api: Api, pod: Object) -> None:
-    # As `kubectl drain` does.
-    name = pod["metadata"]["name"]
-    api.create(f"{PODS}/{name}/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}})
-
-
-def _taint(api: Api, pod: Object) -> None:
-    taint = {"key": "example.com/broken", "effect": "NoExecute"}
-    api.merge(f"{NODES}/{pod['spec']['nodeName']}", {"spec": {"taints": [taint]}})
-
-
-def _preempt(api: Api, pod: Object) -> None:
-    spec = {**_spec(pod["metadata"]["labels"]["end"], gpus=8), "priorityClassName": "high"}
-    api.create(PODS, {"metadata": {"name": "winner", "labels": {"app": "winner"}}, "spec": spec})
-
-
-WAYS: dict[str, Delete] = {
-    "deletion": _delete,
-    "force": partial(_delete, query="?gracePeriodSeconds=0"),
-    "eviction": _evict,
-    "taint": _taint,
-    "preemption": _preempt,
-}
-OWNERS = ("nobody", "Job", "Job without finalizers", "Deployment", "StatefulSet")
-
-
-def _spec(label: str, gpus: int = 1) -> Object:
-    return {
-        "nodeSelector": {"end": label},
-        "terminationGracePeriodSeconds": 1,
-        "containers": [{"name": "main", "image": "none", "resources": {"limits": {GPU: str(gpus)}}}],
-    }
 
 
 @pytest.fixture(scope="module")
 def classes(plane: Plane) -> Iterator[None]:
-    for name, value in (("high", 1000), ("low", -10)):
+    for name, value in PRIORITIES.items():
         plane.api.create(CLASSES, {"metadata": {"name": name}, "value": value})
     yield
-    for name in ("high", "low"):
+    for name in PRIORITIES:
         plane.api.delete(f"{CLASSES}/{name}")
 
 
@@ -104,80 +42,48 @@ def classes(plane: Plane) -> Iterator[None]:
 def clean(plane: Plane) -> Iterator[None]:
     """Afterwards there is no workload left."""
     yield
-    for path in (*SETS.values(), PODS):
-        plane.api.delete(f"{path}?propagationPolicy=Background&gracePeriodSeconds=0")
-    plane.api.until(PODS, lambda found: not found)
-
-
-def owned(api: Api, owner: str, label: str) -> Object:
-    """A running pod of an owner."""
-    name, template = "w", {"metadata": {"labels": {"app": "w", "end": label}}, "spec": _spec(label, gpus=8)}
-    kind = owner.partition(" ")[0]
-    if kind == "nobody":
-        api.create(PODS, {"metadata": {"name": name, **template["metadata"]}, "spec": template["spec"]})
-    elif kind == "Job":
-        template["metadata"]["annotations"] = {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}
-        template["spec"] |= {"restartPolicy": "Never"}
-        api.create(JOBS, {"metadata": {"name": name}, "spec": {"template": template}})
-    else:
-        spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
-        api.create(SETS[kind], {"metadata": {"name": name}, "spec": {**spec, "serviceName": "w"}})
-    found = api.until(PODS, lambda pods: [p for p in pods.values() if p["status"]["phase"] == "Running"] != [])
-    pod = next(iter(found.values()))
-    if owner.endswith("without finalizers"):
-        pod = api.merge(f"{PODS}/{pod['metadata']['name']}", {"metadata": {"finalizers": None}})
-    return pod
-
-
-def life_after(api: Api, pod: Object, version: str) -> list[Object]:
-    """A pod as every watch saw it from a resourceVersion until it was gone."""
-    uid, seen = pod["metadata"]["uid"], []
-    for event in api.events(PODS, version, 60, fieldSelector=f"metadata.name={pod['metadata']['name']}"):
-        if event["object"]["metadata"]["uid"] == uid:
-            seen.append(event["object"])
-            if event["type"] == "DELETED":
-                return seen
-    raise AssertionError(f"the pod is still there: {seen}")
-
-
-def essence(pod: Object) -> Object:
-    """A pod's status without what is not its kubelet's to say, and what differs from pod to pod."""
-
-    def bare(value: Any) -> Any:
-        if isinstance(value, dict):
-            left = {key: bare(each) for key, each in value.items() if key not in DIFFERENT}
-            return {key: each for key, each in left.items() if each not in ({}, [], "", None)}
-        return [bare(each) for each in value] if isinstance(value, list) else value
-
-    found: Object = bare(pod["status"])
-    listed = [each for each in found["conditions"] if each["type"] != "DisruptionTarget"]
-    return {**found, "conditions": sorted(listed, key=lambda each: str(each["type"]))}
+    Place(plane.api, "").remove_all()
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("classes", "clean")
 async def test_a_deleted_pod_ends_as_on_a_kubelets_node(plane: Plane, pools: Pools, way: str, owner: str) -> None:
-    label = f"{way}-{owner.replace(' ', '-').lower()}"
+    label, kubelets = f"{way}-{owner.replace(' ', '-').lower()}", Recording.read()
     await pools.create(pools.inputs(1, labels={"end": label}, taints=[]))
-    pod = owned(plane.api, owner, label)
+    place = Place(plane.api, label)
+    pod = place.running(owner)
     version = plane.api.version(PODS)
-    WAYS[way](plane.api, pod)
+    assert essence(pod) == kubelets.status(f"running {owner}")
+    WAYS[way](place, pod)
     seen = life_after(plane.api, pod, version)
-    if way == "force" and "finalizers" not in pod["metadata"]:
-        # The API server removes it at once; its kubelet never gets to write anything, here and on a real node.
+    if is_removed_at_once(way, pod):
+        assert f"{way} of {owner}" not in kubelets.of
         return
-    assert essence(seen[-1]) == kubelets(137 if way == "force" else 143)
+    assert essence(seen[-1]) == kubelets.status(f"{way} of {owner}")
     # Job controllers and PodDisruptionBudgets count by this: never Ready again after it has ended.
-    assert all(not _is_ready(each) for each in seen[_ended(seen) :])
+    ended = next(index for index, each in enumerate(seen) if is_over(each))
+    assert not any(map(is_ready, seen[ended:]))
 
 
-def _ended(seen: list[Object]) -> int:
-    return next(index for index, each in enumerate(seen) if each["status"]["phase"] == "Failed")
-
-
-def _is_ready(pod: Object) -> bool:
-    return {each["type"]: each["status"] for each in pod["status"]["conditions"]}.get("Ready") == "True"
+@pytest.mark.usefixtures("clean")
+async def test_a_status_has_all_that_a_kubelets_has_but_what_is_listed(plane: Plane, pools: Pools) -> None:
+    kubelets = Recording.read()
+    await pools.create(pools.inputs(1, labels={"end": "fields"}, taints=[]))
+    place = Place(plane.api, "fields")
+    running = place.running("nobody")
+    place.remove_all()
+    completed = place.completed()
+    ended = completed["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert ended.pop("message") == "emulated; the exit code is assumed"
+    (mark,) = (each for each in completed["status"]["conditions"] if each["type"] == EMULATED)
+    assert (mark["status"], mark["reason"]) == ("True", "ExitCodeAssumed")
+    assert essence(completed) == kubelets.status("completed Job")
+    for name, pod in (("running", running), ("completed", completed)):
+        lacking = set(kubelets.fields[name]) - fields(pod["status"])
+        assert lacking <= NOT_EMULATED, name
+        # The list is of what is lacking, and of nothing else.
+        assert NOT_EMULATED & set(kubelets.fields[name]) == lacking
 
 
 DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
@@ -211,7 +117,7 @@ ENDS: dict[str, tuple[Object | None, Both, Object | None, Both, str]] = {
 async def test_what_a_pods_containers_did_decides_how_it_ends(plane: Plane, pools: Pools, doing: str) -> None:
     init, containers, init_after, after, phase = ENDS[doing]
     await pools.create(pools.inputs(1, labels={"end": "doing"}, taints=[]))
-    spec = {**_spec("doing"), "containers": [{"name": name, "image": "none"} for name in "ab"]}
+    spec = {**Place(plane.api, "doing").pod(), "containers": [{"name": name, "image": "none"} for name in "ab"]}
     if init:
         spec["initContainers"] = [{"name": "first", "image": "none"}]
     body = {"metadata": {"name": "w", "labels": {"app": "w"}, "finalizers": ["example.com/keep"]}, "spec": spec}
@@ -254,7 +160,7 @@ async def test_a_pod_that_ended_as_its_kwok_controller_was_killed_is_removed_by_
     plane: Plane, pools: Pools
 ) -> None:
     await pools.create(pools.inputs(1, labels={"end": "killed"}, taints=[]))
-    pod = owned(plane.api, "nobody", "killed")
+    pod = Place(plane.api, "killed").running("nobody")
     version = plane.api.version(PODS)
     processes.kill(plane.processes()["kwok-controller"])
     # What it does first, without what it does then.
@@ -267,17 +173,18 @@ async def test_a_pod_that_ended_as_its_kwok_controller_was_killed_is_removed_by_
 @pytest.mark.usefixtures("classes", "clean")
 async def test_a_job_gives_way_to_one_of_higher_priority(plane: Plane, pools: Pools) -> None:
     await pools.create(pools.inputs(4, labels={"end": "jobs"}, taints=[]))
-    plane.api.create(JOBS, gpu_job("many", 32, "low"))
+    place = Place(plane.api, "jobs")
+    plane.api.create(JOBS, gpu_job(place, "many", 32, "low"))
     running(plane.api, "many", 32)
     # kubernetes #139428: 1.35.4 refuses the status of a Job that has more ready pods than active ones, as while victims
     # are Ready. Their finalizers then stay, and they keep their GPUs.
-    plane.api.create(JOBS, gpu_job("urgent", 16, "high"))
+    plane.api.create(JOBS, gpu_job(place, "urgent", 16, "high"))
     running(plane.api, "urgent", 16)
 
 
-def gpu_job(name: str, pods: int, priority: str) -> Object:
+def gpu_job(place: Place, name: str, pods: int, priority: str) -> Object:
     annotations = {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}
-    spec = {**_spec("jobs"), "restartPolicy": "Never", "priorityClassName": priority}
+    spec = {**place.pod(), "restartPolicy": "Never", "priorityClassName": priority}
     template = {"metadata": {"annotations": annotations}, "spec": spec}
     # A Job counts a preempted pod as failed.
     return {

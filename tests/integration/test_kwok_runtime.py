@@ -9,13 +9,12 @@ import json
 import os
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,24 +31,15 @@ from kumulus.runtimes.kwok import hung, priority
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, pod, ready, wanted
-from tests.support import processes
+from tests.support import listeners, processes
 from tests.support.api import Object
+from tests.support.processes import occupied
 from tests.support.project import ROOT
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
 Create = Callable[[str, Object], Object]
 COMPONENTS = {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
-
-
-@contextmanager
-def occupied(port: int = 0) -> Iterator[int]:
-    """Listen on a port of this machine."""
-    with closing(socket.socket()) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen()
-        yield listener.getsockname()[1]
 
 
 def mode(path: Path) -> int:
@@ -186,9 +176,9 @@ def test_a_cluster_of_another_runtime_has_no_controllers_to_ask(tmp_path: Path) 
 
 
 def test_everything_listens_on_this_machine_only(plane: Plane) -> None:
-    heard = processes.listening(pid for pids in plane.processes().values() for pid in pids)
-    assert {address for address, _ in heard} == {"127.0.0.1"}
-    assert {port for _, port in heard} >= set(Layout(plane.directory).ports().values())
+    heard = listeners.of(pid for pids in plane.processes().values() for pid in pids)
+    assert {each.address for each in heard} == {"127.0.0.1"}
+    assert {each.port for each in heard} >= set(Layout(plane.directory).ports().values())
 
 
 def test_keys_and_kubeconfigs_are_for_their_owner_only(plane: Plane) -> None:
@@ -350,13 +340,60 @@ async def test_after_a_reboot_pid_files_that_name_strangers_are_neither_believed
         await stranger.wait()
 
 
-async def test_a_port_that_somebody_took_meanwhile_is_named_with_its_holder(plane: Plane) -> None:
-    port = Layout(plane.directory).ports()["kwok-controller"]
-    processes.kill(plane.processes()["kwok-controller"])
+async def test_after_a_reboot_ports_that_others_have_taken_are_left_to_them(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    inputs = pools.inputs(2)
+    await pools.create(inputs)
+    uids, before = pools.uids(inputs), Layout(plane.directory).ports()
+    processes.kill(pid for pids in plane.processes().values() for pid in pids)
+    said = Said()
+    with ExitStack() as theirs:
+        for component in before.keys() - {"kube-apiserver"}:
+            theirs.enter_context(occupied(before[component]))
+        assert (await plane.runtime.repair(plane.wanted, plane.identity, said)).health == "running"
+        after = Layout(plane.directory).ports()
+        assert {name for name in before if before[name] == after[name]} == {"kube-apiserver"}
+        heard = listeners.of(pid for pids in plane.processes().values() for pid in pids)
+        assert {(each.address, each.port) for each in heard} == {("127.0.0.1", port) for port in after.values()}
+        assert await plane.read() == plane.observed
+        assert pools.uids(inputs) == uids
+        await works(plane, pools, workloads, inputs["name"])
+    told = "\n".join(said.messages)
+    for name in before.keys() - {"kube-apiserver"}:
+        assert f"{name}: port {before[name]} is in use by pid {os.getpid()} (" in told
+        assert f"; it has port {after[name]} now" in told
+    alive = plane.processes()
+    assert (await plane.repair()).health == "running"
+    assert (Layout(plane.directory).ports(), plane.processes()) == (after, alive)
+
+
+async def test_a_cluster_whose_tools_were_removed_and_fetched_again_elsewhere_starts(
+    plane: Plane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes.kill(pid for pids in plane.processes().values() for pid in pids)
+    programs = {file.name: file.readlink() for file in (plane.directory / "bin").iterdir()}
+    for name in programs:
+        (plane.directory / "bin" / name).unlink()
+        (plane.directory / "bin" / name).symlink_to(tmp_path / "removed" / name)
+    with monkeypatch.context() as without:
+        without.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        without.setenv("PATH", "/nonexistent")
+        said = r"^etcd of cluster test cannot start, as \S+/removed/etcd is gone: etcd v\S+ is missing\n  To get it:"
+        with pytest.raises(ProviderError, match=said):
+            await plane.repair()
+    assert (await plane.repair()).health == "running"
+    assert {file.name: file.readlink() for file in (plane.directory / "bin").iterdir()} == programs
+
+
+async def test_the_api_servers_port_that_somebody_took_meanwhile_is_named_with_its_holder(plane: Plane) -> None:
+    """It is in kubeconfigs that people have."""
+    port = Layout(plane.directory).ports()["kube-apiserver"]
+    processes.kill(plane.processes()["kube-apiserver"])
     with occupied(port):
         with pytest.raises(ProviderError) as raised:
             await plane.repair()
-        assert f"kwok-controller of cluster test cannot start: its port {port} is in use by pid {os.getpid()} (" in str(
+        assert f"kube-apiserver of cluster test cannot start: its port {port} is in use by pid {os.getpid()} (" in str(
             raised.value
         )
     assert (await plane.repair()).health == "running"

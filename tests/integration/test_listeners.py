@@ -1,4 +1,7 @@
-"""Every port of a control plane, as docs/security.md has them: what another user, a page and a tenant get there."""
+"""Every port of a control plane, as docs/security.md has them: what another user, a page and a tenant get there.
+
+That nothing else listens, whichever command runs: tests/e2e/test_listeners.py.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ import pytest
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import NODES, PODS, Plane, plane_at, wanted
-from tests.support import processes, stranger
+from tests.support import listeners, stranger
 from tests.support.api import Api, Refused
 from tests.support.browser import chromium
 from tests.support.said import Said
@@ -75,8 +78,9 @@ def questions(ports: dict[str, int], asked: dict[str, list[str]], *headers: tupl
 
 
 def test_every_listener_is_one_of_the_table_and_on_this_machine_alone(open_plane: Plane, ports: dict[str, int]) -> None:
-    found = {listener for pids in open_plane.processes().values() for listener in processes.listening(pids)}
-    assert found == {("127.0.0.1", port) for port in ports.values()}
+    found = listeners.of(pid for pids in open_plane.processes().values() for pid in pids)
+    assert {(each.address, each.port) for each in found} == {("127.0.0.1", port) for port in ports.values()}
+    assert listeners.amiss(found) == []
     assert ports.keys() == REFUSED.keys()
 
 

@@ -202,6 +202,7 @@ def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(livin
     assert ran(end) in about(4)
     assert 10 <= seconds(done["status"]["startTime"], end["finishedAt"]) < 10 + 4 * LATE
     assert conditions(done)["Ready"] == conditions(done)["ContainersReady"] == ("False", "PodCompleted")
+    assert conditions(done)["kumulus.io/Emulated"] == ("True", "ExitCodeDeclared")
     assert main(done)["ready"] is False
 
 

@@ -19,10 +19,12 @@ from kumulus.kwok.usage import NAME, resource_usage
 from kumulus.model.node_effects import XID_ANNOTATION
 from kumulus.model.nodes import node_manifest
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.usage import ADDRESS
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import NODES, PODS, Plane, plane_at
 from tests.support import processes
+from tests.support.processes import occupied
 from tests.support.said import Said
 from tests.support.usage import Series, of_gpus, scraped, top
 
@@ -147,6 +149,17 @@ def test_metrics_server_is_a_component_that_is_brought_back(measured: Plane) -> 
     assert asyncio.run(measured.repair()).health == "running"
     after = measured.processes()
     assert {name for name in after if before[name] != after[name]} == {"metrics-server"}
+
+
+def test_what_pods_use_is_served_although_others_have_taken_the_ports(measured: Plane) -> None:
+    before, components = Layout(measured.directory).ports(), {"metrics-server", "kwok-controller"}
+    processes.kill(pid for name in components for pid in measured.processes()[name])
+    with occupied(before["metrics-server"]), occupied(before["kwok-controller"]):
+        assert asyncio.run(measured.repair()).health == "running"
+        after = Layout(measured.directory).ports()
+        assert {name for name in before if before[name] != after[name]} == components
+        # The API server reaches the one, which asks the other.
+        assert top(Path(measured.observed.kubeconfig), "pods", "trains")["trains"][1] == "1024Mi"
 
 
 def test_without_usage_nothing_of_it_is_left(measured: Plane) -> None:

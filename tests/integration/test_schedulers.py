@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,10 +27,22 @@ from kumulus.kube import paths
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.tenancy import RUN_LABEL
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces
-from tests.support import processes
+from tests.support import listeners, processes, stranger
 from tests.support.api import Api, Object, Refused
+from tests.support.listeners import Listener
+from tests.support.stranger import Question
 
 pytestmark = pytest.mark.integration
+HEALTH = {"/healthz", "/readyz"}
+READABLE: dict[str, set[str]] = {
+    # Its metrics are read during a run.
+    "coscheduling": HEALTH | {"/metrics"},
+    "volcano": {"/healthz", "/metrics"},
+    "kueue": HEALTH,
+    # Its library registers what Go knows of the process, wherever it listens.
+    "yunikorn": {"/readyz", "/metrics", "/debug/pprof/", "/debug/vars"},
+}
+ASKED = ("/", "/healthz", "/readyz", "/metrics", "/debug/pprof/", "/debug/vars", "/configz", "/ws/v1/partitions")
 # Of native, which starts nothing: test_native_workloads.py.
 GANGS = [each.name for each in registry.every() if each.gangs and not each.is_own]
 COLLECTIONS = (
@@ -124,7 +136,10 @@ async def test_a_gang_is_admitted_whole_or_not_at_all(name: str, starts: Start, 
         assert running.alive
         remove(api, "first")
         await until_placed(api, "second", second)
-        assert {address for address, _ in processes.listening(running.pids.values())} == {"127.0.0.1"}
+        heard = listeners.of(running.pids.values())
+        assert heard
+        assert listeners.amiss(heard) == []
+        assert await asyncio.to_thread(readable_by_others, heard) == READABLE[name]
         await is_noticed_and_started_again(running)
     finally:
         remove(api, "first")
@@ -132,6 +147,13 @@ async def test_a_gang_is_admitted_whole_or_not_at_all(name: str, starts: Start, 
     await running.stop()
     assert names(api) == before
     assert running.pids == {}
+
+
+def readable_by_others(heard: Iterable[Listener]) -> set[str]:
+    """What every user of the machine is answered: the paths, of all ports and schemes together."""
+    asked = [Question(each.port, path, scheme) for each in heard for path in ASKED for scheme in ("http", "https")]
+    answers = zip(asked, stranger.ask(asked), strict=True)
+    return {question.path for question, answer in answers if answer.status == 200}
 
 
 async def is_noticed_and_started_again(running: Running) -> None:

@@ -1,12 +1,17 @@
-"""Which programs listen, and where, while commands run: by the kernel's list of sockets, not by what they say."""
+"""Which programs listen, and where, while commands run: by the kernel's list of sockets, not by what they say.
+
+The table in docs/security.md has every one of them; :func:`amiss` names those that it lacks.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -15,17 +20,49 @@ import psutil
 
 from tests.support.processes import HOME_VARIABLE
 
+_PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+_HEADING = "## Every listener\n"
 _EVERY_SECONDS = 0.05
 # As /proc/net/tcp names them: a listener; of UDP, a socket without another end.
 _STATES = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 
 
 class Listener(NamedTuple):
-    """A program, as the process table names it, and an address that it listens on."""
+    """A program, as the process table names it, and where it listens."""
 
     program: str
     protocol: str
     address: str
+    port: int
+
+
+def of(pids: Iterable[int]) -> set[Listener]:
+    """What processes listen on."""
+    sockets = _sockets()
+    return {
+        Listener(_name(psutil.Process(pid).cmdline()), *sockets[inode])
+        for pid in pids
+        for inode in _inodes(pid) & sockets.keys()
+    }
+
+
+def listed() -> set[str]:
+    """The programs of the table in docs/security.md."""
+    table = _PAGE.read_text().partition(_HEADING)[2].partition("\n## ")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    return {name for cell in first for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def amiss(found: Iterable[Listener]) -> list[str]:
+    """Programs that the table lacks, and those that another machine can reach, each with its address."""
+    known = listed()
+    return sorted(
+        {
+            f"{each.program} on {each.address}"
+            for each in found
+            if each.program not in known or not ipaddress.ip_address(each.address).is_loopback
+        }
+    )
 
 
 class Watch:
@@ -69,31 +106,40 @@ class Watch:
         for pid in psutil.pids():
             with suppress(OSError, psutil.Error):
                 mine = _inodes(pid) & new.keys()
-                if mine and (program := self._program(psutil.Process(pid))):
-                    self.found |= {Listener(program, *new[inode]) for inode in mine}
+                if mine and self._is_mine(process := psutil.Process(pid)):
+                    self.found |= {Listener(_name(process.cmdline()), *new[inode]) for inode in mine}
 
-    def _program(self, process: psutil.Process) -> str:
-        """A process's name in the table of docs/security.md; empty for one that belongs to another home."""
-        command = process.cmdline()
-        if command[0].startswith(f"{self._home}/"):
-            return Path(command[0]).name
-        if process.environ().get(HOME_VARIABLE) != self._home:
-            return ""
-        if "-m" in command:
-            return command[command.index("-m") + 1]
-        return Path(command[0]).name
+    def _is_mine(self, process: psutil.Process) -> bool:
+        return process.cmdline()[0].startswith(f"{self._home}/") or process.environ().get(HOME_VARIABLE) == self._home
 
 
-def _sockets() -> dict[int, tuple[str, str]]:
-    """Protocol and address of each listener of this machine, by inode."""
+@contextmanager
+def none_amiss(home: Path) -> Iterator[None]:
+    """Watch a KUMULUS_HOME until the block ends; fails if something listens that :func:`amiss` names."""
+    with Watch(home) as watch:
+        yield
+    assert amiss(watch.found) == []
+
+
+def _name(command: list[str]) -> str:
+    """A program's name in the table; for Python, the module's or script's that it runs."""
+    name = Path(command[0]).name
+    if not name.startswith("python") or len(command) < 2:
+        return name
+    return command[command.index("-m") + 1] if "-m" in command else Path(command[1]).name
+
+
+def _sockets() -> dict[int, tuple[str, str, int]]:
+    """Protocol, address and port of each listener of this machine, by inode."""
     return {inode: place for protocol in _STATES for inode, place in _rows(protocol)}
 
 
-def _rows(protocol: str) -> Iterator[tuple[int, tuple[str, str]]]:
+def _rows(protocol: str) -> Iterator[tuple[int, tuple[str, str, int]]]:
     for line in Path("/proc/net", protocol).read_text().splitlines()[1:]:
         _, local, _, state, *_, inode = line.split()[:10]
         if state == _STATES[protocol]:
-            yield int(inode), (protocol[:3], _address(local.partition(":")[0]))
+            digits, _, port = local.partition(":")
+            yield int(inode), (protocol[:3], _address(digits), int(port, 16))
 
 
 def _address(digits: str) -> str:

@@ -48,11 +48,11 @@ def measures_of(records: Records, lasted: float) -> dict[str, Measured]:
 
 
 @asynccontextmanager
-async def measuring(address: str, clock: Clock) -> AsyncIterator[Measuring]:
+async def measuring(where: Connection, clock: Clock, namespace: str = SPACE) -> AsyncIterator[Measuring]:
     """A client that listens, as a repetition does it."""
-    async with Client(Connection(address, "test"), patience=10) as client:
+    async with Client(where, patience=10) as client:
         found, synced = Measuring(client, clock), asyncio.Event()
-        tasks = [asyncio.create_task(found.listener.pods(SPACE, synced))]
+        tasks = [asyncio.create_task(found.listener.pods(namespace, synced))]
         try:
             async with asyncio.timeout(10):
                 await synced.wait()
@@ -68,7 +68,7 @@ async def measuring(address: str, clock: Clock) -> AsyncIterator[Measuring]:
 
 
 async def _main(address: str, pods: int) -> None:
-    async with measuring(address, Clock()) as found:
+    async with measuring(Connection(address, "test"), Clock()) as found:
         print("ready", flush=True)
         for _ in range(10_000):
             if found.records.counts["ended"] == pods:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -46,16 +47,6 @@ def helpers(home: Path) -> dict[int, str]:
     return found
 
 
-def listening(pids: Iterable[int]) -> set[tuple[str, int]]:
-    """The addresses and ports on which processes listen."""
-    found: set[tuple[str, int]] = set()
-    for pid in pids:
-        for connection in psutil.Process(pid).net_connections(kind="inet"):
-            if connection.status == psutil.CONN_LISTEN:
-                found.add((connection.laddr.ip, connection.laddr.port))
-    return found
-
-
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
     """A process that is stopped by a signal, all the time; it goes on afterwards."""
@@ -69,6 +60,16 @@ def stopped(pid: int) -> Iterator[None]:
         assert process.status() == psutil.STATUS_STOPPED
     finally:
         process.resume()
+
+
+@contextmanager
+def occupied(port: int = 0) -> Iterator[int]:
+    """Listen on a port of this machine."""
+    with closing(socket.socket()) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        yield listener.getsockname()[1]
 
 
 def kill(pids: Iterable[int]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
 from kumulus.runtimes import owner
+from kumulus.toolchain import cache
 
 _CACHES = (".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis")
 _REMOVED = (".venv", "src/kumulus/extras/policy/.venv", *_CACHES, "build")
@@ -21,7 +22,9 @@ _REMOVED = (".venv", "src/kumulus/extras/policy/.venv", *_CACHES, "build")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--tools", action="store_true", help="also the tools, which have to be downloaded or built again"
+        "--tools",
+        action="store_true",
+        help="also the tools of every project, which have to be downloaded or built again, and charts",
     )
 
 
@@ -29,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Remove them.
 
     Raises:
-        UserError: clusters are up, or commands run in .venv.
+        UserError: clusters are up, commands run in .venv, or tools that are to go run for whichever project.
     """
     checkout = installation.checkout()
     assert checkout is not None
@@ -46,6 +49,11 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"commands run in .venv: {commands}\n  Wait for them, or end them in order: kill {' '.join(at_work)}"
         )
+    if args.tools and (running := cache.running(cache.root())):
+        programs = ", ".join(f"{command} (process {pid})" for pid, command in sorted(running.items()))
+        raise UserError(
+            f"tools are in use: {programs}\n  First, in the projects of these clusters: {installation.command()} down"
+        )
     for name in _REMOVED:
         shutil.rmtree(checkout / name, ignore_errors=True)
     for egg in checkout.glob("*.egg-info"):
@@ -53,9 +61,8 @@ def run(args: argparse.Namespace) -> int:
     for cached in list(checkout.rglob("__pycache__")):
         shutil.rmtree(cached, ignore_errors=True)
     if args.tools:
-        from kumulus.toolchain import cache
-
-        shutil.rmtree(cache.root(), ignore_errors=True)
+        for kept in (cache.root(), cache.charts()):
+            shutil.rmtree(kept, ignore_errors=True)
     return 0
 
 

@@ -152,16 +152,18 @@ async def _kept(source: Source) -> Path:
         HelmError: it cannot be fetched.
         ProviderError: helm is not there.
     """
-    folder = cache.root().parent / "charts"
+    folder = cache.charts()
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
     place = folder / f"{key}.tgz"
     try:
         if source.lasts and place.is_file():
+            cache.used(place)
             return place
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             fetched = await _pulled(source, Path(scratch))
             os.replace(fetched, place)
+        cache.remove_old_charts()
     except OSError as error:
         message = f"the chart {source.chart} cannot be kept in {folder}: {error.strerror or error}; {_ROOM}"
         raise ChartError("chart", message) from None

@@ -7,15 +7,24 @@
 - `…/scratch/`: Go's caches while something is being built
 - `…/logs/<tool>.log`: Go's output from when it last built a tool
 - `…/lock` and `…/probes.json`: see lock.py and probe.py
+- `…/../charts/`: Helm charts, which are small
+
+What has not been used for :data:`KEPT_DAYS` goes when something else is fetched.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from kumulus.toolchain.pins import Pins, Tool, combined
+
+KEPT_DAYS = 90
 
 
 def root() -> Path:
@@ -24,6 +33,11 @@ def root() -> Path:
     # The XDG specification says to ignore relative paths.
     base = Path(configured) if os.path.isabs(configured) else Path.home() / ".cache"
     return base / "kumulus" / "toolchain"
+
+
+def charts() -> Path:
+    """The directory of Helm charts."""
+    return root().parent / "charts"
 
 
 def downloads() -> Path:
@@ -83,6 +97,65 @@ def origin(home: Path, tool: Tool) -> Literal["built", "downloaded"] | None:
 def is_current(home: Path, tool: Tool) -> bool:
     """Whether the tool is installed there, complete, and matches the current pins."""
     return origin(home, tool) is not None
+
+
+def used(file: Path) -> None:
+    """Note that a file of the cache is used now; many file systems do not."""
+    with suppress(OSError):
+        os.utime(file)
+
+
+def is_old(files: Iterable[Path]) -> bool:
+    """Whether none of these files was used in the last :data:`KEPT_DAYS` days; False for no files."""
+    oldest = time.time() - KEPT_DAYS * 86_400
+    try:
+        times = [max(stat.st_atime, stat.st_mtime) for stat in map(os.stat, files)]
+    except OSError:
+        return False
+    return bool(times) and max(times) < oldest
+
+
+def remove_old(known: Pins) -> list[Path]:
+    """Remove the tools of other pins that are old and that no process runs; returns their directories.
+
+    A cluster that was made with them finds those of the current pins at its next start.
+
+    Args:
+        known: the pins whose tools stay.
+    """
+    current = {home_of(known, tool) for tool in known.tools}
+    current |= {control_plane(known, each.version) for each in known.kubernetes}
+    homes = {stamps.parent for pattern in ("*/stamps", "*/*/stamps") for stamps in root().glob(pattern)} - current
+    gone = [home for home in homes if is_old((home / "stamps").iterdir()) and not running(home)]
+    for home in gone:
+        shutil.rmtree(home, ignore_errors=True)
+    return gone
+
+
+def remove_old_charts() -> None:
+    """Remove the charts that are old.
+
+    Raises:
+        OSError: one of them cannot be removed.
+    """
+    for file in charts().glob("*.tgz"):
+        if is_old([file]):
+            file.unlink(missing_ok=True)
+
+
+def running(home: Path) -> dict[int, str]:
+    """The processes that run a program below a directory of the cache, with their commands, by process id.
+
+    Other users' are not seen; the cache is this user's. Without psutil, as this runs before the virtual environment
+    exists; on a system without /proc, there are none.
+    """
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "exe").readlink().is_relative_to(home.resolve()):
+                command = (process / "cmdline").read_bytes().decode(errors="replace").partition("\0")[0]
+                found[int(process.name)] = command
+    return found
 
 
 def owns(path: Path) -> bool:

@@ -108,6 +108,7 @@ def locate(known: Pins, tool: Tool) -> Location:
     home = cache.home_of(known, tool)
     origin = cache.origin(home, tool)
     if origin is not None:
+        cache.used(cache.stamp_file(home, tool))
         version = tool.release.version if origin == "downloaded" and tool.release is not None else tool.version
         return Location(tool, cache.executable(home, tool), version, origin, note)
     installed = _installed_plugin(tool)

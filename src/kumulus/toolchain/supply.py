@@ -99,6 +99,8 @@ def _provide(known: Pins, wanted: Sequence[Tool]) -> None:
         # These are gigabytes, and useless once everything is built.
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(cache.downloads(), ignore_errors=True)
+        if old := cache.remove_old(known):
+            say(f"removed tools of other versions, not used for {cache.KEPT_DAYS} days: {len(old)} directories")
 
 
 def missing(known: Pins, wanted: Sequence[Tool]) -> list[Tool]:

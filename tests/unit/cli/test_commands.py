@@ -287,6 +287,36 @@ def test_clean_is_refused_while_a_cluster_is_up(checkout: Checkout) -> None:
     assert not (checkout.root / ".venv").exists()
 
 
+def test_clean_leaves_tools_that_run_for_another_project(checkout: Checkout, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    program = cache / "kumulus" / "toolchain" / "key" / "bin" / "etcd"
+    program.parent.mkdir(parents=True)
+    shutil.copy2("/bin/sleep", program)
+    chart = cache / "kumulus" / "charts" / "a.tgz"
+    chart.parent.mkdir()
+    chart.touch()
+    # A cluster's programs are links.
+    link = tmp_path / "elsewhere" / ".kumulus" / "clusters" / "dev" / "bin" / "etcd"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(program)
+    (checkout.root / ".venv").mkdir()
+    with subprocess.Popen([str(link), "600"]) as process:
+        try:
+            refused = checkout.run("clean", "--tools", XDG_CACHE_HOME=str(cache))
+        finally:
+            process.kill()
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"error: tools are in use: {link} (process {process.pid})\n"
+        "  First, in the projects of these clusters: ../checkout/kumulus down\n"
+    )
+    assert program.exists()
+    assert (checkout.root / ".venv").exists()
+    assert checkout.run("clean", "--tools", XDG_CACHE_HOME=str(cache)).returncode == 0
+    assert not program.exists()
+    assert not chart.exists()
+
+
 def test_clean_is_refused_while_a_command_runs_in_the_venv(checkout: Checkout) -> None:
     python = checkout.root / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)

@@ -15,6 +15,7 @@ import pytest
 
 from kumulus.toolchain import build, cache, pins, supply
 from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.locate import locate
 from kumulus.toolchain.progress import Step
 from tests.support.mirror import serving
 from tests.unit.toolchain.releases import both
@@ -209,6 +210,53 @@ def test_other_pins_reuse_the_same_tool_by_a_hard_link(sample: Sample) -> None:
     assert after["alpha"].stat().st_ino == before["alpha"].stat().st_ino
     assert says(before["beta"]) == "tool v2.0.0"
     assert says(after["beta"]) == "tool v2.1.0"
+
+
+def aged(path: Path, days: float) -> None:
+    os.utime(path, (time.time() - days * 86_400,) * 2)
+
+
+def test_tools_of_other_pins_go_when_they_were_not_used_for_a_long_time(sample: Sample) -> None:
+    homes = {name: sample.cache / name for name in ("old", "recent", "runs", "kubernetes/v1-old", "no-tools")}
+    for name, home in homes.items():
+        (home / "bin").mkdir(parents=True)
+        shutil.copy2("/bin/sleep", home / "bin" / "tool")
+        if name != "no-tools":
+            (home / "stamps").mkdir()
+            for tool in ("tool", "another"):
+                (home / "stamps" / tool).touch()
+                aged(home / "stamps" / tool, 91)
+    aged(homes["recent"] / "stamps" / "tool", 89)
+    with subprocess.Popen([str(homes["runs"] / "bin" / "tool"), "600"]) as process:
+        try:
+            result = sample.ensure()
+        finally:
+            process.kill()
+    assert result.returncode == 0, result.stderr
+    assert {name for name, home in homes.items() if home.exists()} == {"recent", "runs", "no-tools"}
+    assert "removed tools of other versions, not used for 90 days: 2 directories" in result.stderr
+
+
+def test_a_tool_that_is_looked_for_is_used_then(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the file system notes of what is read."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(sample.folder / "cache"))
+    sample.ensure()
+    known = pins.load(sample.pins)
+    stamp = cache.stamp_file(cache.tools(known), known.tool("alpha"))
+    aged(stamp, 91)
+    assert locate(known, known.tool("alpha")).source == "built"
+    assert time.time() - stamp.stat().st_mtime < 3600
+
+
+def test_charts_go_when_they_were_not_used_for_a_long_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "kumulus" / "charts"
+    folder.mkdir(parents=True)
+    for name, days in (("old.tgz", 91), ("recent.tgz", 89), ("other.txt", 91)):
+        (folder / name).touch()
+        aged(folder / name, days)
+    cache.remove_old_charts()
+    assert {file.name for file in folder.iterdir()} == {"recent.tgz", "other.txt"}
 
 
 def test_a_tool_whose_file_is_gone_is_built_again(sample: Sample) -> None:

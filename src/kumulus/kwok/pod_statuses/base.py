@@ -5,6 +5,8 @@ The first two follow KWOK's own ``pod/fast`` (kwok v0.8.0), with the differences
 
 from __future__ import annotations
 
+from kumulus.kwok.pod_statuses.fragments import ASSUMED, NO_SANDBOX
+
 READY = """
 {{ $now := Now }}
 conditions:
@@ -68,10 +70,15 @@ phase: Running
 startTime: {{ $now | Quote }}
 """
 
-COMPLETE = """
+COMPLETE = (
+    """
 {{ $now := Now }}
 {{ $root := . }}
 conditions:
+"""
+    + NO_SANDBOX
+    + ASSUMED
+    + """
 - {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized, reason: PodCompleted}
 - {lastTransitionTime: {{ $now | Quote }}, status: "False", type: Ready, reason: PodCompleted}
 - {lastTransitionTime: {{ $now | Quote }}, status: "False", type: ContainersReady, reason: PodCompleted}
@@ -87,20 +94,23 @@ containerStatuses:
       exitCode: 0
       finishedAt: {{ $now | Quote }}
       reason: Completed
+      message: emulated; the exit code is assumed
       startedAt: {{ $root.status.startTime | Quote }}
 {{ end }}
 phase: Succeeded
 """
+)
 
 # What a kubelet writes when it has ended the containers of a deleted pod (k8s.io/kubernetes v1.35, pkg/kubelet:
-# syncTerminatingPod, getPhase, and TerminatePod of the status manager). What had ended before stays as it ended; a
-# container that waits for its restart has its last end; one that never started is lost, unless the pod was not yet
-# initialized. A process ends at the first signal, SIGTERM, unless the grace period is 0.
-TERMINATED = """
+# syncTerminatingPod, getPhase, and TerminatePod of the status manager; recorded of v1.37.2 in tests/data/kubelet). What
+# had ended before stays as it ended; a container that waits for its restart has its last end; one that never started is
+# lost, unless the pod was not yet initialized. A process ends at the first signal, SIGTERM, which a kubelet sends even
+# if the grace period is 0.
+TERMINATED = (
+    """
 {{ $now := Now }}
 {{ $root := . }}
 {{ $killed := dict "exitCode" 143 "reason" "Error" "finishedAt" $now }}
-{{ if eq (printf "%v" .metadata.deletionGracePeriodSeconds) "0" }}{{ $_ := set $killed "exitCode" 137 }}{{ end }}
 {{ $lost := dict "exitCode" 137 "reason" "ContainerStatusUnknown"
   "message" "The container could not be located when the pod was terminated" }}
 {{ $initialized := not .spec.initContainers }}
@@ -144,14 +154,16 @@ initContainerStatuses:
 phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
 {{ $reason := ternary "PodCompleted" "PodFailed" $succeeded }}
 conditions:
-{{ range $type, $to := dict "Ready" $reason "ContainersReady" $reason "PodReadyToStartContainers" "null" }}
+{{ range $type := list "Ready" "ContainersReady" }}
 {{ $since := $now }}
 {{ range $root.status.conditions }}
 {{ if and (eq .type $type) (eq .status "False") }}{{ $since = .lastTransitionTime }}{{ end }}
 {{ end }}
-- {type: {{ $type }}, status: "False", reason: {{ $to }}, message: null, lastTransitionTime: {{ $since | Quote }}}
+- {type: {{ $type }}, status: "False", reason: {{ $reason }}, message: null, lastTransitionTime: {{ $since | Quote }}}
 {{ end }}
 {{ if $succeeded }}
 - {type: Initialized, status: "True", reason: PodCompleted}
 {{ end }}
 """
+    + NO_SANDBOX
+)

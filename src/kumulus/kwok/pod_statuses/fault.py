@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+from kumulus.kwok.pod_statuses.fragments import DECLARED
 from kumulus.model.pod_effects import PodEffects
 
 
@@ -78,7 +79,10 @@ startTime: {{ or .status.startTime $now | Quote }}
 conditions:
 """
     + _NOT_READY.replace("WHY", "{{ $why }}")
+    + "{{ if $ends }}\n"
+    + DECLARED
     + """
+{{ end }}
 STATUSES:
 {{ range $index, $container := .spec.CONTAINERS }}
 {{ $count := 0 }}

@@ -30,6 +30,13 @@ READY = (
     + "{{ end }}\n"
 )
 SANDBOX = condition("PodReadyToStartContainers", "True")
+NO_SANDBOX = condition("PodReadyToStartContainers", "False", "PodSandboxNotReady", "pod sandbox is not ready")
+ASSUMED = condition(
+    "kumulus.io/Emulated", "True", "ExitCodeAssumed", "no container has run; nobody has declared that it exits with 0"
+)
+"""On a pod that has ended: what it did is nobody's word."""
+DECLARED = condition("kumulus.io/Emulated", "True", "ExitCodeDeclared", "no container has run; its end is declared")
+"""Likewise: its end is that of a lifecycle or a fault."""
 INITIALIZED = condition("Initialized", "True")
 UNINITIALIZED = condition("Initialized", "False", "ContainersNotInitialized", _INCOMPLETE)
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 
 from kumulus.kwok.pod_statuses.fragments import (
+    DECLARED,
     ENDING,
     INIT_ALL,
     INIT_NEXT,
     INIT_WAITING,
     INITIALIZED,
     MADE_READY,
+    NO_SANDBOX,
     NOT_READY,
     NOW,
     PLACE,
@@ -97,7 +99,8 @@ def ended(failure: Failure | None) -> str:
     phase = "Failed" if failure else "Succeeded"
     reason = "PodFailed" if failure else "PodCompleted"
     over = conditions(
-        condition("PodReadyToStartContainers", "False")
+        NO_SANDBOX
+        + DECLARED
         + condition("Initialized", "True", "null" if failure else reason, changed=False)
         + condition("Ready", "False", reason)
         + condition("ContainersReady", "False", reason)

@@ -8,8 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kumulus import toolchain
+from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.toolchain.pins import CONTROL_PLANE
 
+_TOOLS = {"kwok-controller": "kwok"}
 NOWHERE = Path("/nowhere/clusters/any")
 """The cluster directory for a component's definition that is only compared."""
 
@@ -63,6 +67,24 @@ def link(layout: Layout, name: str, executable: Path) -> None:
     target = layout.directory / "bin" / name
     target.unlink(missing_ok=True)
     target.symlink_to(executable)
+
+
+def relink(layout: Layout) -> None:
+    """Link programs again whose files are gone, as tools are that some other project's `clean --tools` has removed.
+
+    Raises:
+        ProviderError: a tool is missing; the message says how to get it.
+    """
+    version = (layout.settings().get("options") or {}).get("kubeVersion")
+    for name in layout.components():
+        program = layout.directory / "bin" / name
+        if not program.is_symlink() or program.exists():
+            continue
+        try:
+            link(layout, name, toolchain.find(_TOOLS.get(name, name), version if name in CONTROL_PLANE else None))
+        except toolchain.ToolchainError as error:
+            gone = f"{name} of cluster {layout.name} cannot start, as {program.readlink()} is gone"
+            raise ProviderError(f"{gone}: {error}") from None
 
 
 def replaced(settings: Mapping[str, Any], names: Iterable[str], *definitions: Mapping[str, Any]) -> dict[str, Any]:

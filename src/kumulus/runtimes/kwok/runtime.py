@@ -27,6 +27,7 @@ from kumulus.runtimes.kwok import (
     hung,
     kept,
     logs,
+    moving,
     observing,
     pidfiles,
     priority,
@@ -224,10 +225,13 @@ class KwokRuntime(Runtime):
             await hung.end_hung(layout, report)
         await hung.end_stuck(layout, report)
         with ports.Claims(avoid=layout.taken_ports()) as claims:
+            moved = moving.move(layout, wanted, claims, report)
             changed = layout.note().get("configuration") != self.configuration(wanted)
             starting.give_room(layout, wanted)
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)
+            if moved:
+                moving.end_additions(layout)
             dead = starting.dead(layout)
             if dead:
                 report.status(f"starting {', '.join(dead)}")

@@ -15,10 +15,12 @@ from kumulus.runtimes.kwok import (
     addition,
     additions,
     api,
+    components,
     configuration,
     etcd_space,
     handover,
     kwokctl,
+    moving,
     objects,
     pidfiles,
     priority,
@@ -36,15 +38,13 @@ def dead(layout: Layout) -> list[str]:
     Raises:
         ProviderError: one of them cannot be started, since its port is taken.
     """
+    for component, port in moving.taken(layout).items():
+        raise ProviderError(
+            f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
+            f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
+        )
     alive = processes.running(layout.directory)
-    found = [name for name in layout.components() if name not in alive]
-    for component, port in layout.ports().items():
-        if component.split(" ")[0] in found and ports.in_use(port):
-            raise ProviderError(
-                f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
-                f"{processes.listener(port)}; end that process and run `pulumi up --refresh` again"
-            )
-    return found
+    return [name for name in layout.components() if name not in alive]
 
 
 async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bool, dead: Sequence[str]) -> None:
@@ -125,8 +125,9 @@ async def start_components(layout: Layout) -> None:
     """Have kwokctl start the components that do not run.
 
     Raises:
-        ProviderError: kwokctl failed.
+        ProviderError: a program is missing, or kwokctl failed.
     """
+    components.relink(layout)
     pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
     # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
     # runtime of that cluster: where Docker answers, it would take it for one of containers.

@@ -28,6 +28,7 @@ from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.text import lines
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.extras.watch.live.amounts import Amounts
+from kumulus.kube import Connection
 from tests.support.apiserver import listening
 from tests.support.clocks import SetClock
 from tests.support.measuring import Measuring, measures_of, measuring
@@ -53,7 +54,7 @@ async def until(reached: Callable[[], object]) -> None:
 async def heard() -> AsyncIterator[tuple[PlayedPods, Measuring, SetClock]]:
     """A client that has heard of a hundred pods at once, when they were created; then the watch is silent."""
     pods, clock = PlayedPods(), SetClock(0.0)
-    async with listening(pods.handle) as address, measuring(address, clock) as client:
+    async with listening(pods.handle) as address, measuring(Connection(address, "test"), clock) as client:
         await pods.put(*HUNDRED)
         await until(lambda: len(client.records.pods) == 100)
         pods.held = True

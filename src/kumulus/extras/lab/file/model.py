@@ -97,9 +97,10 @@ class Beginning(Section):
     allowDeletion: bool = Field(
         default=False,
         description=(
-            "Allows the restore to delete what was created since in the snapshot's namespaces, in a cluster that "
-            "outlives the stack; others need no leave."
+            "Whether the restore may delete what was created since in the snapshot's namespaces: needed on a cluster "
+            "that outlives the stack."
         ),
+        examples=["true"],
     )
 
 

@@ -1,0 +1,102 @@
+"""Give components other ports, where a program of somebody else has taken theirs while they did not run.
+
+After a reboot any program can have one of them, and the whole control plane would wait for its end. The API server
+keeps its port, which is in kubeconfigs that people have, and so does a component whose port the stack's file names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kumulus.host import ports, processes
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.kwok import addition
+from kumulus.runtimes.kwok.layout import Layout
+
+_KEPT = "kube-apiserver"
+# How a port is written in arguments: in an address of this machine, or as a flag's value.
+_PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+\b|(?<=-port=)\d+\b")
+
+
+def taken(layout: Layout) -> dict[str, int]:
+    """The ports of components that do not run on which another program listens, by component."""
+    alive = processes.running(layout.directory)
+    there = layout.components()
+    return {
+        component: port
+        for component, port in layout.ports().items()
+        if (name := component.split(" ")[0]) in there and name not in alive and ports.in_use(port)
+    }
+
+
+def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> bool:
+    """Rewrite the settings with other ports in place of those that are taken; the cluster's settings count as changed.
+
+    Running components that have such a port among their arguments are ended.
+
+    Args:
+        layout: the cluster.
+        wanted: the control plane the stack asks for.
+        claims: provides the ports.
+        report: takes a line for each.
+
+    Returns:
+        Whether there were any.
+
+    Raises:
+        ProviderError: there is none.
+        OSError: the settings cannot be written.
+    """
+    chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))
+    lost = taken(layout).items()
+    try:
+        others = {name: (port, claims.take()) for name, port in lost if name != _KEPT and str(port) not in chosen}
+    except ports.NoFreePort as error:
+        raise ProviderError(str(error)) from None
+    if not others:
+        return False
+    for component, (port, other) in others.items():
+        report.info(f"{component}: port {port} is in use by {processes.listener(port)}; it has port {other} now")
+    settings = layout.settings()
+    now = moved(settings, dict(others.values()))
+    then = {each["name"]: each for each in settings["components"]}
+    alive = processes.running(layout.directory)
+    for each in now["components"]:
+        if each != then[each["name"]]:
+            processes.end(alive.get(each["name"], []))
+    # First, so that after a kill the next run still applies the objects that have such a port, as for any change.
+    layout.write_note({**layout.note(), "configuration": ""})
+    layout.write_settings(now)
+    return True
+
+
+def end_additions(layout: Layout) -> None:
+    """End the additions after their files were written: they may run by what the files said before."""
+    alive = processes.running(layout.directory)
+    processes.end([pid for each in addition.every() for name in each.names for pid in alive.get(name, [])])
+
+
+def moved(settings: Mapping[str, Any], others: Mapping[int, int]) -> dict[str, Any]:
+    """What kwokctl saved, with other ports.
+
+    Args:
+        settings: the ``KwokctlConfiguration``.
+        others: the new port by the old one.
+    """
+    new = {str(old): str(port) for old, port in others.items()}
+
+    def rewritten(value: Any, key: str = "") -> Any:
+        if isinstance(value, Mapping):
+            return {name: rewritten(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [rewritten(each) for each in value]
+        if isinstance(value, str):
+            return _PORT.sub(lambda found: new.get(found[0], found[0]), value)
+        return others.get(value, value) if key.lower().endswith("port") and isinstance(value, int) else value
+
+    return dict(rewritten(settings))
