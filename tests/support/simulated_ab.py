@@ -55,5 +55,5 @@ class SimulatedAb:
 
     def _drawn(self, source: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
         if self.spread == "heavy":
-            return source.standard_t(3, shape) / np.sqrt(3)
+            return np.asarray(source.standard_t(3, shape) / np.sqrt(3))
         return source.exponential(size=shape) - 1 if self.spread == "skewed" else source.normal(size=shape)

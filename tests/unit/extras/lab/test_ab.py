@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kumulus.extras.lab.ab import deciding, page
-from kumulus.extras.lab.ab.pairs import Pairs
+from kumulus.extras.lab.ab.pairs import Measures, Pairs
 from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load
@@ -93,7 +93,9 @@ def test_several_measures_share_the_chance_of_a_wrong_verdict_and_one_that_is_wo
     )
     several = Pairs((MEASURE, *[RATE] * 9), 0.1, [({MEASURE: 1}, {MEASURE: math.exp(x)}) for x in apart[:alone]])
     assert several.changes()[0].low < 0
-    runs = [({MEASURE: 10.0, RATE: 10.0}, {MEASURE: 9.0 + n % 3, RATE: 5.0}) for n in range(14)]
+    runs: list[tuple[Measures, Measures]] = [
+        ({MEASURE: 10.0, RATE: 10.0}, {MEASURE: 9.0 + n % 3, RATE: 5.0}) for n in range(14)
+    ]
     found = Pairs((MEASURE, RATE), 0.1, runs)
     assert [each.verdict for each in found.changes()] == ["not decided", "worse"]
     assert found.verdict == "worse"

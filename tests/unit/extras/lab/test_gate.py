@@ -12,6 +12,7 @@ import pytest
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import gate, repetitions
+from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.files import RunDirectory
 from tests.support.reports import report
 
@@ -57,8 +58,8 @@ def test_a_limit_is_of_what_there_was_before(written: str, base: float, new: flo
         (P99, "Write MEASURE:\\+10%"),
         (f"{P99}:10%", "is no limit"),
         ("timeToShedule.p99:+10%", "timeToShedule.p99 is not measured\n  Write timeToSchedule.p99"),
-        (f"{P99}:+2pt", "2pt is no amount of it\n  Write \\+10% or 2s"),
-        (f"{SHARE}:+0.1", "Write \\+10% or 1pt"),
+        (f"{P99}:+2pt", "2pt is no amount of it\n  Write \\+10% or \\+2s"),
+        (f"{SHARE}:+0.1", "Write \\+10% or \\+1pt"),
         (f"{P99}:+nan%", "nan% is no amount"),
         (
             "allocation.gpu:+10%",
@@ -79,7 +80,7 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
 
 
 def test_repetitions_say_how_exactly_a_difference_is_known() -> None:
-    def change(base: list[float], new: list[float]) -> repetitions.Change:
+    def change(base: list[float], new: list[float]) -> Change:
         [found] = repetitions.changes(
             (report(measures=[{P99: each} for each in base]), report(measures=[{P99: each} for each in new])), [P99]
         )

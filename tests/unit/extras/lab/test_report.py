@@ -196,14 +196,20 @@ def test_a_run_whose_report_is_gone_is_left_out_of_the_page_and_told(tmp_path: P
 def test_runs_of_the_same_settings_are_one_series() -> None:
     small = Cluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
     made = [report(), report("20261121-160000-def456"), report("20261121-170000-aaaaaa", cluster=small)]
-    found = history._runs([("p", each) for each in made])
+    found = history._runs([("p", each) for each in made], Path())
     assert [run["series"] for run in found] == [0, 0, 1]
 
 
-def test_links_to_runs_in_directories_of_any_name_lead_there() -> None:
-    [found] = history._runs([("../a #1 50%/fill/run/report.json", report())])
+def test_links_to_runs_in_directories_of_any_name_lead_there(tmp_path: Path) -> None:
+    run, page = tmp_path / "a #1 50%" / "fill" / "run", tmp_path / "pages"
+    run.mkdir(parents=True)
+    page.mkdir()
+    (run / "repetition-1.svg").touch()
+    path = "../a #1 50%/fill/run/report.json"
+    [found, undrawn] = history._runs([(path, report()), ("elsewhere/report.json", report())], page)
     assert found["path"] == "../a%20%231%2050%25/fill/run/report.json"
     assert found["plots"] == ["../a%20%231%2050%25/fill/run/repetition-1.svg"]
+    assert undrawn["plots"] == [], "what is not there has no link"
 
 
 def test_another_policy_workload_or_configuration_is_another_series() -> None:
@@ -216,7 +222,7 @@ def test_another_policy_workload_or_configuration_is_another_series() -> None:
     made[4].metadata.inputs.files["least.yaml"] = "0" * 64
     # The experiment's own file may have changed in what no figure depends on, such as its description.
     made[5].metadata.inputs.files["experiment.yaml"] = "0" * 64
-    assert [run["series"] for run in history._runs([("p", each) for each in made])] == [0, 0, 1, 2, 3, 0]
+    assert [run["series"] for run in history._runs([("p", each) for each in made], Path())] == [0, 0, 1, 2, 3, 0]
 
 
 def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:

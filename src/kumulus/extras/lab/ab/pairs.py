@@ -14,6 +14,8 @@ from kumulus.model.words import counted
 # An interval that ends here is as good as one of nothing: differences add up to less than this.
 _NOTHING = 1e-9
 
+Measures = Mapping[str, float]
+
 
 @dataclass
 class Pairs:
@@ -27,7 +29,7 @@ class Pairs:
 
     measures: Sequence[str]
     margin: float
-    runs: list[tuple[Mapping[str, float], Mapping[str, float]]] = field(default_factory=list)
+    runs: list[tuple[Measures, Measures]] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:

@@ -18,7 +18,7 @@ from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.file.measures import BETTER
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.policies.load import PAPER
-from kumulus.extras.lab.report import beside, checks, github
+from kumulus.extras.lab.report import checks, github
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.progress import Progress
 from kumulus.extras.lab.run.run import Run
@@ -118,17 +118,14 @@ def _names(args: argparse.Namespace) -> tuple[str, str]:
 
 async def _ab(place: Place, loaded: Loaded, asked: _Asked, args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr, args.quiet)
-    runs: list[tuple[Report, Path]] = []
-    options = place.options(args, progress, lambda report, directory: runs.append((report, directory)))
+    # Plots would take CPU from the runs that follow.
+    options = place.options(args, progress, lambda report, directory: None)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
 
         async def make(each: Loaded) -> Report:
             return await Run(client, each, options).run()
 
         found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, progress.say)
-    # Drawing would take CPU from the runs.
-    for report, directory in runs:
-        beside.write(report, directory)
     directory = args.results / found.experiment / f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     page.write(found, directory)
     progress.say("")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
-from kumulus.extras.lab.report.files import manifest
+from kumulus.extras.lab.report.files import manifest, os_errors_explained
 from kumulus.extras.lab.report.read import find, report_at
+from kumulus.host import files
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
 
@@ -27,6 +29,21 @@ def check(args: argparse.Namespace) -> int:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1
     return 1 if wrong else 0
+
+
+def baseline(args: argparse.Namespace) -> int:
+    """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed.
+
+    Raises:
+        LabError: the run did not come to its end, or the file cannot be written.
+    """
+    report = report_at(find(args.run, args.results))
+    if report.results.status == "partial":
+        raise LabError(f"run {report.metadata.run_id} was cut off\n  Take one that came to its end")
+    with os_errors_explained(args.file):
+        files.write(args.file, report.lean().model_dump_json(indent=1) + "\n")
+    print(f"wrote {args.file}, of {counted(len(report.results.tests), 'repetition')} of {report.metadata.run_id}")
+    return 0
 
 
 def history(args: argparse.Namespace) -> int:

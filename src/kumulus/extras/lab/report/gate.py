@@ -75,7 +75,9 @@ def limit(written: str) -> Limit:
             f"  Write {measure}:{worse}{most}"
         )
     if (parsed := amount(measure, most)) is None:
-        raise LabError(f"--fail-if {written}: {most} is no amount of it\n  Write {sign}{examples(measure)}")
+        raise LabError(
+            f"--fail-if {written}: {most} is no amount of it\n  Write {sign}{' or '.join(examples(measure))}"
+        )
     return Limit(measure, sign, parsed)
 
 

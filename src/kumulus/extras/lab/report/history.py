@@ -47,7 +47,7 @@ def write(results: Path) -> tuple[Path, list[str]]:
             unread.append(str(error))
     path = results / FILE
     with os_errors_explained(path):
-        files.write(path, page(reports))
+        files.write(path, page(reports, results))
     return path, unread
 
 
@@ -68,7 +68,7 @@ def write_comparison(
     folder = path.resolve().parent
     near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
     with os_errors_explained(path):
-        files.write(path, page(near, _comparison([report for _, report in reports], changes, checks)))
+        files.write(path, page(near, folder, _comparison([report for _, report in reports], changes, checks)))
 
 
 def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Sequence[Check]) -> str:
@@ -92,15 +92,16 @@ def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Se
     return f'<section aria-label="Comparison">{kept}{wrong}{changed}{table_of_all}</section>'
 
 
-def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
+def page(reports: Sequence[tuple[str, Report]], folder: Path, comparison: str = "") -> str:
     """The page.
 
     Args:
         reports: each with the path of its report.json, relative to the page; the oldest first.
+        folder: where the page is.
         comparison: HTML to show above them.
     """
     data = {
-        "runs": _runs(reports),
+        "runs": _runs(reports, folder),
         "measures": {name: {"unit": UNITS[name], "better": BETTER[name], "meaning": MEANINGS[name]} for name in UNITS},
     }
     # Neither "</script" nor "<!--", which would hide the end of the script, can then be in it.
@@ -116,9 +117,9 @@ def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
     )
 
 
-def _runs(reports: Sequence[tuple[str, Report]]) -> list[dict[str, Any]]:
+def _runs(reports: Sequence[tuple[str, Report]], folder: Path) -> list[dict[str, Any]]:
     known: list[Report] = []
-    return [_run(path, report, _series(report, known)) for path, report in reports]
+    return [_run(path, folder, report, _series(report, known)) for path, report in reports]
 
 
 def _series(report: Report, known: list[Report]) -> int:
@@ -130,10 +131,11 @@ def _series(report: Report, known: list[Report]) -> int:
     return len(known) - 1
 
 
-def _run(path: str, report: Report, series: int) -> dict[str, Any]:
+def _run(path: str, folder: Path, report: Report, series: int) -> dict[str, Any]:
     metadata, tests = report.metadata, report.results.tests
-    # A link: a directory's name may have a "#" or a "%".
-    path = quote(path)
+    # Runs of `ab` have none.
+    plots = [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)]
+    plots = [each for each in plots if (folder / each).is_file()]
     return {
         "id": metadata.run_id,
         "experiment": metadata.experiment,
@@ -146,8 +148,9 @@ def _run(path: str, report: Report, series: int) -> dict[str, Any]:
         "nodes": metadata.cluster.nodes,
         "series": series,
         "settings": metadata.scheduler.settings,
-        "path": path,
-        "plots": [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
+        # Links: a directory's name may have a "#" or a "%".
+        "path": quote(path),
+        "plots": [quote(each) for each in plots],
         "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
         "measures": [test.details.measures for test in tests],
     }
