@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
-from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_status, stage
+from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_removed, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
@@ -137,9 +137,17 @@ _COMPLETES = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "true")]
 _STAYS = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "false")]
 _DELETED = exists(".metadata.deletionTimestamp")
 _OVER = ("Succeeded", "Failed")
-_TERMINATES = [_DELETED, not_in(".status.phase", *_OVER)]
 # With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing.
-_GOES = [_DELETED, is_in(".status.phase", *_OVER), not_in("(.metadata.deletionGracePeriodSeconds | tostring)", "0")]
+_FORCED = "(.metadata.deletionGracePeriodSeconds | tostring)"
+_TERMINATES = [_DELETED, not_in(".status.phase", *_OVER), not_in(_FORCED, "0")]
+_IS_FORCED = [_DELETED, not_in(".status.phase", *_OVER), is_in(_FORCED, "0")]
+_ENDED = [_DELETED, is_in(".status.phase", *_OVER), not_in(_FORCED, "0")]
+_KEPT = [_DELETED, is_in(".status.phase", *_OVER), is_in(_FORCED, "0")]
+# In case that kwok-controller was killed after the patch. The delay is cut off when the pod is gone, as it mostly is.
+_REMOVE: dict[str, Any] = {
+    "delay": {"durationMilliseconds": 1_000},
+    **pod_removed("  annotations:\n    kumulus.io/ended: {{ Now | Quote }}"),
+}
 # It does nothing; matching it cancels what KWOK has scheduled for a node that has just become faulted. With a weight
 # it keeps KWOK from stages without one.
 _NOTHING: dict[str, Any] = {"delay": {"durationMilliseconds": FOR_EVER}, "next": {}}
@@ -182,8 +190,9 @@ def stages() -> list[dict[str, Any]]:
             pod_status(READY),
         ),
         stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
-        stage("pod-terminate", "Pod", _TERMINATES, pod_status(TERMINATED)),
-        stage("pod-delete", "Pod", _GOES, {"next": {"delete": True}}),
+        stage("pod-terminate", "Pod", _TERMINATES, pod_removed(TERMINATED, "status")),
+        stage("pod-kill", "Pod", _IS_FORCED, pod_status(TERMINATED)),
+        stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
 
 
@@ -240,5 +249,8 @@ def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
     return [
         stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE}),
         stage(f"{_ABOVE}pod-stays", "Pod", [*_STAYS, other], {"weight": 1, **_NOTHING}),
-        stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_status(TERMINATED)}),
+        stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(TERMINATED, "status")}),
+        stage(f"{_ABOVE}pod-kill", "Pod", _IS_FORCED, {"weight": 1, **pod_status(TERMINATED)}),
+        stage(f"{_ABOVE}pod-delete", "Pod", _ENDED, {"weight": 1, **_REMOVE}),
+        stage(f"{_ABOVE}pod-kept", "Pod", _KEPT, {"weight": 1, **_NOTHING}),
     ]

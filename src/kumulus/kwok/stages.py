@@ -51,8 +51,25 @@ def pod_status(template: str) -> dict[str, Any]:
     Args:
         template: a Go template of YAML, the status.
     """
-    pod = f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\nstatus:\n{textwrap.indent(template, '  ')}"
-    return {"next": {"patches": [{"subresource": "status", "template": pod}]}}
+    return {"next": {"patches": [_of_this_pod(f"status:\n{textwrap.indent(template, '  ')}", "status")]}}
+
+
+def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
+    """The key ``steps`` of a stage that patches a pod and then deletes it, and if it cannot patch it, does not.
+
+    KWOK deletes by name, too; only by the patch it finds out whether the pod is still the one that it means.
+
+    Args:
+        template: a Go template of YAML, what is patched; it has to change something, or KWOK leaves the patch out.
+        subresource: of the pod; that is then what the template is of.
+    """
+    content = f"{subresource}:\n{textwrap.indent(template, '  ')}" if subresource else template
+    return {"steps": [{"patch": _of_this_pod(content, subresource)}, {"delete": True}]}
+
+
+def _of_this_pod(content: str, subresource: str) -> dict[str, str]:
+    where = {"subresource": subresource} if subresource else {}
+    return {**where, "template": f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\n{content}"}
 
 
 def is_in(key: str, *values: str) -> Match:

@@ -135,9 +135,12 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
             raise ProviderError(newer)
         made_by = place.note().get("owner")
         if made_by is not None and owner and not same(made_by, owner):
+            # The stack may have lost its identity by another name of its resource, which tells it from a later stack.
+            here = described(made_by) == described(owner)
             raise ProviderError(
                 f"a cluster named {place.name!r} that this stack did not make is at {place.directory} (made by "
                 f"{described(made_by)}); set another `name:` in kumulus:cluster, or destroy that one where it was made"
+                + (", or give its resource an alias if it had another name before" if here else "")
             )
         # In a preview, a cluster of another runtime may still be there: it is deleted before this one is created.
         foreign = place.foreign_to_all() if preview else place.foreign()

@@ -27,6 +27,11 @@ def numbers(version: str) -> tuple[int, ...]:
     return parts + (0,) * (3 - len(parts))
 
 
+def is_version(text: str) -> bool:
+    """Whether this is a version, in its numeric part at least."""
+    return _VERSION.fullmatch(text.strip()) is not None
+
+
 def satisfies(version: str, accepts: str) -> bool:
     """Whether a version is in a range; a pre-release (`1.35.0-rc.1`) never is, and build metadata is ignored."""
     match = _VERSION.fullmatch(version.strip())

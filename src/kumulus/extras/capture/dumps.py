@@ -1,12 +1,14 @@
-"""Reads untrusted files: YAML as `kubectl get -o yaml` and `kwokctl snapshot export` write it, and JSON.
+"""Reads untrusted files: YAML as `kubectl get -o yaml` and `kwokctl snapshot export` write it, JSON, and JSON by lines.
 
 A file is not trusted: nothing in it is executed, no alias is followed, what is nested too deeply or too large is
 refused, and its paths are ignored. YAML is parsed as a stream of events, so a list of 40,000 pods is never in memory.
+JSON is decoded whole, which takes up to 26 times its size.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import yaml
 from kumulus.kube.yaml_limits import FAST_LOADER
 
 MOST_BYTES = 2 * 1024**3
+MOST_JSON_BYTES = 64 * 1024**2
+"""Of a .json file, and of a line of a .jsonl file."""
 MOST_LEVELS = 64
 MOST_VALUES = 200_000
 """Of one object."""
@@ -60,9 +64,19 @@ def objects(file: Path) -> Iterator[dict[str, Any]]:
     with file.open("rb") as opened:
         if opened.read(len(_GZIP)) == _GZIP:
             raise Refused(f"{file} is compressed\n  To unpack it: gunzip {file}")
+    if file.suffix == ".json" and size > MOST_JSON_BYTES:
+        lines = file.with_suffix(".jsonl")
+        raise Refused(
+            f"{file} has {size:,} bytes; at most {MOST_JSON_BYTES:,} of JSON are read at once\n"
+            f"  Name {lines.name} instead, after: jq -c '.items[]' {shlex.quote(str(file))} > {shlex.quote(str(lines))}"
+        )
     try:
         if file.suffix == ".json":
-            yield from _of_json(file)
+            with file.open("rb") as opened:
+                # The C decoder limits the depth itself.
+                yield from _flat(json.load(opened))
+        elif file.suffix == ".jsonl":
+            yield from _of_lines(file)
         else:
             with file.open("rb") as opened:
                 for document in documents(opened, file.name):
@@ -83,10 +97,19 @@ def documents(stream: Any, name: str) -> Iterator[Any]:
         yield from builder.take(event)
 
 
-def _of_json(file: Path) -> Iterator[dict[str, Any]]:
-    # The C decoder limits the depth itself.
+def _of_lines(file: Path) -> Iterator[dict[str, Any]]:
     with file.open("rb") as opened:
-        yield from _flat(json.load(opened))
+        for number, line in enumerate(iter(lambda: opened.readline(MOST_JSON_BYTES + 1), b""), start=1):
+            if len(line) > MOST_JSON_BYTES:
+                raise Refused(f"{file}: line {number} has more than {MOST_JSON_BYTES:,} bytes; write an object a line")
+            document = json.loads(line)
+            # jq takes the items of a typed list, such as a PodList, without their kind.
+            if not isinstance(document, dict) or not document.get("kind"):
+                raise Refused(
+                    f"{file}: line {number} has no kind, as each item of a list of pods\n"
+                    """  To write it: jq -c '.items[] | .kind = "Pod"'"""
+                )
+            yield from _flat(document)
 
 
 def _flat(document: Any) -> Iterator[dict[str, Any]]:

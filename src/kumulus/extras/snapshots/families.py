@@ -19,9 +19,8 @@ ABOVE = ("Deployment", "CronJob")
 """The owners of those; a Deployment adopts its ReplicaSets, a CronJob's Jobs get it as their owner."""
 WORKLOADS = ("Pod", *ADOPTING, *ABOVE)
 _JOB_IS = ("succeeded", "failed")
-# What a cluster assigns to a Service; "None" is a user's own word, for a headless one.
+# What a cluster assigns to a Service that is not headless.
 _OF_A_SERVICE = ("clusterIP", "clusterIPs")
-_HEADLESS = ("None", ["None"])
 _OF_A_TURN = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas")
 
 
@@ -88,8 +87,19 @@ def made(found: Mapping[str, Any]) -> dict[str, Any]:
         # Its selector and its pods' labels name its former UID, so it is posted with a manual selector.
         body["spec"] = {**found["spec"], "manualSelector": True}
     if found["kind"] == "Service":
-        body["spec"] = _of_a_service(found["spec"])
+        body["spec"] = _of_a_service(found)
     return {**body, "metadata": metadata}
+
+
+def is_replaced(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether an object is deleted and created again, as it cannot be changed back in its place.
+
+    That is a workload, and a Service that has become headless or ceased to be: the API server 1.35.4 panics at some of
+    these changes (k8s.io/kubernetes pkg/registry/core/service/storage/alloc.go, allocIPs).
+    """
+    if found["kind"] == "Service":
+        return _is_headless(wanted) != _is_headless(found)
+    return bool(rank(found["kind"]))
 
 
 def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Container[str]) -> dict[str, Any]:
@@ -107,8 +117,14 @@ def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Cont
     return {**body, "status": found["status"]} if "status" in found else body
 
 
-def _of_a_service(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in spec.items() if key not in _OF_A_SERVICE or value in _HEADLESS}
+def _of_a_service(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a Service without its addresses."""
+    spec = found.get("spec") or {}
+    return {key: value for key, value in spec.items() if key not in _OF_A_SERVICE or _is_headless(found)}
+
+
+def _is_headless(service: Mapping[str, Any]) -> bool:
+    return (service.get("spec") or {}).get("clusterIP") == "None"
 
 
 def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
@@ -124,7 +140,7 @@ def _state(found: Mapping[str, Any]) -> dict[str, Any]:
     if found["kind"] == "Pod":
         state["phase"] = status.get("phase")
     if found["kind"] == "Service":
-        state["spec"] = _of_a_service(spec or {})
+        state["spec"] = _of_a_service(found)
     if found["kind"] == "Job":
         state["counts"] = [status.get(key) or 0 for key in _JOB_IS]
         state["spec"] = {key: value for key, value in (spec or {}).items() if key != "manualSelector"}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.snapshots.families import Objects, families, is_as_it_was, is_remade, rank, roots
+from kumulus.extras.snapshots.families import Objects, families, is_as_it_was, is_remade, is_replaced, roots
 from kumulus.extras.snapshots.restored import FORBIDDEN, MEANWHILE, OF_CLAIMS, RELEASED
 from kumulus.extras.snapshots.scope import CLAIMS, Contents
 
@@ -22,7 +22,7 @@ class Plan:
         replaced: what is deleted and created again, under the same name.
         changed: what is changed back in its place.
         created: what is created, as it is gone.
-        remade: objects whose controllers create again what they own.
+        remade: names of objects whose controllers create again what they own.
         left: names of what stays as it is, by the reason.
     """
 
@@ -77,7 +77,9 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
             continue
         others = is_remade(family, {**present, **wanted})
         coming = set(roots(family, wanted)) if others else family & wanted.keys()
-        going = {path for path in family & present.keys() if path not in coming or rank(present[path]["kind"])}
+        going = {
+            path for path in family & present.keys() if path not in coming or is_replaced(wanted[path], present[path])
+        }
         if others and only is not None:
             # Its controller has already made others, under other names.
             going &= set(only)
@@ -88,7 +90,7 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
         else:
             deleted |= going
             put |= coming
-            remade += sorted(roots(family, wanted)) if others else []
+            remade += roots(family, wanted) if others else []
     untouched = set().union(*alone.values())
     left = {RELEASED: now.left, FORBIDDEN: now.forbidden}
     left |= {why: tuple(names(_heads(paths, wanted, present))) for why, paths in alone.items()}
@@ -99,7 +101,7 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
         replaced=frozenset(deleted & put),
         changed=frozenset((put & present.keys()) - deleted),
         created=frozenset(put - present.keys()),
-        remade=tuple(remade),
+        remade=tuple(names(remade)),
         left={why: which for why, which in left.items() if which},
     )
 

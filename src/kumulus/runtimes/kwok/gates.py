@@ -13,7 +13,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.toolchain.versions import numbers
+from kumulus.toolchain.versions import is_version, numbers
 
 # What `workloads: native` stands for: groups of pods, in topology domains, of Jobs, of groups, and by priority.
 # Checked against Kubernetes 1.35 to 1.37.
@@ -48,7 +48,8 @@ def runtime_config(options: Mapping[str, Any]) -> str:
 
 
 def _pairs(native: tuple[str, ...], options: Mapping[str, Any], key: str) -> str:
-    switches = {**dict.fromkeys(native if options.get("workloads") == "native" else (), "true"), **options.get(key, {})}
+    declared = _mapping(options, key)
+    switches = {**dict.fromkeys(native if options.get("workloads") == "native" else (), "true"), **declared}
     return ",".join(f"{name}={str(value).lower()}" for name, value in sorted(switches.items()))
 
 
@@ -62,6 +63,8 @@ async def require_known(layout: Layout, wanted: Wanted) -> None:
     Raises:
         ProviderError: it does not know one of them.
     """
+    if not is_version(wanted.kubernetes_version):
+        return
     refused = f"Kubernetes {wanted.kubernetes_version} does not start with the options of cluster {wanted.name}"
     if gone := sorted(set(_switched_on(wanted.options)) & set(ended(wanted.kubernetes_version))):
         raise ProviderError(f"{refused}: it has no {gone[0]}; change runtimeConfig or kubernetesVersion")
@@ -80,7 +83,12 @@ def ended(version: str) -> list[str]:
 
 
 def _switched_on(options: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in options.get("runtimeConfig", {}).items() if str(value).lower() == "true"]
+    return [name for name, value in _mapping(options, "runtimeConfig").items() if str(value).lower() == "true"]
+
+
+def _mapping(options: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    # A preview looks at a cluster's options before they are checked.
+    return found if isinstance(found := options.get(key), Mapping) else {}
 
 
 def _flag(settings: Mapping[str, Any]) -> str:

@@ -6,6 +6,8 @@ import copy
 import gzip
 import json
 import random
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -243,6 +245,32 @@ def test_dumps_are_read_whether_list_or_documents_or_json(tmp_path: Path) -> Non
     assert listed == streamed == things
     assert typed[0]["kind"] == "Pod"
     assert [file.name for file in dumps.files([tmp_path])] == ["documents.yaml", "list.yaml", "pods.json"]
+
+
+def test_a_large_json_file_is_refused_and_its_objects_are_read_line_by_line(tmp_path: Path) -> None:
+    """What is decoded whole can take 26 times its size of memory: 64 MiB of `[],` take 1.7 GiB."""
+    pods = [pod(f"p{number}", "n0") for number in range(3)]
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps({"kind": "List", "items": pods}) + " " * dumps.MOST_JSON_BYTES)
+    with pytest.raises(dumps.Refused, match=f"{file.stat().st_size:,} bytes; at most 67,108,864 of JSON") as refused:
+        list(dumps.objects(file))
+    remedy = f"jq -c '.items[]' {file} > {tmp_path}/pods.jsonl"
+    assert remedy in str(refused.value)
+    if shutil.which("jq"):
+        subprocess.run(remedy, shell=True, check=True)
+        assert list(dumps.objects(tmp_path / "pods.jsonl")) == pods
+
+
+def test_a_line_without_a_kind_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "pods.jsonl").write_text(f"{json.dumps(pod('p0', 'n0'))}\n{json.dumps({'metadata': {'name': 'p1'}})}\n")
+    with pytest.raises(dumps.Refused, match=r'line 2 has no kind[^\n]*\n .*\.kind = "Pod"'):
+        list(dumps.objects(tmp_path / "pods.jsonl"))
+
+
+def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pods.jsonl").write_text(json.dumps({"kind": "Pod", "junk": "x" * dumps.MOST_JSON_BYTES}))
+    with pytest.raises(dumps.Refused, match="line 1 has more than 67,108,864 bytes"):
+        list(dumps.objects(tmp_path / "pods.jsonl"))
 
 
 def test_what_is_quoted_stays_a_text() -> None:

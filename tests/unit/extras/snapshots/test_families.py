@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.snapshots.families import families, is_as_it_was, is_remade, made, rank, roots
+from kumulus.extras.snapshots.families import (
+    changed_back,
+    families,
+    is_as_it_was,
+    is_remade,
+    is_replaced,
+    made,
+    rank,
+    roots,
+)
 
 Made = dict[str, dict[str, Any]]
 
@@ -76,6 +85,22 @@ def test_what_is_posted_has_no_identity_no_owner_and_no_status() -> None:
     assert "status" not in posted
     service = thing("Service", "web", spec={"clusterIP": "10.1.1.1", "clusterIPs": ["10.1.1.1"], "ports": []})
     assert made(service)["spec"] == {"ports": []}
+    headless = thing("Service", "db", spec={"clusterIP": "None", "clusterIPs": ["None"], "ports": []})
+    assert made(headless)["spec"] == headless["spec"], "its user's own choice, not an address"
+    assert not is_as_it_was(["s"], {"s": headless}, {"s": service})
+    assert is_replaced(headless, service)
+    assert not is_replaced(service, thing("Service", "web", spec={"clusterIP": "10.1.1.2", "ports": []}))
+
+
+def test_what_is_changed_in_its_place_keeps_its_version_its_finalizers_and_the_owners_that_stay() -> None:
+    wanted = thing("Database", "db", spec={"replicas": 1}, status={"phase": "Old"})
+    found = thing("Database", "db", ("Tenant", "t"), ("Pod", "a"), spec={"replicas": 2}, status={"phase": "New"})
+    found["metadata"] |= {"resourceVersion": "7", "finalizers": ["example.com/keep"]}
+    body = changed_back(wanted, found, {"uid-a"})
+    assert (body["spec"], body["status"]) == ({"replicas": 1}, {"phase": "New"})
+    assert (body["metadata"]["resourceVersion"], body["metadata"]["finalizers"]) == ("7", ["example.com/keep"])
+    assert [each["name"] for each in body["metadata"]["ownerReferences"]] == ["t"]
+    assert "uid" not in body["metadata"]
 
 
 def test_what_others_controllers_own_is_theirs_to_make() -> None:

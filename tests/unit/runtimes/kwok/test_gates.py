@@ -108,6 +108,7 @@ async def test_a_cluster_that_runs_with_its_gates_and_one_without_any_are_not_as
     layout = cluster(tmp_path, "v1.36.3", "Old=true,B=false")
     await gates.require_known(layout, wanted("v1.36.3", B=False, Old=True))
     await gates.require_known(layout, wanted("v1.37.2"))
+    await gates.require_known(layout, wanted("", Old=True))
     assert calls(asked) == set()
     with pytest.raises(ProviderError):
         await gates.require_known(layout, wanted("v1.36.3", Old=True))

@@ -122,7 +122,9 @@ def _state(capture: Path, found: which.Which) -> str:
     from kumulus.kube import KubeconfigError, Unreachable, objects
 
     async def read(client: Client) -> tuple[Mapping[str, str] | None, str]:
-        return await mark.read(client), await objects.identity(client)
+        marked = await mark.read(client)
+        # A cluster that is starting is not marked, and may have no identity yet.
+        return marked, "" if marked is None else await objects.identity(client)
 
     if not found.kubeconfig.exists():
         return ""
