@@ -105,7 +105,11 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
         ({"timeline": [{"clear": "rack"}]}, "timeline[0].clear", "is no fault of this timeline; leave it out"),
         ({"timeline": [{"fault": {"name": "x", "kind": "xid"}}]}, "timeline[0].fault.kind", "is not in the catalog"),
         ({"expect": [{"measure": "allocation.gpus"}]}, "expect[0].measure", "write allocation.gpu"),
-        ({"expect": [{"measure": "makespan"}]}, "expect[0]", "has no threshold; write atMost:, atLeast:, equals: or within:"),
+        (
+            {"expect": [{"measure": "makespan"}]},
+            "expect[0]",
+            "has no threshold; write atMost:, atLeast:, equals: or within:",
+        ),
         ({"expect": [{"measure": "makespan", "atMost": 5}]}, "expect[0].atMost", "is 5; write a duration such as 2s"),
         ({"expect": [{"measure": "allocation.gpu", "atLeast": 99}]}, "expect[0].atLeast", "a percentage such as 99%"),
         ({"expect": [{"measure": "allocation.gpu", "atLeast": "nan%"}]}, "expect[0].atLeast", 'is "nan%"'),
