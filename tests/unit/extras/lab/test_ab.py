@@ -209,7 +209,10 @@ def test_the_page_the_checks_and_the_file_say_the_same(tmp_path: Path) -> None:
     page.write(found, tmp_path / "ab")
     text = (tmp_path / "ab" / page.PAGE).read_text()
     count = len(found.reports)
-    assert f'<p class="verdict worse">mine&lt;.yaml is worse than main.yaml, after {count} pairs of runs</p>' in text
+    assert (
+        f'<p class="verdict worse">mine&lt;.yaml is worse than main.yaml after {count} pairs of runs: {MEASURE} +30'
+        in text
+    )
     assert '<td class="verdict worse">worse' in text
     assert text.count("<circle") == count
     assert not {"http", "src=", "url("} & set(text.split('"'))
@@ -303,8 +306,8 @@ def test_each_side_is_a_scheduler_its_configuration_a_policy_or_a_program(
 @pytest.mark.parametrize(
     ("make", "until", "code"),
     [
-        (lambda loaded, number: slower(loaded, number), "20", 1),
-        (lambda loaded, number: slower(loaded, number), "2", 3),
+        (slower, "20", 1),
+        (slower, "2", 3),
         (lambda loaded, number: report(f"{number}", measures=[{MEASURE: 1.0}]), "20", 0),
         (lambda loaded, number: report(f"{number}", status="partial"), "20", 1),
     ],
@@ -327,9 +330,8 @@ def test_the_exit_code_says_what_a_gate_needs(
 
         async def run(self) -> Report:
             made.append(1)
-            scheduled = self._loaded.experiment.model_copy(
-                update={"description": self._loaded.experiment.scheduler.config}
-            )
+            experiment = self._loaded.experiment
+            scheduled = experiment.model_copy(update={"description": experiment.scheduler.config})
             return make(Loaded(scheduled, file.parent), len(made))
 
     monkeypatch.setattr(ab, "Run", Runs)
