@@ -75,9 +75,8 @@ def limit(written: str) -> Limit:
             f"  Write {measure}:{worse}{most}"
         )
     if (parsed := amount(measure, most)) is None:
-        raise LabError(
-            f"--fail-if {written}: {most} is no amount of it\n  Write {sign}{' or '.join(examples(measure))}"
-        )
+        remedy = " or ".join(sign + each for each in examples(measure))
+        raise LabError(f"--fail-if {written}: {most} is no amount of it\n  Write {remedy}")
     return Limit(measure, sign, parsed)
 
 

@@ -19,7 +19,7 @@ from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.extras.lab.report import change_page
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
-from kumulus.extras.lab.report.compare import same_settings, table, unfair
+from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.read import report_at
@@ -86,8 +86,7 @@ def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Se
     )
     changed = ""
     if changes:
-        names = [each.metadata.run_id for each in reports]
-        changed = f"<style>{change_page.STYLE}</style>{change_page.table(names, changes)}"
+        changed = f"<style>{change_page.STYLE}</style>{change_page.table(labels(reports), changes)}"
     table_of_all = '<table class="comparison">\n' + "\n".join(lines) + "\n</table>"
     return f'<section aria-label="Comparison">{kept}{wrong}{changed}{table_of_all}</section>'
 
@@ -139,7 +138,7 @@ def _run(path: str, folder: Path, report: Report, series: int) -> dict[str, Any]
     return {
         "id": metadata.run_id,
         "experiment": metadata.experiment,
-        "scheduler": metadata.scheduler.name,
+        "scheduler": " ".join(filter(None, (metadata.scheduler.name, metadata.scheduler.config))),
         "status": report.results.status,
         "error": report.results.error,
         "time": metadata.timestamp,

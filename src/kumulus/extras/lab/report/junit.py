@@ -27,6 +27,8 @@ def junit(report: Report) -> str:
 
 def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
     partial = test.status == "partial"
+    # The same in every run: CI systems know a test by it.
+    classname = f"{report.metadata.experiment}.{report.metadata.scheduler.name}.{test.id.rpartition('-')[2]}"
     failures = sum(not each.holds for each in test.thresholds)
     suite = ElementTree.SubElement(
         suites,
@@ -38,11 +40,11 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
         failures=str(failures),
         errors=str(int(partial)),
     )
-    end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=test.id)
+    end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=classname)
     if partial:
         ElementTree.SubElement(end, "error", message=_printable(test.details.ended))
     for each in test.thresholds:
-        case = ElementTree.SubElement(suite, "testcase", name=_printable(each.expected), classname=test.id)
+        case = ElementTree.SubElement(suite, "testcase", name=_printable(each.expected), classname=classname)
         if not each.holds:
             ElementTree.SubElement(case, "failure", message=_printable(f"found {each.found}"))
 
