@@ -97,6 +97,7 @@ def test_several_measures_share_the_chance_of_a_wrong_verdict_and_one_that_is_wo
     )
     several = Pairs((MEASURE, *[RATE] * 9), 0.1, [({MEASURE: 1}, {MEASURE: math.exp(x)}) for x in apart[:alone]])
     assert several.changes()[0].low < 0
+    assert several.changes()[0].verdict == "not decided"
     runs: list[tuple[Measures, Measures]] = [
         ({MEASURE: 10.0, RATE: 10.0}, {MEASURE: 9.0 + n % 3, RATE: 5.0}) for n in range(14)
     ]
