@@ -52,7 +52,7 @@ def write(results: Path) -> tuple[Path, list[str]]:
 
 
 def write_comparison(
-    path: Path, reports: Sequence[tuple[Path, Report]], changes: Sequence[Change], checks: Sequence[Check]
+    path: Path, reports: Sequence[tuple[Path, Report]], changes: Sequence[Change] = (), checks: Sequence[Check] = ()
 ) -> None:
     """Write a page with some runs side by side.
 
@@ -80,7 +80,7 @@ def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Se
         lines.append(f"<tr><th>{name}</th>{values}</tr>")
     wrong = "".join(f"<p class=partial>Unfair: {html.escape(line)}</p>" for line in unfair(reports))
     kept = "".join(
-        f'<p class="{"better" if each.holds else "worse"}">{"Kept" if each.holds else "Missed"}: '
+        f'<p class="{"" if each.holds else "worse"}">{"Kept" if each.holds else "Missed"}: '
         f"{html.escape(each.name)}: {html.escape(each.found)}</p>"
         for each in checks
     )
