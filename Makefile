@@ -11,11 +11,18 @@ EVERY_STACK := --with kubectl --with pulumi-resource-kubernetes
 # Tools that not every machine has, and that tests of what is measured or of clusters elsewhere need.
 MEASURING := $(EVERY_STACK) --with observability --with kwok-charts --with helm
 
+# What a change of the core is likely to break, on real control planes.
+CORE := tests/unit \
+  $(foreach name,bad_input changes drift faults first_run lifecycle repair,tests/e2e/test_$(name).py) \
+  $(foreach name,faults kwok_runtime node_pool resource_slices,tests/integration/test_$(name).py)
+# Kind, federations, autoscalers, experiments, other versions of Kubernetes, the pages' commands, samples of soak ...
+REST = $(filter-out $(CORE),$(wildcard tests/e2e/test_*.py tests/integration/test_*.py)) tests/soak
+
 BIN := .venv/bin
 KUMULUS := ./kumulus
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kind-image up preview down test soak lint bench clean clean-tools
+.PHONY: help setup kind-image up preview down test test-rest test-all soak lint bench clean clean-tools
 
 help: ## this list
 	@echo "usage: make TARGET [STACK=quickstart] [ARGS=...]"
@@ -38,10 +45,17 @@ preview: ## fetch what is missing, then show what `make up` would change
 down: ## destroy what the stack made
 	@$(KUMULUS) down "$(STACK)" $(ARGS)
 
-test: ## fetch what is missing, then run every test
+test: ## fetch what is missing, then run the tests of the core
+	@$(KUMULUS) venv --dev
+	@$(KUMULUS) tools $(EVERY_STACK)
+	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(CORE) $(ARGS)
+
+test-rest: ## fetch what is missing, then run all other tests
 	@$(KUMULUS) venv --dev
 	@$(KUMULUS) tools $(MEASURING)
-	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
+	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(REST) $(ARGS)
+
+test-all: test test-rest ## both
 
 soak: ## fetch what is missing, then try every fault in full, which takes hours
 	@$(KUMULUS) venv --dev

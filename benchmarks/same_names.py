@@ -58,14 +58,17 @@ async def lost(client: Client, nodes: list[str], tries: int, grace: int) -> int:
 
     async def once(number: int) -> None:
         name, node = f"same-{number}", nodes[number % len(nodes)]
-        await _made(client, name, node)
+        first = await _made(client, name, node)
         async with asyncio.timeout(_PATIENCE_S):
             while True:
                 found = await client.get(f"{PODS}/{name}")
                 if found["status"].get("phase") == "Running":
                     break
                 await asyncio.sleep(_AGAIN_S)
-        await objects.remove(client, f"{PODS}/{name}", {"gracePeriodSeconds": grace})
+        # A request that is sent again, as its answer was lost, must not be what deletes the second one.
+        exactly = {"gracePeriodSeconds": grace, "preconditions": {"uid": first}}
+        with tolerating(409):
+            await objects.remove(client, f"{PODS}/{name}", exactly)
         again[name] = await _made(client, name, node)
 
     await for_all(range(tries), once, workers=_AT_ONCE)

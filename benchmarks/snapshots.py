@@ -15,11 +15,12 @@ from benchmarks.control_plane import ControlPlane, control_plane
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
+from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
-from kumulus.runtimes.kwok import kwokctl, snapshot
+from kumulus.runtimes.kwok import kwokctl
 from kumulus.runtimes.kwok.layout import Layout
 
 # `KUMULUS_BENCH_SNAPSHOT=100x100` overrides the full size.

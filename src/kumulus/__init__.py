@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from kumulus.components.kwok_charts import KwokCharts
     from kumulus.components.kwok_cluster import KwokCluster
     from kumulus.components.kwok_node_group import KwokNodeGroup
-    from kumulus.components.prometheus_stack import PrometheusStack
     from kumulus.components.tenant import Tenant
     from kumulus.extras.lab.experiment import Experiment
+    from kumulus.extras.watch.prometheus_stack import PrometheusStack
 
 __all__ = [
     "DeviceClass",
@@ -48,7 +48,7 @@ _WHEN_ASKED_FOR = {
     "KwokCharts": "kumulus.components.kwok_charts",
     "KwokCluster": "kumulus.components.kwok_cluster",
     "KwokNodeGroup": "kumulus.components.kwok_node_group",
-    "PrometheusStack": "kumulus.components.prometheus_stack",
+    "PrometheusStack": "kumulus.extras.watch.prometheus_stack",
     "Tenant": "kumulus.components.tenant",
 }
 

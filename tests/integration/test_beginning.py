@@ -10,7 +10,7 @@ import yaml
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report.model import Report
-from kumulus.runtimes.kwok import snapshot
+from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import PODS, Plane, Pools, pod
 from tests.support import runs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from asyncio.subprocess import PIPE
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.schedulers import children
 from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
+from tests.support.api import Object
 from tests.support.faultproxy import FaultProxy, Harm
 
 pytestmark = pytest.mark.integration
+ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = {"cpu": "1", "nvidia.com/gpu": "8"}
 
 
@@ -262,6 +265,51 @@ async def test_a_job_with_more_completions_than_pods_at_a_time_is_run_to_its_end
     report = await lab.run(workloads=[{"name": "work", "manifest": "job.yaml"}], until="completed")
     details = only(report).details
     assert (details.ended, details.measures["pods.succeeded"]) == ("all pods are completed", 5)
+
+
+async def test_a_client_that_is_stopped_knows_what_it_did_not_hear_and_waits_for_it(lab: Lab) -> None:
+    """The cluster goes on meanwhile. A run that is steady for a second would be over as soon as the client goes on."""
+    work = {**lab.workload(jobs=3, workers=100), "requests": {"cpu": "10m"}}
+    file = lab.directory / "stopped.yaml"
+    file.write_text(yaml.safe_dump({"name": "stopped", "workloads": [work], "until": "steady", "settle": "1s"}))
+    results = lab.directory / "results"
+    words = ["experiment", "run", str(file), "--kubeconfig", lab.plane.observed.kubeconfig, "--results", str(results)]
+    client = await asyncio.create_subprocess_exec(str(ROOT / "kumulus"), *words, stdout=PIPE, stderr=PIPE)
+
+    def bound(found: Mapping[str, Object]) -> bool:
+        return any(pod["spec"].get("nodeName") for pod in found.values())
+
+    try:
+        await asyncio.to_thread(lab.plane.api.until, "/api/v1/pods", bound, labelSelector="kumulus.io/workload=work")
+        with processes.stopped(client.pid):
+            await asyncio.sleep(3)
+        out, err = await asyncio.wait_for(client.communicate(), 120)
+    finally:
+        if client.returncode is None:
+            client.kill()
+    assert client.returncode == 0, err.decode()
+    [path] = results.glob("stopped/*/report.json")
+    details = only(report_at(path)).details
+    assert details.measures["client.stall"] > 2.5
+    assert details.measures["pods.scheduled"] == 300, details.ended
+    assert details.measures["pods.untimed"] > 50
+    least, most = details.not_measured["timeToSchedule.p50"]
+    assert most is not None
+    assert most - least > 0.1
+    assert f"not heard           the client stood still for {details.measures['client.stall']:.2f} s" in out.decode()
+
+
+async def test_a_preempted_job_has_waited_and_taken_as_long_as_it_did_and_lost_what_it_had_done(lab: Lab) -> None:
+    one_node = {**lab.workload(), "nodeSelector": {"kubernetes.io/hostname": f"{lab.pools[0]}-0"}, "duration": "4s"}
+    low = {**one_node, "name": "low"}
+    high = {**one_node, "name": "high", "priority": 1000, "arrival": {"after": "3s"}}
+    details = only(await lab.run(workloads=[low, high], until="completed")).details
+    measures = details.measures
+    assert (measures["pods.preempted"], measures["pods.succeeded"], measures["pods.failed"]) == (1, 2, 0)
+    assert measures["work.lostPreempted"] == measures["work.lost"] > 8 * 0.5, details
+    assert measures["jobTimeToSchedule.max"] > 4, "low waits until high is over"
+    assert measures["slowdown.max"] > 1.5
+    assert measures["timeToSchedule.p50"] < measures["jobTimeToSchedule.max"]
 
 
 async def test_a_silent_api_server_ends_the_run_and_the_next_run_removes_what_is_left(lab: Lab) -> None:

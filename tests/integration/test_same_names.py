@@ -8,9 +8,7 @@ import pytest
 
 from benchmarks import same_names
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.runtimes.kwok.layout import Layout
-from tests.integration.conftest import NODES, PODS, Plane, Pools
-from tests.support.api import Api, Refused
+from tests.integration.conftest import PODS, Plane, Pools
 
 pytestmark = pytest.mark.integration
 TRIES = 100
@@ -26,15 +24,3 @@ async def test_a_pod_made_again_under_its_name_stays(plane: Plane, pools: Pools,
     finally:
         plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
         plane.api.until(PODS, lambda found: not found)
-
-
-def test_kwok_controller_deletes_only_what_is_being_deleted(plane: Plane) -> None:
-    as_kwok = Api(plane.directory / Layout.CONTROLLERS)
-    for collection, body in ((NODES, {}), (PODS, {"spec": {"containers": [{"name": "main", "image": "none"}]}})):
-        plane.api.create(collection, {"metadata": {"name": "safe", "finalizers": ["example.com/keep"]}, **body})
-        with pytest.raises(Refused, match="nobody has deleted this"):
-            as_kwok.delete(f"{collection}/safe")
-        plane.api.delete(f"{collection}/safe")
-        as_kwok.delete(f"{collection}/safe")
-        plane.api.merge(f"{collection}/safe", {"metadata": {"finalizers": None}})
-        plane.api.until(collection, lambda found: "safe" not in found)

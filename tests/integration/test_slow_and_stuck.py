@@ -6,9 +6,7 @@ And what a fault silences stays silent: its lease would be renewed within second
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from kumulus.runtimes.kwok import hung, renewals
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import LEASES, NODES, TOOLS, Plane, plane_at
 from tests.support.faultproxy import FaultProxy, Harm
+from tests.support.processes import stopped
 from tests.support.said import Said
 
 pytestmark = pytest.mark.integration
@@ -165,14 +164,8 @@ def test_an_api_server_whose_etcd_was_stopped_by_a_signal_is_not_waited_for(quic
     [etcd] = quick.processes()["etcd"]
     layout = Layout(quick.directory)
     assert hung.patience(layout, quick.processes()) == 30
-    os.kill(etcd, signal.SIGSTOP)
-    try:
-        # A signal is not there at once: each of its threads has to have come to a stop.
-        while etcd not in processes.suspended({"etcd": [etcd]}):
-            time.sleep(0.01)
+    with stopped(etcd):
         assert hung.patience(layout, quick.processes()) == 2
-    finally:
-        os.kill(etcd, signal.SIGCONT)
     assert hung.patience(layout, {"kube-apiserver": quick.processes()["kube-apiserver"]}) == 2
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.extras.snapshots.restored import RELEASED as WITH_RELEASE
 from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.host import processes
@@ -18,7 +19,6 @@ from kumulus.model.identity import STACK_ID
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import Way

@@ -49,9 +49,6 @@ class Api:
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self.server: str = cluster["server"]
         self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
-        if "as" in user:
-            (group,) = user["as-groups"]
-            self._headers |= {"Impersonate-User": user["as"], "Impersonate-Group": group}
         if isinstance(kubeconfig, Path) and "certificate-authority" in cluster:
             self._tls = ssl.create_default_context(cafile=kubeconfig.parent / cluster["certificate-authority"])
         else:

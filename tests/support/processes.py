@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -53,6 +54,21 @@ def listening(pids: Iterable[int]) -> set[tuple[str, int]]:
             if connection.status == psutil.CONN_LISTEN:
                 found.add((connection.laddr.ip, connection.laddr.port))
     return found
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process that is stopped by a signal, all the time; it goes on afterwards."""
+    process = psutil.Process(pid)
+    process.suspend()
+    try:
+        # A signal is not there at once: each of its threads has to have come to a stop.
+        while process.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.01)
+        yield
+        assert process.status() == psutil.STATUS_STOPPED
+    finally:
+        process.resume()
 
 
 def kill(pids: Iterable[int]) -> None:

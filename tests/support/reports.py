@@ -42,7 +42,6 @@ def report(run: str = "20261121-150000-abc123", **fields: Any) -> Report:
             pending_by_reason={},
             timeline=[],
             bindings=[],
-            watch_interruptions=0,
             series={**series, "cpu kube-scheduler": [0.0, 0.4]},
         )
         test = Test(id=f"{run}-{number}", test_name="fill", status=status, thresholds=judged, details=details)

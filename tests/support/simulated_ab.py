@@ -55,5 +55,6 @@ class SimulatedAb:
 
     def _drawn(self, source: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
         if self.spread == "heavy":
-            return np.asarray(source.standard_t(3, shape) / np.sqrt(3))
+            heavy: npt.NDArray[np.float64] = source.standard_t(3, shape) / np.sqrt(3)
+            return heavy
         return source.exponential(size=shape) - 1 if self.spread == "skewed" else source.normal(size=shape)

@@ -120,14 +120,14 @@ def of_removal(stack: str) -> None:
     directory = current.backend_directory()
     if directory is None:
         return
-    from kumulus.extras.journal import book
     from kumulus.host import machine
+    from kumulus.nodes import runs
     from kumulus.runtimes import registry
     from kumulus.runtimes.whereabouts import Here, away
 
     here = Here.of(machine.this(), current.root)
     for outputs in backend.clusters(directory, current.name, stack):
-        if who := book.under_way(str(outputs.get("identity") or "")):
+        if who := runs.under_way(str(outputs.get("identity") or "")):
             raise UserError(who)
         if not registry.outlives_stack(outputs.get("runtime")) and (found := away(outputs, here)):
             raise UserError(found.refusal())

@@ -111,8 +111,8 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: the action cannot be done, no cluster is up, or it does not answer.
     """
-    from kumulus.extras.journal.errors import JournalError
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
+    from kumulus.nodes.runs import RunError
 
     args.stack = project.chosen(args.stack)
     found = which.chosen(args.stack, args.cluster)
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     }
     try:
         return asyncio.run(_awaited(actions[args.action](kubeconfig, args)))
-    except JournalError as error:
+    except RunError as error:
         raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:
         raise UserError(f"{error}\n  {cluster.restart(args.stack)}") from None

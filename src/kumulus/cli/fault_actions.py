@@ -15,7 +15,6 @@ from pathlib import Path
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.cli.fault import described
-from kumulus.extras.journal import recover
 from kumulus.host import installation
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.checks import problem
@@ -26,6 +25,7 @@ from kumulus.model.fault_consequences import reclaimed
 from kumulus.model.identity import Owner
 from kumulus.model.node_sets import size
 from kumulus.model.words import aligned, counted
+from kumulus.nodes import runs
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.nodes import Turned
 from kumulus.nodes.faults.records import Record
@@ -148,7 +148,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
 async def _client(kubeconfig: Path) -> AsyncIterator[Client]:
     """A client of the cluster, after reverting what killed experiment runs left in it."""
     async with Client(load_kubeconfig(kubeconfig), patience=10) as client:
-        for line in await recover.recover(client):
+        for line in await runs.put_back(client):
             print(line, file=sys.stderr)
         yield client
 

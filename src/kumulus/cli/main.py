@@ -14,7 +14,7 @@ from typing import cast
 from kumulus.cli.entering import enter_venv, has_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.parser import Parser
-from kumulus.cli.registry import Command, Module, offered
+from kumulus.cli.registry import COMMANDS, Command, Module, offered
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
@@ -76,6 +76,9 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     name, *rest = arguments
     found = offered().get(name)
+    if found is None and name in COMMANDS:
+        print(f"error: `kumulus {name}` is for a checkout of Kumulus; this one is installed with pip", file=sys.stderr)
+        return 1
     if found is None:
         print(_unknown(name), file=sys.stderr)
         return 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
-from kumulus.extras.scaling import registry as autoscalers
+from kumulus.model.autoscaling import BUILT
 from kumulus.runtimes import registry
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
@@ -85,7 +85,7 @@ NEEDS: tuple[Need, ...] = (
     Need("clusterAddons", ("helm", PROVIDER), lambda loaded: bool(loaded.spec.clusterAddons)),
     Need("observability", ("observability",), _measured),
     Need("federation", ("kueue",), _queued),
-    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in autoscalers.BUILT),
+    *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in BUILT),
     Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
     Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
     Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),

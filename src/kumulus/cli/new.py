@@ -15,9 +15,9 @@ from pathlib import Path
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.file.published import schema_text
 from kumulus.host import installation
 from kumulus.host.version import VERSION
+from kumulus.stackfile.schema.published import STACK
 
 _TEMPLATES = Path(__file__).with_name("new_project")
 _CALLED = {"gitignore": ".gitignore"}
@@ -63,7 +63,7 @@ def _write(directory: Path, name: str) -> None:
         if template.is_file():
             text = string.Template(template.read_text(encoding="utf-8")).substitute(name=name, version=VERSION)
             (directory / _CALLED.get(template.name, template.name)).write_text(text, encoding="utf-8")
-    (directory / _SCHEMA).write_text(schema_text("stack"), encoding="utf-8")
+    (directory / _SCHEMA).write_text(STACK.text(), encoding="utf-8")
 
 
 def _command(directory: Path) -> str:

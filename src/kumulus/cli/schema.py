@@ -15,13 +15,16 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", choices=("stack", "experiment"), help="which of the two files")
+    from kumulus.stackfile.schema.published import files
+
+    parser.add_argument("file", choices=list(files()), help="which file")
     parser.add_argument("--reference", action="store_true", help="the reference page, in Markdown")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
-    from kumulus.extras.lab.file.published import page, schema_text
+    from kumulus.stackfile.schema.published import files
 
-    print(page(args.file) if args.reference else schema_text(args.file), end="")
+    file = files()[args.file]
+    print(file.page() if args.reference else file.text(), end="")
     return 0

@@ -18,6 +18,7 @@ from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, DestroyCheck, HyperNodes, Lifetime
+from kumulus.host import extras
 from kumulus.model.hypernodes import Fabric
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
@@ -35,9 +36,7 @@ if TYPE_CHECKING:
     from kumulus.components.helm_addon import HelmAddon
     from kumulus.components.kwok_charts import KwokCharts
     from kumulus.components.pod_lifecycles import PodLifecycles
-    from kumulus.components.prometheus_stack import PrometheusStack
     from kumulus.components.tenant import Tenant
-    from kumulus.model.observability import Observability
 
 
 class EmulatedClusterArgs(TypedDict, total=False):
@@ -149,7 +148,12 @@ class EmulatedCluster(pulumi.ComponentResource):
         if spec.podLifecycles or spec.podUsage:
             within.append(self._lifecycles(resource_name, loaded))
         if spec.observability and not spec.runtime_descriptor.local:
-            within.append(self._prometheus_stack(spec.observability, loaded))
+            # The kwok runtime has local processes for it.
+            parts = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
+            opts = pulumi.ResourceOptions(parent=self, depends_on=parts)
+            shards = len(self.kwok.services) if self.kwok else 0
+            declare = extras.declares("observability")
+            within.append(declare(f"{self._name}-observability", loaded, self.cluster, self._base, shards, opts))
         within += [each for each in (self.kwok, self.autoscaler) if each]
         within += [*self.device_classes.values(), *self.tenants.values()]
         opts = pulumi.ResourceOptions(parent=self, depends_on=within)
@@ -294,17 +298,6 @@ class EmulatedCluster(pulumi.ComponentResource):
         from kumulus.components.host_commands import image_loads
 
         return image_loads(loaded, cluster=self.cluster, base=self._base, after=after, parent=self)
-
-    def _prometheus_stack(self, asked: Observability, loaded: Loaded) -> PrometheusStack:
-        """Monitoring for clusters whose nodes run containers; the kwok runtime has local processes for it."""
-        from kumulus.components.prometheus_stack import PrometheusStack, arguments_of
-
-        first = [*self.addons.values(), *([self.kwok] if self.kwok else [])]
-        chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")
-        arguments = arguments_of(chart, asked, self.cluster, self._base, secrets)
-        arguments["shards"] = len(self.kwok.services) if self.kwok else 0
-        opts = pulumi.ResourceOptions(parent=self, depends_on=first)
-        return PrometheusStack(f"{self._name}-observability", **arguments, opts=opts)
 
     def _addons(self, loaded: Loaded, after: Sequence[pulumi.Resource]) -> dict[str, HelmAddon]:
         # Imported here, as the provider's SDK is.

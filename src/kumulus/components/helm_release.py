@@ -14,7 +14,7 @@ from kumulus.components.helm_resources import ChartCrds
 from kumulus.components.inputs import Checked
 from kumulus.components.resources import ClusterLike
 from kumulus.components.secrets import marked
-from kumulus.helm import history
+from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions
 
 _SNAKE = re.compile(r"([A-Z])")
@@ -77,7 +77,7 @@ class HelmRelease:
             skip_crds=addon.plain.crds != "Create",
             # A release that an interrupted update left is marked as failed, and the update continues from it.
             replace=True,
-            description=repairs.apply(history.repaired),
+            description=repairs.apply(repaired),
             **{_SNAKE.sub(r"_\1", field).lower(): addon[field] for field in asked},
             opts=opts,
         )

@@ -7,10 +7,6 @@ from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, cast
 
 import pulumi
-from pulumi_kubernetes.admissionregistration.v1 import (
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-)
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ConfigMap, Service
@@ -145,16 +141,6 @@ class KwokCharts(pulumi.ComponentResource):
         kwok = self._release(name, charts.addon(charts.chart), controllers.release_values(), [definitions])
         stages = self._release(f"{name}-stages", charts.addon(charts.stageFastChart), {}, [kwok])
         self.releases = [kwok, stages]
-        kinds = (ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding)
-        restricted = [
-            kind(
-                f"{manifest['metadata']['name']}-{manifest['kind']}",
-                metadata=marked(manifest["metadata"], self._cluster),
-                spec=manifest["spec"],
-                opts=self._options([]),
-            )
-            for kind, manifest in zip(kinds, controllers.restrictions(), strict=True)
-        ]
         for shard in range(controllers.shards):
             manifest = self._manifest(controllers.config_map(shard))
             configuration = ConfigMap(
@@ -166,7 +152,7 @@ class KwokCharts(pulumi.ComponentResource):
                     f"{resource_name}-{manifest['metadata']['name']}",
                     **manifest,
                     # Stages first: a controller without any does not start.
-                    opts=self._options([configuration, stages, *restricted]),
+                    opts=self._options([configuration, stages]),
                 )
             )
 

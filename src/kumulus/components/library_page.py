@@ -30,8 +30,7 @@ def with_tables(text: str) -> str:
 
 def tables(component: str) -> str:
     """The arguments and outputs of a component as tables of Markdown."""
-    file = re.sub(r"(?<!^)([A-Z])", r"_\1", component).lower()
-    module = import_module(f"kumulus.components.{file}")
+    module = import_module(getattr(import_module("kumulus"), component).__module__)
     lines = ["| Argument | | What it is |", "|---|---|---|"]
     lines += [_row(each) for each in described(getattr(module, f"{component}Args"))]
     if rows := outputs(getattr(module, component)):

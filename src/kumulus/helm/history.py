@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 RECORDED = "kumulus.io/recorded"
 """A label on the revisions of a release that is in a Pulumi state; Helm copies it to later revisions."""
-_REPAIRED = re.compile(r"repaired ([0-9]+) times")
 _UNDER_WAY = ("pending-install", "pending-upgrade", "pending-rollback", "uninstalling")
 
 
@@ -120,20 +118,14 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
     return found[-1] if found and not ours else None
 
 
-def repaired(times: int) -> str:
-    """The description that a release gets from its number of repairs, so that a repair changes the release."""
-    return f"repaired {times} times" if times else ""
-
-
-async def repairs(client: Client, namespace: str, revision: Revision, patience: float) -> int:
-    """The number of repairs in a release's description; 0 if it has none.
+async def description(client: Client, namespace: str, revision: Revision, patience: float) -> str:
+    """What a release's resource has said of it last.
 
     Raises:
         ApiError, Unreachable: the server could not be asked.
     """
     stored = await client.get(_path(namespace, revision), patience=patience)
-    found = _REPAIRED.fullmatch(str(decoded(stored["data"]["release"])["info"].get("description")))
-    return int(found[1]) if found else 0
+    return str(decoded(stored["data"]["release"])["info"].get("description") or "")
 
 
 async def mark_failed(client: Client, namespace: str, revision: Revision) -> None:

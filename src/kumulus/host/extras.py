@@ -33,14 +33,15 @@ class Extra:
     Attributes:
         name: as in ``pip install 'kumulus[NAME]'``; a third party's is the name of its distribution.
         summary: what it is for, in a few words.
-        needs: the modules of other distributions that it imports. If one is missing, its commands say what to install.
+        needs: the modules of other distributions that its commands import. If one is missing, they say what to install.
         commands: its subcommands, by name: :class:`kumulus.cli.registry.Command`.
         resources: the classes of its Pulumi resources, :class:`kumulus.provider.resources.base.Resource`.
-        sections: its sections of the stack file, :class:`kumulus.stackfile.sections.StackSection`.
         additions: what it adds to a control plane, :class:`kumulus.runtimes.kwok.addition.Addition`.
         folders: the folders that its additions have in a control plane's directory.
-        before_update: what is looked at before a control plane is changed, by
-            :class:`kumulus.provider.resources.left_by_runs.Look`.
+        runs: its runs that change a cluster for a while, :class:`kumulus.nodes.runs.Runs`.
+        sections_in_cluster: functions that declare what a section of the stack file means in a cluster whose nodes run
+            containers, by the section.
+        files: files besides the stack's that have a schema, :class:`kumulus.stackfile.schema.published.DescribedFile`.
         install: what pip is to be given; by default the extra of Kumulus with this name.
     """
 
@@ -49,10 +50,11 @@ class Extra:
     needs: tuple[str, ...] = ()
     commands: Mapping[str, Any] = field(default_factory=dict)
     resources: tuple[str, ...] = ()
-    sections: tuple[str, ...] = ()
     additions: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
-    before_update: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
     install: str = ""
 
     @property
@@ -82,7 +84,19 @@ def brought(part: str) -> list[Any]:
     Raises:
         BrokenExtra: one of them cannot be imported.
     """
-    return [_object(each.name, named) for each in every() if not each.missing for named in getattr(each, part)]
+    return [_object(each.name, named) for each in every() for named in getattr(each, part)]
+
+
+def declares(section: str) -> Any:
+    """The function of the extra that declares a section of the stack file in a cluster; None if no extra does.
+
+    Raises:
+        BrokenExtra: it cannot be imported.
+    """
+    for each in every():
+        if section in each.sections_in_cluster:
+            return _object(each.name, each.sections_in_cluster[section])
+    return None
 
 
 def _entry_points() -> dict[str, str]:

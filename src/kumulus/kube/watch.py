@@ -72,10 +72,10 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The connection is lost at the moment; the follower keeps trying.
+    """Nothing is heard at the moment; the follower keeps trying.
 
     Attributes:
-        error: why.
+        error: why: the connection is lost, or the server has forgotten where the last watch ended (410 Gone).
     """
 
     error: ApiError | Unreachable
@@ -83,7 +83,11 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """After an interruption: events arrive again, from where they ended or by a new list. Nothing was missed."""
+    """After an interruption: events arrive again.
+
+    From where they ended, all that happened meanwhile comes first, as if it happened now. By a new list only the state
+    comes: what came and went meanwhile is never heard of.
+    """
 
 
 News: TypeAlias = Events[T] | Synced | Interrupted | Resumed
@@ -182,15 +186,15 @@ class _Follower(Generic[T]):
                     async for each in steps:
                         yield each
             except (ApiError, Unreachable) as error:
+                if self._synced and not self._interrupted:
+                    self._interrupted = True
+                    yield Interrupted(error)
                 if isinstance(error, ApiError) and error.status == _GONE:
                     self._version = ""
                     await self._pause(None if self._fruitless else 0)
                     continue
                 if not self._synced:
                     raise
-                if not self._interrupted:
-                    self._interrupted = True
-                    yield Interrupted(error)
                 after = error.retry_after if isinstance(error, ApiError) else None
                 # Not at once, even if the server asks for no pause.
                 await self._pause(after or None)

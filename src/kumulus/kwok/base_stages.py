@@ -137,12 +137,17 @@ _COMPLETES = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "true")]
 _STAYS = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "false")]
 _DELETED = exists(".metadata.deletionTimestamp")
 _OVER = ("Succeeded", "Failed")
-# With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing.
-_FORCED = "(.metadata.deletionGracePeriodSeconds | tostring)"
-_TERMINATES = [_DELETED, not_in(".status.phase", *_OVER), not_in(_FORCED, "0")]
-_IS_FORCED = [_DELETED, not_in(".status.phase", *_OVER), is_in(_FORCED, "0")]
-_ENDED = [_DELETED, is_in(".status.phase", *_OVER), not_in(_FORCED, "0")]
-_KEPT = [_DELETED, is_in(".status.phase", *_OVER), is_in(_FORCED, "0")]
+# With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing. One that none keeps must not
+# even be patched: such a patch removes it (k8s.io/apiserver, ShouldDeleteDuringUpdate) by name, or what has come in its
+# place.
+_GRACE = "(.metadata.deletionGracePeriodSeconds | tostring)"
+_LEAVES = (
+    f"(.status.phase == {' or .status.phase == '.join(map(json.dumps, _OVER))} or (.metadata.finalizers // []) == [])"
+)
+_TERMINATES = [_DELETED, not_in(".status.phase", *_OVER), not_in(_GRACE, "0")]
+_IS_KILLED = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_LEAVES} | tostring)", "false")]
+_LEFT_ALONE = [_DELETED, is_in(_GRACE, "0"), is_in(f"({_LEAVES} | tostring)", "true")]
+_ENDED = [_DELETED, is_in(".status.phase", *_OVER), not_in(_GRACE, "0")]
 # In case that kwok-controller was killed after the patch. The delay is cut off when the pod is gone, as it mostly is.
 _REMOVE: dict[str, Any] = {
     "delay": {"durationMilliseconds": 1_000},
@@ -191,7 +196,7 @@ def stages() -> list[dict[str, Any]]:
         ),
         stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
         stage("pod-terminate", "Pod", _TERMINATES, pod_removed(TERMINATED, "status")),
-        stage("pod-kill", "Pod", _IS_FORCED, pod_status(TERMINATED)),
+        stage("pod-kill", "Pod", _IS_KILLED, pod_status(TERMINATED)),
         stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
 
@@ -250,7 +255,7 @@ def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
         stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE}),
         stage(f"{_ABOVE}pod-stays", "Pod", [*_STAYS, other], {"weight": 1, **_NOTHING}),
         stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(TERMINATED, "status")}),
-        stage(f"{_ABOVE}pod-kill", "Pod", _IS_FORCED, {"weight": 1, **pod_status(TERMINATED)}),
+        stage(f"{_ABOVE}pod-kill", "Pod", _IS_KILLED, {"weight": 1, **pod_status(TERMINATED)}),
         stage(f"{_ABOVE}pod-delete", "Pod", _ENDED, {"weight": 1, **_REMOVE}),
-        stage(f"{_ABOVE}pod-kept", "Pod", _KEPT, {"weight": 1, **_NOTHING}),
+        stage(f"{_ABOVE}pod-leave", "Pod", _LEFT_ALONE, {"weight": 1, **_NOTHING}),
     ]

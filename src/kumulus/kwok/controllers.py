@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.kwok import deletions
 from kumulus.kwok.base_stages import node_stages_above, pod_stages_above
 from kumulus.kwok.lifecycle_states import CONDITION
 from kumulus.model import real_nodes
@@ -116,11 +115,6 @@ class Controllers:
         }
         spec = {"replicas": 1, "selector": {"matchLabels": chosen}, "template": pod}
         return {"metadata": self._metadata(self.name(shard), shard), "spec": spec}
-
-    def restrictions(self) -> list[dict[str, Any]]:
-        """The policy that limits what the controllers delete, and its binding."""
-        user = f"system:serviceaccount:{NAMESPACE}:{NAME}"
-        return deletions.manifests(f"kumulus-kwok-deletions-{self.cluster}", user)
 
     def service(self, shard: int) -> dict[str, Any]:
         """The Service for a controller's metrics and its nodes'; the chart's Service selects all controllers."""

@@ -55,16 +55,18 @@ def pod_status(template: str) -> dict[str, Any]:
 
 
 def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
-    """The key ``steps`` of a stage that patches a pod and then deletes it, and if it cannot patch it, does not.
+    """The key ``steps`` of a stage that patches a pod and then deletes it, but not if the pod has changed meanwhile.
 
-    KWOK deletes by name, too; only by the patch it finds out whether the pod is still the one that it means.
+    KWOK deletes by name, too, and may play a stage twice: only the refused patch, which ends the stage, tells it that
+    the pod is another one, or that this was done.
 
     Args:
         template: a Go template of YAML, what is patched; it has to change something, or KWOK leaves the patch out.
         subresource: of the pod; that is then what the template is of.
     """
     content = f"{subresource}:\n{textwrap.indent(template, '  ')}" if subresource else template
-    return {"steps": [{"patch": _of_this_pod(content, subresource)}, {"delete": True}]}
+    unchanged = f"  resourceVersion: {{{{ .metadata.resourceVersion | Quote }}}}\n{content}"
+    return {"steps": [{"patch": _of_this_pod(unchanged, subresource)}, {"delete": True}]}
 
 
 def _of_this_pod(content: str, subresource: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
@@ -45,3 +46,14 @@ def with_part(page: str, name: str, part: str) -> str:
     head, rest = page.split(begin)
     _, tail = rest.split(end)
     return head + begin + part + end + tail
+
+
+def repaired(times: int) -> str:
+    """The description of a Helm release by how often it was repaired, so that a repair changes the release."""
+    return f"repaired {times} times" if times else ""
+
+
+def repairs(description: str) -> int:
+    """How often a release was repaired, by its description."""
+    found = re.fullmatch("repaired ([0-9]+) times", description)
+    return int(found[1]) if found else 0

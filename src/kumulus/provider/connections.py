@@ -126,7 +126,7 @@ class Connections:
         if kubeconfig not in self._silent:
             return
         found, waited, error = self._silent[kubeconfig]
-        lately = patience <= _SILENCE and time.monotonic() - found < _SILENCE
+        lately = patience <= min(waited, _SILENCE) and time.monotonic() - found < _SILENCE
         meanwhile = found >= asked and patience <= waited
         if lately or meanwhile:
             raise error

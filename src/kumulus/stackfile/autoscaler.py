@@ -6,23 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from kumulus.extras.scaling import registry
-from kumulus.extras.scaling.cluster_autoscaler.launch import OURS
+from kumulus.model.autoscaling import OURS, Name
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, DurationField, Section, checked, short_label
 from kumulus.stackfile.shapes import instance_type_problems
 from kumulus.stackfile.yamltext import json_problem
-
-if TYPE_CHECKING:
-    Name = str
-else:
-    # A type checker would need the literal names here, which only the registry has.
-    Name = Literal[registry.NAMES]
 
 
 def _spec_problems(where: Where, raw: object) -> list[Problem]:

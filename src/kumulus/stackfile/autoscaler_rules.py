@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kumulus.extras.scaling import registry
+from kumulus.model.autoscaling import BUILT, NAMES
 from kumulus.model.bounds import bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
@@ -51,7 +51,7 @@ def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found
         if asked.get("image"):
             message = f"has no effect with the runtime {runtime}, where it runs beside the cluster"
             yield problem(("autoscaler", "image"), message, "leave it out")
-    elif name in registry.NAMES and registry.get(str(name)).deployment is None:
+    elif name in NAMES and name not in BUILT:
         message = f"{name} is not to be had with the runtime {runtime}: it resizes groups from beside the cluster"
         yield problem(("autoscaler", "name"), message, "write runtime: kwok, or name: karpenter")
     elif not asked.get("image"):

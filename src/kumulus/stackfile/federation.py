@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kumulus.extras.federation.component import ALL_AT_ONCE, LOST_AFTER
-from kumulus.extras.federation.manifests import NAMESPACE
 from kumulus.model.checks import problem
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.errors import Problem, SpecError, Where, shown, under
+from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 from kumulus.model.fields import Section, checked, short_label, whole
 from kumulus.model.fields.validation import validated
 from kumulus.model.names import suggest

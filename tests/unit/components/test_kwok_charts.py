@@ -126,12 +126,13 @@ def test_stages_have_a_weight_and_the_name_of_the_cluster_whose_they_are() -> No
     assert {each["spec"]["resourceRef"]["kind"] for each in others} == {"Node"}
 
 
-def test_the_controllers_of_a_cluster_delete_only_what_is_being_deleted() -> None:
-    policy, binding = controllers(shards=2).restrictions()
-    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
-    account = controllers(shards=2).deployment(1)["spec"]["template"]["spec"]["serviceAccountName"]
-    (whom,) = policy["spec"]["matchConditions"]
-    assert whom["expression"] == f'request.userInfo.username == "system:serviceaccount:kube-system:{account}"'
+def test_no_stage_that_deletes_a_pod_does_so_before_it_is_sure_that_it_is_still_that_pod() -> None:
+    deleting = [each["spec"] for each in stage_manifests("dev", installed=True) if "delete" in json.dumps(each)]
+    assert [spec["resourceRef"]["kind"] for spec in deleting] == ["Pod", "Pod"]
+    for spec in deleting:
+        patch, removal = spec["steps"]
+        assert "uid: {{ .metadata.uid | Quote }}" in patch["patch"]["template"]
+        assert removal == {"delete": True}
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,9 @@ SINCE = {
     *(
         f"kumulus:index:KwokCharts::dev-kwok > kubernetes:{each}"
         for each in (
-            "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy::"
-            "kumulus-kwok-deletions-dev-ValidatingAdmissionPolicy",
-            "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding::"
-            "kumulus-kwok-deletions-dev-ValidatingAdmissionPolicyBinding",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-delete-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-leave-dev",
+            "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-kill-dev",
             "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-stays-dev",
             "kwok.x-k8s.io/v1alpha1:Stage::kumulus-pod-terminate-dev",
         )

@@ -58,8 +58,10 @@ def test_whatever_an_extra_names_is_there() -> None:
             module = import_module(each.module)
             assert callable(module.run), each.module
             assert callable(module.add_arguments), each.module
-    for part in ("resources", "sections", "additions", "before_update"):
+    for part in ("resources", "additions", "runs", "files"):
         extras.brought(part)
+    for extra in extras.every():
+        assert all(extras.declares(section) for section in extra.sections_in_cluster)
 
 
 def test_no_two_bring_a_command_of_the_same_name() -> None:

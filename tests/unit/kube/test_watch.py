@@ -159,9 +159,12 @@ async def test_what_was_deleted_while_the_server_forgot_is_told_after_a_new_list
     a, b, c = item("a", 3), item("b", 4), item("c", 30)
     server.answers = [page(10, a, b), stream({"type": "ERROR", "object": GONE}), page(31, b, c), silent]
     async with server.client() as client:
-        heard = await hear(client, 7)
+        heard = await hear(client, 9)
     assert heard[:3] == [listed("ADDED", "a", a), listed("ADDED", "b", b), Synced("10")]
-    assert heard[3:] == [
+    assert isinstance(heard[3], Interrupted), "what came and went before the new list is never heard of"
+    assert "410 Expired" in str(heard[3].error)
+    assert heard[4:] == [
+        Resumed(),
         listed("MODIFIED", "b", b),
         listed("ADDED", "c", c),
         listed("DELETED", "a", None),
@@ -218,8 +221,9 @@ async def test_a_server_put_back_to_an_earlier_state_is_listed_anew(server: Serv
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "50"}}}
     server.answers = [page(100, item("a", 3)), stream(bookmark), page(51, item("b", 4)), silent]
     async with server.client() as client:
-        heard = await hear(client, 5)
-    assert heard[2:] == [listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
+        heard = await hear(client, 7)
+    assert isinstance(heard[2], Interrupted)
+    assert heard[3:] == [Resumed(), listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
 
 
 async def test_what_arrives_with_the_news_of_an_earlier_state_is_told_after_a_new_list(server: Server) -> None:
@@ -227,8 +231,9 @@ async def test_what_arrives_with_the_news_of_an_earlier_state_is_told_after_a_ne
     last = [*happens("DELETED", item("a", 101)), *happens("ADDED", item("b", 102)), bookmark]
     server.answers = [page(100, item("a", 3)), stream(*last), page(51, item("b", 4)), silent]
     async with server.client() as client:
-        heard = await hear(client, 5)
-    assert heard[2:] == [listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
+        heard = await hear(client, 7)
+    assert isinstance(heard[2], Interrupted)
+    assert heard[3:] == [Resumed(), listed("ADDED", "b", item("b", 4)), listed("DELETED", "a", None), Synced("51")]
 
 
 @pytest.mark.parametrize("always", [stream(), status(503, "ServiceUnavailable", "etcd", Retry_After="0")])

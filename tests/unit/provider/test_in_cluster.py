@@ -14,6 +14,7 @@ from aiohttp import web
 
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
 from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Failure, Found, Operation
@@ -194,6 +195,20 @@ async def test_clusters_that_answer_do_not_wait_for_one_that_does_not(tmp_path: 
         await asyncio.wait([asked])
     await connections.close()
     silent.close()
+
+
+async def test_a_cluster_that_a_glance_found_silent_is_asked_again_by_who_has_patience(tmp_path: Path) -> None:
+    connections, file = Connections(), tmp_path / "kubeconfig"
+    async with storing() as store:
+        uid = store.put("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})["metadata"]["uid"]
+        with socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            file.write_text(KUBECONFIG.format(port=nobody.getsockname()[1]))
+            with pytest.raises(Unreachable):
+                await connections.client(str(file), uid, 0.1)
+        file.write_text(KUBECONFIG.format(port=store.address.rpartition(":")[2]))
+        assert (await connections.client(str(file), uid, 3.0)).connection.server == store.address
+    await connections.close()
 
 
 async def test_a_kubeconfig_that_is_rewritten_cuts_nobody_off(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.pool_inputs import pool_of
 from kumulus.stackfile.expand import pools
@@ -116,3 +117,35 @@ async def test_a_pool_with_slices_is_not_recorded_in_a_cluster_without_them(tmp_
             await resource.create(operation(), checked.inputs)
         assert store.under(MAPS) == []
         await connections.close()
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ((), None),
+        ((3, 7), "drift to repair: missing 2: a100-use1-3, a100-use1-7"),
+        (range(12), "drift to repair: missing all nodes"),
+    ],
+)
+async def test_nodes_that_are_lost_are_a_difference_without_a_refresh(
+    adopted: Adopted, lost: Sequence[int], said: str | None
+) -> None:
+    for ordinal in lost:
+        del adopted.store.objects[f"{NODES}/a100-use1-{ordinal}"]
+    resource, inputs = adopted.resource, adopted.outputs
+    expected = [Difference("replicas", "update")] if lost else []
+    assert await resource.compare(inputs, inputs) == expected
+    previewed = replace(operation(), preview=True)
+    await resource.update(previewed, "dev/a", inputs, inputs)
+    assert isinstance(previewed.report, Said)
+    assert (said or "") in "".join(previewed.report.messages)
+    await resource.update(operation(), "dev/a", inputs, inputs)
+    assert len(adopted.store.under(NODES)) == 12
+
+
+async def test_a_look_for_lost_nodes_takes_two_requests_for_all_pools(adopted: Adopted) -> None:
+    await adopted.resource.compare(adopted.outputs, adopted.outputs)
+    adopted.store.asked.clear()
+    for _ in range(5):
+        assert await adopted.resource.compare(adopted.outputs, adopted.outputs) == []
+    assert adopted.store.asked == []

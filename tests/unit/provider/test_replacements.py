@@ -19,13 +19,16 @@ import pytest
 from kumulus.extras.scaling import registry as autoscalers
 from kumulus.helm import charts
 from kumulus.helm.charts import Chart
+from kumulus.model.consequences import ARROW, MINUS
 from kumulus.model.identity import STACK_ID
 from kumulus.provider.resources.base import Properties, Resource
+from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES, resources
 from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release_preparation import ReleasePreparation
 from kumulus.provider.resources.stack_identity import StackIdentity
 from tests.support.kinds import CRDS, crd
-from tests.support.object_store import Store, storing
+from tests.support.object_store import NODES, Store, storing
 from tests.unit.provider.replacing import (
     EXAMPLES,
     MINE,
@@ -223,3 +226,30 @@ async def test_a_stack_that_gets_another_identity_keeps_what_it_has(world: World
     assert MINE not in "".join(file.read_text() for file in world.home.rglob("*") if file.is_file())
     await world.destroyed(resource, world.states[-1])
     assert world.seen(resource) == nothing
+
+
+async def test_the_preview_of_a_replaced_pool_says_what_stays_and_what_goes(world: World) -> None:
+    """As one of an update does, and not as if all its nodes were new."""
+    old = await world.made(NodePool)
+    for number, (replicas, said) in enumerate(((12, "stays"), (5, f"{MINUS}7 nodes (12 {ARROW} 5)"))):
+        up = await world.begin()
+        await up.create(old.urn, world.declared(NodePool, replicas=replicas), preview=True)
+        messages = up.plugin.messages()
+        assert len(messages) == number + 1
+        assert said in messages[-1]
+        assert "pool a100-use1 is there already, and stays" in messages
+
+
+async def test_a_replaced_pool_keeps_the_nodes_that_an_autoscaler_has_made(world: World) -> None:
+    old = await world.made(NodePool)
+    scaled = world.declared(NodePool, replicas=3, minReplicas=1, maxReplicas=20)
+    new = await WAYS["create_first"](world.begin, old, scaled)
+    assert (len(world.store.under(NODES)), new.outputs["replicas"]) == (12, 3)
+
+
+async def test_a_replaced_preparation_has_its_release_changed_whatever_was_repaired_before(world: World) -> None:
+    """The release is marked as failed, as if it had left the state; its description says "repaired 2 times"."""
+    old = await world.made(ReleasePreparation)
+    assert old.outputs["repairs"] == 0
+    new = await WAYS["create_first"](world.begin, old, world.declared(ReleasePreparation))
+    assert new.outputs["repairs"] == 3

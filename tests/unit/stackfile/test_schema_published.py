@@ -15,13 +15,13 @@ import pytest
 
 from kumulus.cli import schema as command
 from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.file.published import published, schema_text
 from kumulus.model import checks, names
 from kumulus.model.durations import duration_problems, of, written
 from kumulus.model.quantity import QuantityError, parse
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.schema import patterns
 from kumulus.stackfile.schema.document import DEFINITIONS, inner, target
+from kumulus.stackfile.schema.published import files, published
 
 ROOT = Path(__file__).resolve().parents[3]
 MODELINE = "# yaml-language-server: $schema="
@@ -29,12 +29,12 @@ MODELINE = "# yaml-language-server: $schema="
 
 @pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
 def test_what_is_published_is_what_the_models_say(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == published()[path], "run: python -m kumulus.extras.lab.file.published"
+    assert path.read_text(encoding="utf-8") == published()[path], "run: python -m kumulus.stackfile.schema.published"
 
 
 @pytest.mark.parametrize("file", ["stack", "experiment"])
 def test_a_schema_is_one_and_every_field_of_it_is_described_with_a_right_default_and_right_examples(file: str) -> None:
-    schema = json.loads(schema_text(file))
+    schema = json.loads(files()[file].text())
     jsonschema.Draft7Validator.check_schema(schema)
     # What only stands for something until a schema is made.
     assert not re.search(r'"\$(?!ref"|schema")', json.dumps(schema))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from kumulus.extras.federation import certificates, manifests
+from kumulus.model.federation import ALL_AT_ONCE, LOST_AFTER, NAMESPACE
 
 NAME = "kueue"
 FRAMEWORKS = ("batch/job",)
 """What it queues: Jobs, as MultiKueue hands them on whole."""
 PORTS = ("webhooks", "health", "http")
 """The names of the ports that it listens on; ``http`` serves its metrics."""
-LOST_AFTER = "15m"
-ALL_AT_ONCE: Final = "allAtOnce"
 _DISPATCHERS = {
     ALL_AT_ONCE: "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "incremental": "kueue.x-k8s.io/multikueue-dispatcher-incremental",
@@ -50,7 +49,7 @@ def configuration(options: Mapping[str, Any], ports: Mapping[str, int], mounted:
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
-        "namespace": manifests.NAMESPACE,
+        "namespace": NAMESPACE,
         "webhook": {"host": "127.0.0.1", "port": ports["webhooks"], "certDir": mounted},
         "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
         # Its metrics are only for clients with a token of the cluster.

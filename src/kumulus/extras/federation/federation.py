@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.federation.manifests import NAMESPACE
+from kumulus.model.federation import NAMESPACE
 from kumulus.model.nodes import KWOK_ANNOTATION
 
 API = "kueue.x-k8s.io/v1beta2"

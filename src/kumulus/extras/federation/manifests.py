@@ -12,8 +12,8 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.model.federation import NAMESPACE
 
-NAMESPACE = "kueue-system"
 OF_ITS_OWN = ("pod", "deployment", "statefulset")
 """Integrations that are named without an API group, and whose webhooks are called for every pod of the cluster."""
 # The kinds whose older version is converted by the webhook: config/components/crd/kustomization.yaml of the module.

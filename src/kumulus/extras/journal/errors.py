@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kumulus.nodes.runs import RunError
 
-class JournalError(Exception):
+
+class JournalError(RunError):
     """A run cannot begin or continue, or the changes of an earlier one cannot be restored."""
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Restoring
 from kumulus.extras.journal.errors import NotPutBack
+from kumulus.extras.snapshots import clusters as snapshots
 from kumulus.extras.snapshots.file import Damaged
 from kumulus.extras.snapshots.restored import OfAnother, Refused, Restored, unrecorded
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes import snapshots
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -39,7 +39,7 @@ async def restore(
         journal: the run's.
         kubeconfig: the kubeconfig beside the cluster's files.
         file: the snapshot.
-        stop: set to stop early, as :func:`kumulus.runtimes.snapshots.restore` does.
+        stop: set to stop early, as :func:`kumulus.extras.snapshots.clusters.restore` does.
         of_another: put what users had in another cluster of the runtime kwok into this one.
         only: paths of the objects that may be touched, of a cluster that is not kwok's; None for all.
 

@@ -11,6 +11,7 @@ EXTRA = Extra(
         "numpy",
         "aiohttp",
     ),
+    files=("kumulus.extras.lab.file.described:EXPERIMENT",),
     commands={
         "experiment": Command(
             "kumulus.extras.lab.commands.experiment",

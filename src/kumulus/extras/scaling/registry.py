@@ -1,4 +1,4 @@
-"""The autoscalers: each has a folder of this package, and a line here.
+"""The autoscalers: each has a folder of this package, and a name in `kumulus.model.autoscaling`.
 
 A folder `NAME` has an :class:`~kumulus.extras.scaling.descriptor.Autoscaler` called `AUTOSCALER` in its `__init__.py`.
 It is imported when asked for, so that the names alone cost nothing.
@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kumulus.model import autoscaling
+
 if TYPE_CHECKING:
     from kumulus.extras.scaling.descriptor import Autoscaler
 
-NAMES: tuple[str, ...] = ("karpenter", "cluster-autoscaler")
-BUILT: tuple[str, ...] = ("karpenter",)
-"""Those whose program is among our tools; the program of the others is the user's own."""
+
+NAMES = autoscaling.NAMES
 
 
 def get(name: str) -> Autoscaler:

@@ -12,6 +12,7 @@ EXTRA = Extra(
     ),
     additions=("kumulus.extras.watch.addition:ADDITION",),
     folders=("prometheus",),
+    sections_in_cluster={"observability": "kumulus.extras.watch.prometheus_stack:of_stack"},
     commands={
         "watch": Command(
             "kumulus.extras.watch.commands.watch",

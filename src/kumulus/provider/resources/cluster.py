@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from kumulus.extras.journal import book
 from kumulus.model.contents import expected_nodes
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
@@ -18,7 +17,7 @@ from kumulus.provider.resources.base import Checked, Found, Operation, Propertie
 from kumulus.provider.resources.cluster_place import Places
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
+from kumulus.provider.resources.left_by_runs import forget, left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -276,7 +275,7 @@ class Cluster(Resource):
             if gone:
                 await self._runtime(outputs).delete(recorded, op.report)
         if gone and not registry.outlives_stack(outputs.get("runtime")):
-            book.discard(recorded.identity)
+            forget(recorded.identity)
 
     def _runtime(self, properties: Properties) -> Runtime:
         name = str(known(properties, "runtime"))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.journal import book
-from kumulus.extras.journal.errors import JournalError
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
+from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.resources.base import Properties
@@ -22,10 +21,11 @@ def left_by_runs(outputs: Properties) -> str:
         outputs: the cluster's, from the state.
     """
     identity: Any = outputs.get("identity")
-    left = book.unrestored(identity) if isinstance(identity, str) and identity else []
-    # What another command has to finish, an update cannot put back.
-    runs = [f"{each.changes.command} run {each.changes.run}" for each in left if not each.changes.finish]
-    return f"as {', '.join(runs)} has left it" if runs else ""
+    return _left(identity) if isinstance(identity, str) and identity else ""
+
+
+def _left(identity: str) -> str:
+    return next(filter(None, (each.left(identity) for each in runs.every())), "")
 
 
 def require_no_run(identity: str) -> None:
@@ -37,7 +37,7 @@ def require_no_run(identity: str) -> None:
     Raises:
         ProviderError: says which run, and what to do.
     """
-    if identity and (who := book.under_way(identity)):
+    if identity and (who := runs.under_way(identity)):
         raise ProviderError(f"{who}; nothing was removed")
 
 
@@ -51,14 +51,17 @@ async def put_back(seen: Observed, report: Reporter) -> None:
     Raises:
         ProviderError: not all changes could be undone.
     """
-    if not book.unrestored(seen.identity):
+    if not _left(seen.identity):
         return
-    # Imported here: a plugin that only compares properties needs no HTTP library.
-    from kumulus.extras.journal import recover
-
     try:
         async with apiserver.client(Path(seen.kubeconfig)) as client:
-            for line in await recover.recover_cluster(client, seen.identity):
+            for line in await runs.put_back(client, seen.identity):
                 report.info(line)
-    except (ApiError, JournalError, KubeconfigError, Unreachable) as error:
+    except (ApiError, KubeconfigError, Unreachable, runs.RunError) as error:
         raise ProviderError(f"what a run has left is not all put back: {error}") from None
+
+
+def forget(identity: str) -> None:
+    """The cluster is gone, and with it all that runs have left on it."""
+    for each in runs.every():
+        each.forget(identity)

@@ -16,6 +16,7 @@ from kumulus.nodes.pools import afterwards, drift, pods, real, room, scaled
 from kumulus.nodes.pools.converge import converge
 from kumulus.nodes.pools.faulted import forget, looked_at, on_record, recorded, wait_for_kwok
 from kumulus.nodes.pools.live import of_pool, selected
+from kumulus.nodes.pools.lost import may_lack
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_taken
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
@@ -27,6 +28,7 @@ from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, known
+from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
     from kumulus.nodes.pools.observe import Observation
     from kumulus.nodes.pools.result import Result
+
+# Seconds for a look that every preview and update takes, whether or not the cluster answers.
+_GLANCE = 0.5
 
 
 class NodePool(InCluster):
@@ -87,6 +92,8 @@ class NodePool(InCluster):
         self._relieve = relieve
         self._hourly = hourly
         self._turns = Turns()
+        # What a look without a refresh has found, by the pool's name, for the preview to say.
+        self._lost: dict[str, Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
         """See :meth:`Resource.check`."""
@@ -123,6 +130,23 @@ class NodePool(InCluster):
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
         """See :meth:`InCluster.look`."""
+        return await self._looked(outputs, inputs)
+
+    async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.compare`: nodes that are lost are a difference, without a refresh too."""
+        found = self.diff(old_outputs, inputs)
+        if found or contains_unknown(inputs):
+            return found
+        with suppress(*UNASKED, ProviderError):
+            client = await self.client(inputs, _GLANCE)
+            if await may_lack(client, str(inputs["name"]), _GLANCE):
+                seen = await self._looked(old_outputs, inputs)
+                self._lost[str(inputs["name"])] = lost = {"missing": "all nodes"} if seen is None else _drift(seen)
+                return [Difference("replicas", "update")] if "missing" in lost else []
+        return []
+
+    async def _looked(self, outputs: Properties, inputs: Properties) -> Properties | None:
+        """The outputs as they are; None when the pool does not exist."""
         pool = pool_of(inputs)
         client = await self.client(inputs, LOOK_PATIENCE)
         # An import knows no outputs.
@@ -272,7 +296,7 @@ class NodePool(InCluster):
         elif old and new.bounds and wire.get("replicas") != inputs.get("replicas"):
             between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
             op.report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
-        if found := _drift(old_outputs):
+        if found := _drift(old_outputs) or self._lost.get(new.name, {}):
             op.report.info(f"drift to repair: {drift.summary(found)}")
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from kumulus.helm import command, history, namespaces
 from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.words import repairs
 from kumulus.nodes import ownership
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
@@ -83,7 +84,8 @@ class ReleasePreparation(OfRelease):
         if old is None and _forgotten(found, _mine(inputs)):
             # The state may have lost this resource alone, and the release changes only by another number of repairs.
             client = await self.client(inputs, WORK_PATIENCE)
-            outputs["repairs"] = await history.repairs(client, str(inputs["namespace"]), found[-1], LOOK_PATIENCE)
+            said = await history.description(client, str(inputs["namespace"]), found[-1], LOOK_PATIENCE)
+            outputs["repairs"] = repairs(said)
             ending = "is taken up again" if op.preview else "was taken up again"
             op.report.info(f"{self.title(inputs)} is this stack's and has left its state; it {ending}")
         elif old is not None and (left := history.leftover(found, outputs["foreign"])):

@@ -102,8 +102,6 @@ def _kwok() -> Iterator[Access]:
     yield from _verbs("flowcontrol.apiserver.k8s.io", "flowschemas", "get create patch delete")
     for kind in ("clusterroles", "clusterrolebindings"):
         yield from _verbs("rbac.authorization.k8s.io", kind, "get create patch delete")
-    for kind in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
-        yield from _verbs("admissionregistration.k8s.io", kind, "get create patch delete")
     for kind in ("configmaps", "services", "serviceaccounts"):
         yield from _verbs("", kind, "get list watch create patch delete", "kube-system")
     # Helm keeps its releases in secrets.

@@ -14,9 +14,9 @@ from kumulus.runtimes.kwok import (
     access,
     addition,
     components,
-    controller,
     etcd,
     gates,
+    kubelets,
     logs,
     objects,
     sizing,
@@ -117,7 +117,6 @@ def fingerprint(options: Mapping[str, Any]) -> str:
     }
     wanted = [
         controller_documents(options),
-        controller.POLICY,
         custom_resources(options),
         base_stages(options),
         added,
@@ -200,8 +199,7 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
 def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     """The changes to the components that kwokctl starts."""
     options = wanted.options
-    directory = Layout.of(wanted.home, wanted.name).directory
-    pki = directory / "pki"
+    pki = Layout.of(wanted.home, wanted.name).directory / "pki"
     # kwokctl's `override` only replaces flags that kwokctl sets itself, such as some of etcd's; the others are added.
     patches = [
         _flags("kube-apiserver", _API_SERVER_FLAGS),
@@ -209,7 +207,7 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
-        *controller.patches(directory, ports["kwokControllerPort"]),
+        *kubelets.patches(ports["kwokControllerPort"]),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),

@@ -26,11 +26,8 @@ from kumulus.runtimes.place import Place, unfinished
 class Layout(Place):
     """Paths of one cluster; its kubeconfig refers to keys beside it, and its home is its ``KWOK_WORKDIR``."""
 
-    CONTROLLERS: ClassVar[str] = "kwok-controller.yaml"
-    """Kwok-controller's kubeconfig."""
-
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
-        *(CONTROLLERS, "kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
+        *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
         *("bin", "etcd", "logs", "pids", "pki"),
         *(folder for extra in extras.every() for folder in extra.folders),
     }

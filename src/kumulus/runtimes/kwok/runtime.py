@@ -129,12 +129,10 @@ class KwokRuntime(Runtime):
                 request = layout.directory / "create.yaml"
                 files.write(request, dump(documents))
                 report.status(f"starting Kubernetes {wanted.kubernetes_version}")
-                port = int(chosen or allotted["kubeApiserverPort"])
-                await starting.create_components(layout, request, port)
+                await starting.create_components(layout, request)
                 directories.keep_private(layout, layout.private_files())
                 priority.lower(layout.directory)
                 identity = await starting.all_running(layout, report)
-                await starting.restrict(layout)
                 if configuration.custom_resources(wanted.options) or configuration.has_additions(wanted.options):
                     await starting.add(layout, wanted, claims, report)
                 layout.write_note({**layout.note(), **additions.note(wanted)})

@@ -1,6 +1,6 @@
 """Make components of a cluster that an earlier version made ask for certificates, and log less, like a new one's.
 
-Also, kwok-controller gets a name of its own, and the API server asks it, and nobody else, for logs.
+Also, the API server asks kwok-controller, and nobody else, for logs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.host import processes
-from kumulus.runtimes.kwok import access, controller, etcd, logs
+from kumulus.runtimes.kwok import access, etcd, kubelets, logs
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -35,7 +35,7 @@ def secured(settings: Mapping[str, Any], pki: Path) -> dict[str, Any]:
     for flags in (
         etcd.flags(pki, int(options["etcdPort"]), int(options["etcdPeerPort"])),
         access.flags(pki),
-        controller.flags(pki.parent, int(options["kwokControllerPort"])),
+        kubelets.flags(int(options["kwokControllerPort"])),
         logs.FLAGS,
     ):
         for component, each in flags.items():

@@ -16,7 +16,6 @@ from kumulus.runtimes.kwok import (
     additions,
     api,
     configuration,
-    controller,
     etcd_space,
     handover,
     kwokctl,
@@ -89,7 +88,6 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
         if changed:
             await api.answering(layout, report)
             async with api.client(layout) as client:
-                await controller.restrict(client)
                 await additions.apply(client, layout, wanted)
         if hand_over:
             report.status("handing nodes and pods over to the new kwok-controller")
@@ -111,19 +109,16 @@ async def _resume(layout: Layout, resumed: Mapping[str | None, Addition], option
             await each.resume(client, options, report)
 
 
-async def create_components(layout: Layout, request: Path, port: int) -> None:
+async def create_components(layout: Layout, request: Path) -> None:
     """Have kwokctl make a control plane.
 
     Args:
         layout: the cluster.
         request: the file with kwokctl's configuration.
-        port: the API server's.
 
     Raises:
         ProviderError: kwokctl failed.
-        OSError: a file cannot be written.
     """
-    controller.write_kubeconfig(layout, port)
     await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
 
 
@@ -134,8 +129,6 @@ async def start_components(layout: Layout) -> None:
         ProviderError: kwokctl failed.
     """
     pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
-    if port := layout.ports().get("kube-apiserver"):
-        controller.write_kubeconfig(layout, port)
     # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
     # runtime of that cluster: where Docker answers, it would take it for one of containers.
     defining = objects.is_defining(layout.settings())
@@ -173,16 +166,6 @@ async def all_running(layout: Layout, report: Reporter) -> str:
         await start_components(layout)
         identity = await api.answering(layout, report)
     return identity
-
-
-async def restrict(layout: Layout) -> None:
-    """Restrict what kwok-controller deletes.
-
-    Raises:
-        ApiError, Unreachable: the server refused.
-    """
-    async with api.client(layout) as client:
-        await controller.restrict(client)
 
 
 async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:

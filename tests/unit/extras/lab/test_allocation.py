@@ -13,6 +13,7 @@ from kumulus.extras.lab.measure.cost import Meter
 from kumulus.extras.lab.measure.gpu_hours import GpuHours
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
+from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView
 from kumulus.extras.watch.live.amounts import Amounts
 
@@ -34,7 +35,7 @@ class Run:
 
     def measures(self) -> dict[str, float]:
         """The measures of allocation and cost."""
-        return summary._allocation(self.records)
+        return only_known(summary._allocation(self.records, self.at))
 
 
 def node(name: str, gpus: int = 8, cluster: str = "") -> NodeView:

@@ -18,6 +18,7 @@ from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.kube import Client, Connection
 from kumulus.kube.messages import message_classes
 from tests.support.apiserver import listening
+from tests.support.clocks import SetClock
 from tests.support.messages import node_message, pod_message
 
 SPACE = "experiment-x-1"
@@ -53,9 +54,9 @@ class Watched:
         self.client = client
         self.records = Records(Allocation(), [("w-1", "w", 1)])
         self.records.allocation.put_node(node_view(node_message("n"), ""))
-        self.now = 1.0
+        self.clock = SetClock(1.0)
         self.ended: list[str] = []
-        self.listener = Listener(client, self.records, lambda: self.now, on_pod=self._seen)
+        self.listener = Listener(client, self.records, self.clock, on_pod=self._seen)
 
     def _seen(self, pod: PodView, over: bool) -> None:
         if over:
@@ -101,7 +102,7 @@ async def test_a_pod_that_was_replaced_under_its_name_while_nothing_was_heard_ha
     cluster = Cluster()
     async with watching(cluster) as found:
         for known, (uid, now) in enumerate((("a", 2.0), ("b", 3.0)), start=1):
-            found.now, cluster.pods = now, [pod("w-1-0", uid, **OF_WORK)]
+            found.clock.now, cluster.pods = now, [pod("w-1-0", uid, **OF_WORK)]
             cluster.lost.set()
             await until(partial(lambda count: len(found.records.pods) == count, known))
         before, after = found.records.pods["a"], found.records.pods["b"]

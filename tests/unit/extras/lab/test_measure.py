@@ -27,6 +27,7 @@ from kumulus.extras.lab.run.ending import Ending, Until
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening, text
+from tests.support.clocks import SetClock
 from tests.support.messages import node_message, pod_message, quantities
 
 GPUS = Amounts(gpus=8, cpu=2000, memory=10**9)
@@ -232,22 +233,18 @@ def test_pods_that_follow_as_others_complete_are_waited_for(until: Until, phases
 async def test_that_nothing_was_heard_ends_it_only_if_the_server_answers_at_once(
     bound: int, takes: float, asks: list[float]
 ) -> None:
-    found, asked, now = records(), [], 6.0
+    found, asked, clock = records(), [], SetClock(6.0)
     for number in range(4):
         node, waits = (f"n{number}", "") if number < bound else ("", "Unschedulable: no")
         found.put(pod(f"p{number}", f"j{number // 2}", node, waits=waits), 1.0)
     ending = Ending(found, "scheduled", settle=5, expected=4)
 
     async def ask() -> None:
-        nonlocal now
-        asked.append(now)
-        now += takes if len(asked) == 1 else 0
-
-    def clock() -> float:
-        return now
+        asked.append(clock.now)
+        clock.now += takes if len(asked) == 1 else 0
 
     while not await ending.over(clock, ask):
-        now += 5
+        clock.now += 5
     assert asked == asks
 
 

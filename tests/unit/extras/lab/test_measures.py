@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.measure import summary
+from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.sampler import Sampler
 from tests.support.variants import ask_a_copy
 
 QUESTIONS = """
@@ -38,16 +42,10 @@ def test_a_percentile_is_a_number_in_one_file(tmp_path: Path) -> None:
     assert answers["spread"]["p95"] == 95
 
 
-def test_a_measure_that_is_taken_and_not_named_is_an_error_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("_pods", "_jobs", "_scheduling"):
-        monkeypatch.setattr(summary, part, lambda records: {})
-    monkeypatch.setattr(summary, "_allocation", lambda records: {})
+def test_a_measure_that_is_taken_and_not_named_is_an_error_with_the_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(summary, "_usage", lambda sampler: {"pods.unheardOf": 1.0})
-    monkeypatch.setattr(summary, "_counter", lambda counted: {})
-
-    class Nothing:
-        pods: dict[str, object] = {}  # noqa: RUF012 - it stays empty
-        live, counted = 0, ()
-
+    records = Records(Allocation())
     with pytest.raises(AssertionError, match=r"lab/file/measures.py does not name pods.unheardOf"):
-        summary.measures(Nothing(), Nothing(), 1.0, 1.0)  # type: ignore[arg-type]
+        summary.measures(records, Sampler(records, Components(tmp_path), None, lambda: 1.0), 1.0, 1.0)

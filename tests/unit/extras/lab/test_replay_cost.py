@@ -9,7 +9,8 @@ import pytest
 
 from kumulus.extras.lab.file.recording import PodThen, RecordedStep, Recording
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.records import PREEMPTED, PodRecord, Records
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report import compare, history, plots, plots_nodes
+from kumulus.extras.lab.report import compare, history, plots, plots_nodes, spreads
 from kumulus.extras.lab.report.files import RunDirectory, manifest
 from kumulus.extras.lab.report.junit import junit
-from kumulus.extras.lab.report.model import Cluster, Moment, PolicyUsed, Report
+from kumulus.extras.lab.report.model import ByUser, Cluster, Moment, OfUser, PolicyUsed, Report
 from kumulus.extras.lab.report.read import find, report_at
 from kumulus.extras.lab.report.text import lines
 from tests.support import disk
@@ -97,11 +97,17 @@ def test_an_index_that_was_spoiled_is_told(tmp_path: Path) -> None:
 
 def test_junit_has_a_case_for_each_threshold_and_for_the_end() -> None:
     judged = [("makespan at most 10 s", True, "9 s"), ("allocation.gpu at least 99 %", False, "98 %\x01")]
-    root = ElementTree.fromstring(junit(report(judged=judged, status="partial", error="interrupted")))
+    heard = {"client.stall": 3.25, "client.interruptions": 2, "pods.untimed": 41, "makespan": 9.0}
+    made = report(judged=judged, status="partial", error="interrupted", measures=[heard])
+    root = ElementTree.fromstring(junit(made))
     suite = root[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-    assert [case.get("name") for case in suite] == ["comes to its end", *(what for what, _, _ in judged)]
-    failure = suite[2].find("failure")
+    cases = suite.findall("testcase")
+    assert [case.get("name") for case in cases] == ["comes to its end", *(what for what, _, _ in judged)]
+    assert {each.get("name"): each.get("value") for each in suite.iter("property")} == {
+        "client.stall": "3.25", "client.interruptions": "2", "pods.untimed": "41",
+    }  # fmt: skip
+    failure = cases[2].find("failure")
     assert failure is not None
     assert failure.get("message") == "found 98 %"
     assert root[1][0].get("name") == "comes to its end"
@@ -140,6 +146,33 @@ def test_what_came_of_the_demand_is_compared_with_the_policy_that_placed_it() ->
     rows = {row[0]: row[1:] for row in compare.table([one, other])}
     assert rows["policy"] == ["FGD", "-"]
     assert rows["policy.allocated"] == ["95.0 %", "90.0 %"]
+
+
+def test_a_run_that_was_cut_off_is_incomplete_and_neither_better_nor_worse() -> None:
+    """Its waits are of the pods that had one by then; the longest are not among them."""
+    whole = report(measures=[{"timeToSchedule.p99": 9.0, "pods.created": 8.0}])
+    cut_off = report("20261121-160000-def456", status="partial", error="not over within its timeout, 60 s")
+    cut_off.results.tests[0].details.measures |= {"pods.created": 8.0}
+    cut_off.results.tests[0].details.users = ByUser(
+        of="gpus",
+        users={"me": OfUser(pods=1, scheduled=1, waited={"p50": 1.0}, slowdown={}, hours=1, part=1, share=1)},
+        shares={},
+    )
+    for everything in (False, True):
+        rows = {row[0]: row[1:] for row in compare.table([whole, cut_off], everything)}
+        assert rows["timeToSchedule.p99"] == ["9.00 s", "incomplete"]
+        assert rows["me: wait p50"] == ["-", "incomplete"]
+        assert rows["pods.created"] == ["8", "8"], "of which neither more nor fewer are better"
+        assert rows["status"] == ["success", "partial"]
+    [row] = history._runs([("p", cut_off)], Path())
+    assert row["measures"] == [], "it is in no trend"
+
+
+def test_one_repetition_that_was_cut_off_makes_its_group_incomplete() -> None:
+    made = report(measures=[{"makespan": 9.0}, {"makespan": 3.0}])
+    made.results.status = made.results.tests[1].status = "partial"
+    assert dict(row for row in compare.table([made]) if len(row) == 2)["makespan"] == "incomplete"
+    assert spreads.by_measure([made]) == {"makespan": {"fill · default · incomplete": [9.0]}}
 
 
 def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:

@@ -12,8 +12,10 @@ from kumulus.extras.lab.file.load import loaded_from
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.by_user import OTHERS, jain, users_of
 from kumulus.extras.lab.measure.gpu_hours import GpuHours
-from kumulus.extras.lab.measure.records import PodRecord
-from kumulus.extras.lab.measure.views import NodeView, pod_view
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.states import PodRecord
+from kumulus.extras.lab.measure.statistics import only_known
+from kumulus.extras.lab.measure.views import NodeView, PodView, pod_view
 from kumulus.extras.lab.plan.asked import pods_planned, users_planned
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.policies import Pod
@@ -37,6 +39,21 @@ def pod(job: str, gpus: int, created: float, bound: float | None, ended: float |
     return record
 
 
+def records(*pods: PodRecord) -> Records:
+    """The account of pods, as the watch reported them."""
+    found = Records(Allocation(), dict.fromkeys((each.job, "w", 1) for each in pods))
+    moments = sorted({at for each in pods for at in (each.created, each.bound, each.ended) if at is not None})
+    for now in moments:
+        for number, each in enumerate(pods):
+            if each.created <= now:
+                bound, ended = (at is not None and at <= now for at in (each.bound, each.ended))
+                phase = each.phase if ended else "Running" if bound else "Pending"
+                node = "n" if bound else ""
+                view = PodView(str(number), "w", each.job, node, phase, "", "", each.wants, each.share)
+                found.put(view, now)
+    return found
+
+
 def test_users_are_measured_by_what_they_waited_and_had() -> None:
     pods = [
         pod("a1", 2, 0.0, 0.0, 50.0),
@@ -45,14 +62,14 @@ def test_users_are_measured_by_what_they_waited_and_had() -> None:
         pod("b2", 4, 0.0, None, None),
         pod("nobody", 1, 0.0, 0.0, 10.0),
     ]
-    found = users_of(pods, {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, until=100.0)
+    found = users_of(records(*pods), {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}, until=100.0)
     a, b = found.by_name["a"], found.by_name["b"]
     assert (found.of, a.pods, a.scheduled, b.scheduled) == ("gpus", 2, 2, 1)
-    assert (sorted(a.waited), b.waited) == ([0.0, 50.0], [90.0])
+    assert (sorted(a.waited.heard), b.waited.heard) == ([0.0, 50.0], [90.0])
     # The second waited as long as it ran.
-    assert sorted(a.slowdown) == [1.0, 2.0]
+    assert sorted(a.slowdown.heard) == [1.0, 2.0]
     assert (a.had, a.asked, b.had, b.asked) == (200.0, 300.0, 40.0, 800.0)
-    measured = found.measures()
+    measured = only_known(found.measures())
     assert measured["fairness.users"] == 2
     assert measured["fairness.jain"] == pytest.approx(jain([2 / 3, 1 / 20]))
     assert measured["fairness.jainShare"] == pytest.approx(jain([200, 40]))
@@ -60,7 +77,9 @@ def test_users_are_measured_by_what_they_waited_and_had() -> None:
 
 
 def test_the_share_of_a_user_follows_what_pods_hold() -> None:
-    found = users_of([pod("a", 2, 0.0, 0.0, 60.0), pod("b", 6, 0.0, 40.0, 80.0)], {"a": "a", "b": "b"}, until=100.0)
+    found = users_of(
+        records(pod("a", 2, 0.0, 0.0, 60.0), pod("b", 6, 0.0, 40.0, 80.0)), {"a": "a", "b": "b"}, until=100.0
+    )
     shares = found.shares()
     at = {round(time): index for index, time in enumerate(shares["t"])}
     assert [(shares["a"][at[time]], shares["b"][at[time]]) for time in (10, 50, 70, 90)] == [
@@ -70,20 +89,21 @@ def test_the_share_of_a_user_follows_what_pods_hold() -> None:
 
 def test_users_past_the_ninth_are_drawn_as_one() -> None:
     pods = [pod(f"j{number}", 1 + number, 0.0, 0.0, 100.0) for number in range(12)]
-    shares = users_of(pods, {f"j{number}": f"u{number}" for number in range(12)}, until=100.0).shares()
+    shares = users_of(records(*pods), {f"j{number}": f"u{number}" for number in range(12)}, until=100.0).shares()
     assert [*shares] == ["t", *(f"u{number}" for number in range(11, 2, -1)), OTHERS]
     assert shares[OTHERS][50] == pytest.approx((1 + 2 + 3) / 78, abs=1e-3)
 
 
 def test_parts_of_gpus_count_as_parts() -> None:
-    found = users_of([pod("a", 0, 0.0, 0.0, 10.0, share=250), pod("b", 1, 0.0, 0.0, 10.0)], {"a": "a", "b": "b"}, 10.0)
+    pods = [pod("a", 0, 0.0, 0.0, 10.0, share=250), pod("b", 1, 0.0, 0.0, 10.0)]
+    found = users_of(records(*pods), {"a": "a", "b": "b"}, 10.0)
     assert (found.by_name["a"].had, found.by_name["b"].had) == (2.5, 10.0)
 
 
 def test_without_gpus_shares_are_of_cpus_and_what_ends_at_once_is_not_slowed_down_without_bound() -> None:
-    found = users_of([pod("a", 0, 0.0, 5.0, 5.001)], {"a": "a"}, 10.0)
+    found = users_of(records(pod("a", 0, 0.0, 5.0, 5.001)), {"a": "a"}, 10.0)
     assert found.of == "cpus"
-    assert found.by_name["a"].slowdown == [pytest.approx(5.001)]
+    assert found.by_name["a"].slowdown.heard == [pytest.approx(5.001)]
     assert "fairness.jain" not in found.measures()
 
 
@@ -201,7 +221,9 @@ def test_the_sum_over_changes_is_the_integral() -> None:
 def test_users_are_in_the_text_the_comparison_and_the_pictures(tmp_path: Path) -> None:
     pods = [pod("a", 2, 0.0, 5.0, 65.0), pod("b", 6, 0.0, 40.0, 80.0)]
     made = report(measures=[{"gpuHours.used": 1.0, "gpuHours.idle": 2.0, "slowdown.p50": 2.0}])
-    made.results.tests[0].details.users = _by_user(users_of(pods, {"a": "physics", "b": "biology <&>"}, until=100.0))
+    made.results.tests[0].details.users = _by_user(
+        users_of(records(*pods), {"a": "physics", "b": "biology <&>"}, until=100.0)
+    )
     text = "\n".join(lines(made))
     assert "physics" in text
     assert "gpuHours.idle       2.00 GPU-h" in text

@@ -15,6 +15,7 @@ from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.descriptor import Place
 from kumulus.extras.scaling.karpenter import deployment, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
+from kumulus.model.autoscaling import BUILT
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import catalog
 from kumulus.runtimes.kwok import configuration
@@ -41,7 +42,7 @@ def refusal(config: dict[str, Any], base: Path = Path()) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", registry.BUILT)
+@pytest.mark.parametrize("name", BUILT)
 def test_an_autoscalers_program_is_pinned_and_had_by_the_stacks_that_name_it(name: str) -> None:
     autoscaler = registry.get(name)
     assert autoscaler.name == name

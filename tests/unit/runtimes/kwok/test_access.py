@@ -10,7 +10,7 @@ import pytest
 from kumulus import toolchain
 from kumulus.host import processes
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, configuration, controller, etcd, logs, securing
+from kumulus.runtimes.kwok import access, configuration, etcd, kubelets, logs, securing
 from kumulus.runtimes.kwok.layout import Layout
 
 PKI = Path("/home/clusters/dev/pki")
@@ -37,7 +37,6 @@ SAVED: dict[str, Any] = {
             "name": "kube-scheduler",
             "args": ["--leader-elect=false", "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"],
         },
-        {"name": "kwok-controller", "args": ["--manage-all-nodes=true", "--kubeconfig=/home/clusters/dev/kubeconfig"]},
     ],
 }
 
@@ -51,15 +50,14 @@ def test_what_was_saved_is_secured_and_nothing_else_of_it_changed() -> None:
     assert not etcd.is_secured(SAVED)
     assert etcd.is_secured(found)
     # Who asks is ended before who is asked.
-    assert securing.outdated(SAVED, PKI) == ["kwok-controller", "kube-scheduler", "kube-apiserver", "etcd"]
+    assert securing.outdated(SAVED, PKI) == ["kube-scheduler", "kube-apiserver", "etcd"]
     assert securing.outdated(found, PKI) == []
     mine, api = arguments(found, "etcd"), arguments(found, "kube-apiserver")
     assert not [each for each in (*mine, *api) if "http://" in each]
     assert {"--name=node0", "--data-dir=/home/clusters/dev/etcd", "--unsafe-no-fsync=true"} < set(mine)
     assert {"--etcd-prefix=/registry", "--etcd-servers=https://127.0.0.1:21001"} < set(api)
     assert {"--kubelet-preferred-address-types=InternalDNS", "--kubelet-port=21003"} < set(api)
-    assert "--kubeconfig=/home/clusters/dev/kwok-controller.yaml" in arguments(found, "kwok-controller")
-    for given in (mine, api, arguments(found, "kwok-controller")):
+    for given in (mine, api):
         names = [each.partition("=")[0] for each in given]
         assert len(names) == len(set(names))
     assert arguments(found, "kube-scheduler") == [
@@ -101,7 +99,7 @@ def test_a_run_that_is_killed_while_it_secures_a_cluster_leaves_that_to_the_next
         securing.secure(layout)
     assert ended == [1]
     found = securing.outdated(layout.settings(), layout.directory / "pki")
-    assert found == ["kwok-controller", "kube-scheduler", "kube-apiserver", "etcd"]
+    assert found == ["kube-scheduler", "kube-apiserver", "etcd"]
 
 
 def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +115,7 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for argument in each["args"]
     }
     saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
-    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), controller.flags(PKI.parent, 7), logs.FLAGS)
+    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), kubelets.flags(7), logs.FLAGS)
     for component, flags in (pair for each in every for pair in each.items()):
         for key, value in flags.items():
             assert given[component, key]["value"] == value

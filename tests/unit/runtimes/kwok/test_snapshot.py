@@ -6,9 +6,9 @@ import asyncio
 import threading
 from pathlib import Path
 
+from kumulus.extras.snapshots.kwok import _order, _paused_controllers
 from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.snapshot import _order, _paused_controllers
 
 
 def test_owners_are_put_back_before_what_they_own_and_pods_last() -> None:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from kumulus.extras.snapshots.kwok_workloads import _TABLES, Place, defined, place_of, workloads
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
 from kumulus.model.identity import STACK_ID
-from kumulus.runtimes.kwok.snapshot_workloads import _TABLES, Place, defined, place_of, workloads
 
 _CLASSES = classes_of(_TABLES)
 KNOWN = frozenset({"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/clusterqueues", "kwok.x-k8s.io/stages"})

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kumulus.extras.lab.measure.records import PodRecord
-from kumulus.extras.lab.measure.statistics import most_in_a_second, spread
+from kumulus.extras.lab.measure.states import PodRecord, Timed, from_to, most_in_any_second, span
+from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known_time, only_known, rate
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.kube.watch import Event
@@ -21,14 +21,14 @@ from kumulus.model.manifests import expected_pods
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
 # Pods that come, 1, and go, -1, at a time: by Job and cluster.
-_Changes = dict[str, dict[str, list[tuple[float, int]]]]
+_Changes = dict[str, dict[str, list[tuple[Between, int]]]]
 # A worker's Job controller creates the first pod, or the next one, well within these seconds; so does the hub learn
 # that there will be none, as the Job is over.
 _PODS_WITHIN = 30.0
 
 
 @dataclass(slots=True)
-class Way:
+class Way(Timed):
     """The progress of a Job.
 
     Attributes:
@@ -101,12 +101,13 @@ class Dispatching:
         """The timeline deletes a job, which then does not count as lost."""
         self._deleted.update(self._of_plan.get(job.name, ()))
 
-    def workload(self, event: Event[Any], now: float) -> None:
+    def workload(self, event: Event[Any], now: float, since: float = math.inf) -> None:
         """Something has happened to a Workload of the hub.
 
         Args:
             event: as the watch reports it, objects as in JSON.
-            now: when.
+            now: when that was heard.
+            since: since when it may be so; it was heard of at once unless that is earlier.
         """
         found = event.item
         name = self._names.get(event.key) or _job_of(found)
@@ -115,15 +116,15 @@ class Dispatching:
         self._names[event.key] = name
         job = self.jobs[name]
         if job.created is None:
-            job.created = now
+            job.reach("created", now, since)
         if found is not None:
-            self._status(job, found.get("status") or {}, now)
+            self._status(job, found.get("status") or {}, now, since)
         # Kueue creates a Workload again if only the Workload was deleted, but not if its Job was.
         job.gone = event.kind == "DELETED" and not job.over
         if job.gone:
             self._leaves(job)
 
-    def _status(self, job: Way, status: Mapping[str, Any], now: float) -> None:
+    def _status(self, job: Way, status: Mapping[str, Any], now: float, since: float) -> None:
         cluster = str(status.get("clusterName") or "")
         if cluster != job.cluster and not job.over:
             if job.cluster:
@@ -132,7 +133,8 @@ class Dispatching:
             if cluster:
                 self._on[cluster] += 1
                 job.cluster, job.latest = cluster, now
-                job.dispatched = now if job.dispatched is None else job.dispatched
+                if job.dispatched is None:
+                    job.reach("dispatched", now, since)
             self.changed = now
         for each in status.get("conditions") or ():
             if each.get("type") == "Finished" and each.get("status") == "True" and not job.over:
@@ -223,7 +225,7 @@ class Dispatching:
         """Jobs that have run more than once as a whole, with the clusters on which they have."""
         return {name: [cluster for cluster, _ in job.begun] for name, job in self.jobs.items() if len(job.begun) > 1}
 
-    def measures(self, pods: Iterable[PodRecord], lost: int) -> dict[str, float]:
+    def measures(self, pods: Iterable[PodRecord], lost: int) -> dict[str, Measured]:
         """The measures of dispatching, by their names.
 
         Args:
@@ -231,61 +233,71 @@ class Dispatching:
             lost: how many Jobs are lost.
         """
         jobs = self.jobs.values()
-        dispatched = sorted(job.dispatched for job in jobs if job.dispatched is not None)
-        created = [job.created for job in jobs if job.created is not None]
-        found: dict[str, float] = {
-            "jobs.dispatched": len(dispatched),
+        found: dict[str, Measured] = {
+            "jobs.dispatched": self.dispatched,
             "jobs.completed": sum(job.completed is not None for job in jobs),
             "jobs.requeued": sum(job.requeued for job in jobs),
             "jobs.lost": lost,
             "jobs.runTwice": len(self.twice()),
         }
-        if dispatched:
-            found["dispatch.ratePeak"] = most_in_a_second(dispatched)
-            if (lasted := dispatched[-1] - min(created)) > 0:
-                found["dispatch.rate"] = len(dispatched) / lasted
+        if self.dispatched:
+            found["dispatch.ratePeak"] = most_in_any_second(jobs, "dispatched")
+            took = known_time(span(jobs, "created", "dispatched"))
+            if took is not None and (each := rate(self.dispatched, took)) is not None:
+                found["dispatch.rate"] = each
         nodes, running = _whole(pods, self.jobs)
-        for name, times in (("Dispatch", self._since("")), ("Nodes", nodes), ("Run", running)):
-            found |= {f"jobTimeTo{name}.{part}": value for part, value in spread(times).items()}
+        for name, times in (("Dispatch", self._to_dispatch("")), ("Nodes", nodes), ("Run", running)):
+            found |= {f"jobTimeTo{name}.{part}": value for part, value in times.spread().items()}
         return found
 
     def to_dispatch(self, cluster: str) -> dict[str, float]:
         """The spread of the time to dispatch, over the Jobs whose pods have run on a worker."""
-        return spread(self._since(cluster))
+        return only_known(self._to_dispatch(cluster).spread())
 
-    def _since(self, cluster: str) -> Iterator[float]:
+    def _to_dispatch(self, cluster: str) -> Times:
+        times = Times()
         for job in self.jobs.values():
-            there = not cluster or cluster in {each for each, _ in job.begun}
-            if there and job.created is not None and job.dispatched is not None:
-                yield max(0.0, job.dispatched - job.created)
+            if not cluster or cluster in {each for each, _ in job.begun}:
+                times.add(job.between("created", "dispatched"))
+        return times
 
 
-def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[list[float], list[float]]:
+def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[Times, Times]:
     """Seconds from each Job's creation until all of its pods had a node on one worker, and until all of them ran."""
     bound: _Changes = defaultdict(lambda: defaultdict(list))
     running: _Changes = defaultdict(lambda: defaultdict(list))
     for each in pods:
-        for times, since in ((bound, each.bound), (running, each.running)):
+        for times, since in ((bound, each.when("bound")), (running, each.when("running"))):
             if since is not None:
                 there = times[each.owner][each.cluster]
                 there.append((since, 1))
                 # A pod that has completed is not replaced; any other end leaves the Job without it.
-                if each.ended is not None and each.phase != "Succeeded":
-                    there.append((each.ended, -1))
+                if (ended := each.when("ended")) is not None and each.phase != "Succeeded":
+                    there.append((ended, -1))
 
-    def until_whole(times: _Changes) -> list[float]:
-        found = []
+    def until_whole(changes: _Changes) -> Times:
+        times = Times()
         for name, job in jobs.items():
-            whole = [at for each in times[name].values() if (at := _reached(each, job.workers)) is not None]
-            if job.created is not None and whole:
-                found.append(max(0.0, min(whole) - job.created))
-        return found
+            whole = [at for each in changes[name].values() if (at := _reached(each, job.workers)) is not None]
+            if (created := job.when("created")) is not None and whole:
+                times.add(from_to(created, Between(*map(min, zip(*whole, strict=True)))))
+        return times
 
     return until_whole(bound), until_whole(running)
 
 
-def _reached(changes: Iterable[tuple[float, int]], wanted: int) -> float | None:
-    """When there were first as many pods as wanted at one time; None if there never were."""
+def _reached(changes: Iterable[tuple[Between, int]], wanted: int) -> Between | None:
+    """When there were first as many pods as wanted at one time, at the earliest and at the latest; None if never.
+
+    It is the earliest if starts were as early, and ends as late, as they can have been.
+    """
+    changes = list(changes)
+    early = _first(((when.least if change > 0 else when.most, change) for when, change in changes), wanted)
+    late = _first(((when.most, change) for when, change in changes), wanted)
+    return None if early is None or late is None else Between(early, late)
+
+
+def _first(changes: Iterable[tuple[float, int]], wanted: int) -> float | None:
     there = 0
     # At the same moment, ends count before starts.
     for at, change in sorted(changes):

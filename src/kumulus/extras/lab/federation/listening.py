@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.federation.dispatching import CLUSTERS, WORKLOADS, Dispatching
 from kumulus.extras.lab.federation.session import Session
+from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import Listener
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
@@ -45,7 +46,7 @@ class Listeners:
         hub: Client,
         session: Session,
         records: Records,
-        clock: Callable[[], float],
+        clock: Clock,
         placement: Placement,
         dispatching: Dispatching,
         away: Callable[[], tuple[Collection[str], dict[str, float]]],
@@ -71,6 +72,11 @@ class Listeners:
     def interruptions(self) -> int:
         """How often a watch was interrupted, all clusters together."""
         return sum(each.interruptions for each in (self._hub, *self._workers.values()))
+
+    def begin(self) -> None:
+        """Count from now on, where the clock starts anew."""
+        for each in (self._hub, *self._workers.values()):
+            each.begin()
 
     def silence(self) -> tuple[float, str]:
         """For how many seconds nothing has been heard of a cluster that should answer, and why; 0 if all do."""
@@ -119,7 +125,8 @@ class Listeners:
         await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in followed.items()))
 
     def _workload(self, event: Event[Any]) -> None:
-        self._dispatching.workload(event, self._clock())
+        now = self._clock()
+        self._dispatching.workload(event, now, self._hub.heard_since(now))
 
     def _reach(self, event: Event[Any]) -> None:
         if found := self._dispatching.reach(event):

@@ -30,6 +30,7 @@ _EXAMPLES: Mapping[Unit, str] = {
     "usd": "US dollars such as 12.50",
     "ratio": "a number such as 1.5",
     "gpuHours": "GPU-hours such as 12.5",
+    "gpuSeconds": "GPU-seconds such as 600",
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd", "ratio", "gpuHours"]
+Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd", "ratio", "gpuHours", "gpuSeconds"]
 Better = Literal["lower", "higher", ""]
 
 PERCENTILES = (50, 90, 99)
@@ -28,6 +28,11 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
         "count",
         "lower",
         "pods that went for another reason: evicted, their node gone, taken by a queue",
+    ),
+    "pods.untimed": (
+        "count",
+        "lower",
+        "pods with a time that is not known, as the client was cut off or stood still; no time is measured by it",
     ),
     "jobs.total": ("count", "", "jobs of the workloads"),
     "jobs.admitted": ("count", "higher", "jobs all of whose workers had a node at the same time, or had completed"),
@@ -76,6 +81,11 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "gpuHours.used": ("gpuHours", "higher", "GPU-hours that pods had, parts of GPUs included"),
     "gpuHours.idle": ("gpuHours", "lower", "GPU-hours that no pod had"),
     "gpuHours.stranded": ("gpuHours", "lower", "of the idle ones, those on nodes where no typical pod fitted"),
+    "work.lost": ("gpuSeconds", "lower", "GPU-seconds of pods that were deleted or failed"),
+    "work.lostPreempted": ("gpuSeconds", "lower", "of these, those of pods that the scheduler evicted for others"),
+    "work.lostDisrupted": ("gpuSeconds", "lower", "those of pods that were disrupted otherwise, see pods.disrupted"),
+    "work.lostFailed": ("gpuSeconds", "lower", "those of pods that failed"),
+    "work.lostDeleted": ("gpuSeconds", "lower", "those of pods that were deleted for any other reason"),
     "fairness.users": ("count", "", "users or queues that asked for something"),
     "fairness.jain": (
         "ratio",
@@ -98,6 +108,8 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "memory.scheduler": ("bytes", "lower", "the scheduler's greatest resident memory"),
     "memory.controlPlane": ("bytes", "lower", "the control plane's greatest resident memory, all processes together"),
     "memory.client": ("bytes", "lower", "the measuring client's greatest resident memory"),
+    "client.stall": ("s", "lower", "the longest time for which the measuring client stood still, or was behind"),
+    "client.interruptions": ("count", "lower", "how often one of the client's watches was interrupted"),
     "cost.total": ("usd", "lower", "what the nodes with a price cost: each one's price for the time that it was there"),
     "cost.perHourEnd": ("usd", "lower", "what the nodes that are there at the end cost for an hour"),
     "cost.perHourPeak": ("usd", "lower", "the most that the nodes cost for an hour at one time"),
@@ -124,11 +136,19 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
 _SPREAD: dict[str, tuple[Unit, str]] = {
     "timeToSchedule": ("s", "from a pod's creation to its binding"),
     "timeToRun": ("s", "from a pod's creation to its running"),
-    "jobTimeToSchedule": ("s", "from the first pod's creation to the last one's binding, of jobs that were admitted"),
+    "jobTimeToSchedule": (
+        "s",
+        "from the first pod's creation to the last one's binding, which may be in place of one that was lost, of jobs "
+        "that were admitted",
+    ),
     "jobTimeToDispatch": ("s", "of a federation: from a Job's creation on the hub until a worker has admitted it"),
     "jobTimeToNodes": ("s", "of a federation: from a Job's creation on the hub until all of its pods have a node"),
     "jobTimeToRun": ("s", "of a federation: from a Job's creation on the hub until all of its pods run"),
-    "slowdown": ("ratio", "of completed pods, the time from creation to end over the time that they ran, at least 1 s"),
+    "slowdown": (
+        "ratio",
+        "of completed jobs, the time from the first pod's creation to the last one's end over the time that they take "
+        "if they never wait, at least 1 s",
+    ),
 }
 
 UNITS: Mapping[str, Unit] = MappingProxyType(

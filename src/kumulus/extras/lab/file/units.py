@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from kumulus.extras.lab.file.measures import Unit
+
+NOT_MEASURED = "not measured"
+"""What is said of a measure that was not taken, or of which too little was heard."""
+
+
+def between(unit: Unit, least: float, most: float | None) -> str:
+    """What a value lies between, with its unit; None or infinity is no upper bound."""
+    if most is None or math.isinf(most):
+        return f"{shown(unit, least)} or more"
+    return f"between {shown(unit, least)} and {shown(unit, most)}"
 
 
 def shown(unit: Unit, value: float) -> str:
@@ -22,6 +34,8 @@ def shown(unit: Unit, value: float) -> str:
             return f"${value:,.2f}" if value >= 1 or not value else f"${value:.3g}"
         case "ratio":
             return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
+        case "gpuSeconds":
+            return f"{value:,.0f} GPU-s"
         case "gpuHours":
             return f"{value:,.2f} GPU-h" if value < 100 else f"{value:,.0f} GPU-h"
         case "count":

@@ -1,4 +1,4 @@
-"""What each user, or queue, had: how long pods waited, how much longer they took for it, their share over time.
+"""What each user, or queue, had: how long jobs waited, how much longer they took for it, their share over time.
 
 A user is one that the trace names, or else the queue of the workload. Shares are of GPUs, including parts of them; if
 no pod wants any, they are of CPUs.
@@ -10,18 +10,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
-from kumulus.extras.lab.measure.records import PodRecord
-from kumulus.extras.lab.measure.statistics import spread
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.measure.by_job import slowdowns, waited
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.states import PodRecord
+from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known
 
 MOST_DRAWN = 9
 """How many users, those who had most, have a line of their own over time; the others share one."""
 OTHERS = "others"
 _MOMENTS = 200
-# A pod that ran for less counts as having run this long: the slowdown of one that ends at once would be unbounded
-# (Feitelson and Rudolph, "Metrics and Benchmarking for Parallel Job Scheduling", 1998).
-_SHORTEST = 1.0
 
 
 @dataclass
@@ -31,18 +30,20 @@ class User:
     Attributes:
         pods: how many were created.
         scheduled: how many got a node.
-        waited: seconds from a pod's creation to its binding, of those that got a node.
-        slowdown: of the pods that completed, the time from creation to end over the time that they ran.
+        waited: how long each job waited, see :mod:`kumulus.extras.lab.measure.by_job`.
+        slowdown: of each job that completed.
         had: resource-seconds of GPUs, or of CPUs.
+        unsure: so many of them may be more, or fewer.
         asked: likewise, if every pod had had its node at once.
         allocations: the start, end and amount of each allocation.
     """
 
     pods: int = 0
     scheduled: int = 0
-    waited: list[float] = field(default_factory=list)
-    slowdown: list[float] = field(default_factory=list)
+    waited: Times = field(default_factory=Times)
+    slowdown: Times = field(default_factory=lambda: Times(resolution=0.0))
     had: float = 0.0
+    unsure: float = 0.0
     asked: float = 0.0
     allocations: list[tuple[float, float, float]] = field(default_factory=list)
 
@@ -61,16 +62,24 @@ class Users:
     of: str
     until: float
 
-    def measures(self) -> dict[str, float]:
-        """Slowdowns of all pods, and how fairly users were served; the latter only for two users or more."""
-        slowed = spread(value for user in self.by_name.values() for value in user.slowdown)
-        found = {f"slowdown.{part}": value for part, value in slowed.items()}
+    def measures(self) -> dict[str, Measured]:
+        """Slowdowns of all jobs, and how fairly users were served; the latter only for two users or more."""
+        slowed = [user.slowdown for user in self.by_name.values()]
+        all_jobs = Times(0.0, [*chain(*(each.heard for each in slowed))], [*chain(*(each.unheard for each in slowed))])
+        found = {f"slowdown.{part}": value for part, value in all_jobs.spread().items()}
         named = [user for name, user in self.by_name.items() if name and user.asked]
-        if len(named) > 1:
-            found["fairness.users"] = len(named)
-            found["fairness.jain"] = jain([min(1.0, user.had / user.asked) for user in named])
-            found["fairness.jainShare"] = jain([user.had for user in named])
-        return found
+        if len(named) < 2:
+            return found
+        found["fairness.users"] = len(named)
+        fair = {
+            "fairness.jain": jain([min(1.0, user.had / user.asked) for user in named]),
+            "fairness.jainShare": jain([user.had for user in named]),
+        }
+        had, unsure = (math.fsum(values) for values in zip(*((user.had, user.unsure) for user in named), strict=True))
+        if isinstance(known(had, Between(had - unsure, had + unsure)), Between):
+            # Whatever it is, it is one of so many users.
+            return found | dict.fromkeys(fair, Between(1 / len(named), 1.0))
+        return found | fair
 
     def shares(self) -> dict[str, list[float]]:
         """Each user's share of what all users had, at moments `t` in seconds; 0 where nobody had anything."""
@@ -89,21 +98,24 @@ class Users:
         return {"t": [round(each, 3) for each in times], **share}
 
 
-def users_of(pods: Iterable[PodRecord], names: Mapping[str, str], until: float) -> Users:
+def users_of(records: Records, names: Mapping[str, str], until: float) -> Users:
     """What each user had.
 
     Args:
-        pods: of a repetition.
+        records: of a repetition.
         names: the user of each job; pods of other jobs have none.
         until: seconds until the measurement ended.
     """
-    records = list(pods)
-    gpus = any(record.wants.gpus or record.share for record in records)
+    pods = list(records.pods.values())
+    gpus = any(record.gpus for record in pods)
     found: dict[str, User] = defaultdict(User)
-    for record in records:
-        user = found[names.get(record.job, "")]
-        amount = record.wants.gpus * WHOLE_GPU + record.share if gpus else record.wants.cpu
-        _count(user, record, amount / 1000, until)
+    for record in pods:
+        _count(found[names.get(record.job, "")], record, record.gpus if gpus else record.wants.cpu / 1000, until)
+    for name, job in records.jobs.items():
+        if job.seen:
+            found[names.get(name, "")].waited.add(waited(job))
+    for name, slowdown in slowdowns(records).items():
+        found[names.get(name, "")].slowdown.add(slowdown)
     return Users(dict(found), "gpus" if gpus else "cpus", until)
 
 
@@ -114,13 +126,11 @@ def _count(user: User, record: PodRecord, amount: float, until: float) -> None:
     if record.bound is None:
         return
     user.scheduled += 1
-    user.waited.append(record.bound - record.created)
     user.had += amount * (end - record.bound)
+    held = record.held(until)
+    user.unsure += amount * (held.most - held.least)
     if amount:
         user.allocations.append((record.bound, end, amount))
-    if record.phase == "Succeeded" and record.ended is not None:
-        ran = max(_SHORTEST, record.ended - (record.bound if record.running is None else record.running))
-        user.slowdown.append(max(1.0, (record.ended - record.created) / ran))
 
 
 def _allocated_at(allocations: Iterable[tuple[float, float, float]], times: Sequence[float]) -> list[float]:

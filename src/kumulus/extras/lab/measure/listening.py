@@ -8,6 +8,8 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.lab.measure.clock import Clock
+from kumulus.extras.lab.measure.hearing import Hearing
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.priced import PricedNodes
 from kumulus.extras.lab.measure.records import Records
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 OnPod = Callable[[PodView, bool], None]
 OnClaim = Callable[[str, ClaimView | None], None]
+Take = Callable[[Event[Any], float, float], None]
+"""Takes an event, with the time at which it was heard, and since when it may have happened."""
 _NODES = "/api/v1/nodes"
 _ABSENT = (403, 404)
 
@@ -42,18 +46,21 @@ class Listener:
     Args:
         client: of the cluster.
         records: updated with the pods, and their allocation with the nodes.
-        clock: seconds since the experiment's start.
+        clock: seconds since the experiment's start; it knows when the client stood still.
         placement: records what is seen.
         on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
         known: what each claim template asks for, by name.
         cluster: the cluster's name among several that are measured together; empty if there is only one.
+
+    Attributes:
+        interruptions: how often one of the watches was interrupted.
     """
 
     def __init__(
         self,
         client: Client,
         records: Records,
-        clock: Callable[[], float],
+        clock: Clock,
         placement: Placement | None = None,
         on_pod: OnPod | None = None,
         known: Mapping[str, Demand] = MappingProxyType({}),
@@ -69,7 +76,14 @@ class Listener:
         self._uids: dict[str, str] = {}
         self.interruptions = 0
         self._silent: dict[str, tuple[float, str]] = {}
+        self._hearing: dict[str, Hearing] = {}
         self._priced = PricedNodes(records.allocation, cluster)
+
+    def begin(self) -> None:
+        """Count from now on, where the clock starts anew."""
+        self.interruptions = 0
+        for each in self._hearing.values():
+            each.begin()
 
     def silence(self) -> tuple[float, str]:
         """For how many seconds a watch has been interrupted, and why; 0 while none is."""
@@ -77,6 +91,10 @@ class Listener:
             return 0.0, ""
         since, why = min(self._silent.values())
         return self._clock() - since, why
+
+    def heard_since(self, now: float) -> float:
+        """Since when that may have happened which the server is heard to say now, also by other watches."""
+        return min((each.since(now) for each in self._hearing.values()), default=now)
 
     async def ask(self) -> None:
         """Ask the server something that it has to read from its storage.
@@ -104,7 +122,7 @@ class Listener:
         """Watch the nodes until cancelled; raises the same errors as :meth:`pods`."""
         taints: dict[str, tuple[tuple[str, str], ...]] = {}
 
-        def take(event: Event[Any], now: float) -> None:
+        def take(event: Event[Any], now: float, _: float) -> None:
             found = None if event.kind == "DELETED" else _taints(event.item)
             if found != taints.get(event.key):
                 # The node came, went, or has other taints than before; its heartbeats are no change.
@@ -130,7 +148,7 @@ class Listener:
             ApiError, Unreachable: the server refused the first list for another reason, or gave no answer.
         """
 
-        def publish(event: Event[Any], _: float) -> None:
+        def publish(event: Event[Any], *_: float) -> None:
             gone = event.kind == "DELETED" or event.item is None
             self._priced.publish(event.key, None if gone else published_from(event.item))
 
@@ -149,7 +167,7 @@ class Listener:
             synced: set when the existing claims are known.
         """
 
-        def claim(event: Event[Any], _: float) -> None:
+        def claim(event: Event[Any], *_: float) -> None:
             gone = event.kind == "DELETED" or event.item is None
             take(event.key, None if gone else claim_view(event.item))
 
@@ -161,42 +179,45 @@ class Listener:
         collections = self._placement.collections if self._placement is not None else {}
         await asyncio.gather(*(follow_when_there(self._client, path, take) for path, take in collections.items()))
 
-    async def _listen(
-        self, news: AsyncGenerator[News[Any], None], take: Callable[[Event[Any], float], None], synced: asyncio.Event
-    ) -> None:
+    async def _listen(self, news: AsyncGenerator[News[Any], None], take: Take, synced: asyncio.Event) -> None:
+        hearing = self._hearing[take.__name__] = Hearing(self._clock)
         async with aclosing(news):
             async for each in news:
                 if isinstance(each, Events):
                     # Events that arrived together get one time: when the client received them.
                     now = self._clock()
+                    since = hearing.since(now, each.listed)
                     for event in each.events:
-                        take(event, now)
+                        take(event, now, since)
                 elif isinstance(each, Synced):
+                    hearing.synced()
                     synced.set()
                 elif isinstance(each, Interrupted):
                     self.interruptions += 1
+                    hearing.interrupted()
                     self._silent[take.__name__] = (self._clock(), str(each.error))
                 elif isinstance(each, Resumed):
+                    hearing.resumed()
                     self._silent.pop(take.__name__, None)
 
-    def _pod(self, event: Event[Any], now: float) -> None:
+    def _pod(self, event: Event[Any], now: float, since: float) -> None:
         if event.item is not None:
             pod = pod_view(event.item, self._known)
             pod = pod._replace(node=in_cluster(self._cluster, pod.node), cluster=self._cluster)
             if (before := self._uids.get(event.key, pod.uid)) != pod.uid:
                 # While nothing was heard, it was deleted, and another one was created under its name.
-                self._gone(before, now)
+                self._gone(before, now, since)
             self._uids[event.key] = pod.uid
-            self._records.put(pod, now)
+            self._records.put(pod, now, since)
             if self._on_pod is not None:
                 self._on_pod(pod, pod.phase in FINAL)
         if event.kind == "DELETED":
-            self._gone(self._uids.pop(event.key, ""), now)
+            self._gone(self._uids.pop(event.key, ""), now, since)
         if self._placement is not None:
             self._placement.pod(event.key, event.item, event.kind == "DELETED", self._cluster)
 
-    def _gone(self, uid: str, now: float) -> None:
-        self._records.gone(uid, now)
+    def _gone(self, uid: str, now: float, since: float) -> None:
+        self._records.gone(uid, now, since)
         if self._on_pod is not None:
             self._on_pod(PodView(uid, "", "", "", "Deleted", "", "", NOTHING), True)
 

@@ -1,95 +1,17 @@
-"""What became of each pod and of each job, updated as events arrive.
-
-All times are seconds on the client's monotonic clock from the experiment's start to when the watch reported an event.
-"""
+"""What became of each pod and of each job, updated as events arrive; times are those of `states`."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.states import PREEMPTED, JobRecord, PodRecord
 from kumulus.extras.lab.measure.views import FINAL, PodView
 from kumulus.extras.watch.live.amounts import Amounts
 
-PREEMPTED = "PreemptionByScheduler"
 _GATED = "SchedulingGated:"
-
-
-@dataclass(slots=True)
-class PodRecord:
-    """A pod.
-
-    Attributes:
-        workload, job: what it belongs to.
-        wants: what it requests.
-        created, bound, running, ended: when it was first seen in this state; None if it was not.
-        node: where it is, or was, bound.
-        phase: its last phase; Deleted when it was deleted before it ended.
-        waits: why it has no node, according to the scheduler.
-        tried: whether the scheduler has tried it.
-        disrupted: why it was evicted; empty when it was not.
-        share: milli-GPU that it also requests of one GPU.
-        owner: the name of the Job of batch/v1 that created it; empty for any other pod.
-        cluster: its cluster's name among several that are measured together.
-    """
-
-    workload: str
-    job: str
-    wants: Amounts
-    created: float
-    bound: float | None = None
-    running: float | None = None
-    ended: float | None = None
-    node: str = ""
-    phase: str = "Pending"
-    waits: str = ""
-    tried: bool = False
-    disrupted: str = ""
-    share: int = 0
-    owner: str = ""
-    cluster: str = ""
-
-    @property
-    def pending(self) -> bool:
-        """Whether it is alive and has no node."""
-        return self.ended is None and self.bound is None
-
-
-@dataclass(slots=True)
-class JobRecord:
-    """A job.
-
-    Attributes:
-        workload: what it belongs to.
-        workers: how many pods it should have; 0 where that is not known.
-        resized: whether a timeline has set that, so that 0 is none at all.
-        first: when its first pod was created.
-        last: when it became whole: its last worker was bound, or the others are no longer wanted; None if it never was.
-        seen: all its pods, present and past.
-        placed: pods that have a node now.
-        succeeded: pods that completed.
-    """
-
-    workload: str
-    workers: int
-    resized: bool = False
-    first: float | None = None
-    last: float | None = None
-    seen: int = 0
-    placed: int = 0
-    succeeded: int = 0
-
-    @property
-    def wanted(self) -> int:
-        """How many of its workers should be placed."""
-        return self.workers if self.workers or self.resized else self.seen
-
-    @property
-    def partly(self) -> bool:
-        """Whether some of its workers have a node, or have completed, and some do not."""
-        return 0 < self.placed + self.succeeded < self.wanted
 
 
 class Records:
@@ -118,37 +40,46 @@ class Records:
         self.changed = self.nodes_changed = 0.0
         self.allocation.begin()
 
-    def put(self, pod: PodView, now: float) -> None:
-        """Add or update a pod."""
+    def put(self, pod: PodView, now: float, since: float = math.inf) -> None:
+        """Add or update a pod.
+
+        Args:
+            pod: as it is now.
+            now: when that was heard.
+            since: since when it may be so; it was heard of at once unless that is earlier.
+        """
         if not pod.workload or pod.uid in self._strangers:
             self.stranger(pod)
             return
         record = self.pods.get(pod.uid)
         if record is None:
-            record = self._created(pod, now)
+            record = self._created(pod, now, since)
         if record.ended is not None:
             return
         self._waits(record, pod, now)
         if pod.node and record.bound is None:
-            self._bound(record, pod, now)
+            self._bound(record, pod, now, since)
         if pod.disrupted and not record.disrupted:
             record.disrupted = pod.disrupted
             self.counts["preempted" if pod.disrupted == PREEMPTED else "disrupted"] += 1
         if pod.phase == "Running" and record.running is None:
-            record.running, self.changed = now, now
+            record.reach("running", now, since)
+            self.changed = now
             self.counts["ran"] += 1
         record.phase = pod.phase
         if pod.phase in FINAL:
-            self._ended(record, pod.phase, now)
+            # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
+            record.phase = "Deleted" if pod.ending and pod.phase == "Failed" else pod.phase
+            self._ended(record, now, since)
 
-    def gone(self, uid: str, now: float) -> None:
-        """Record that a pod was deleted."""
+    def gone(self, uid: str, now: float, since: float = math.inf) -> None:
+        """Record that a pod was deleted; the arguments are those of :meth:`put`."""
         if uid in self._strangers:
             self.allocation.release(*self._strangers.pop(uid))
         record = self.pods.get(uid)
         if record is not None and record.ended is None:
             record.phase = "Deleted"
-            self._ended(record, "Deleted", now)
+            self._ended(record, now, since)
 
     def resized(self, job: str, workers: int, now: float) -> None:
         """Change the number of pods that a job should have: the ones that have a node may then be all of them.
@@ -161,7 +92,7 @@ class Records:
         record = self.jobs[job]
         before = record.partly
         record.workers, record.resized = workers, True
-        self._whole(record, now)
+        self._whole(record, now, now)
         self._partly(before, record)
 
     @property
@@ -199,10 +130,11 @@ class Records:
         """Pods without a node, by the scheduler's reason."""
         return Counter(record.waits or "not tried yet" for record in self.pods.values() if record.pending)
 
-    def _created(self, pod: PodView, now: float) -> PodRecord:
+    def _created(self, pod: PodView, now: float, since: float) -> PodRecord:
         record = PodRecord(
             pod.workload, pod.job, pod.wants, now, share=pod.share, owner=pod.owner[0], cluster=pod.cluster
         )
+        record.reach("created", now, since)
         self.pods[pod.uid] = record
         self.counts["created"] += 1
         self.untried += 1
@@ -210,7 +142,8 @@ class Records:
         job = self._job(pod)
         before = job.partly
         job.seen += 1
-        job.first = now if job.first is None else job.first
+        if job.first is None:
+            job.reach("first", now, since)
         self._partly(before, job)
         return record
 
@@ -231,9 +164,10 @@ class Records:
             record.tried = True
             self.untried -= 1
 
-    def _bound(self, record: PodRecord, pod: PodView, now: float) -> None:
+    def _bound(self, record: PodRecord, pod: PodView, now: float, since: float) -> None:
         self._tried(record)
-        record.bound, record.node = now, pod.node
+        record.reach("bound", now, since)
+        record.node = pod.node
         self.counts["bound"] += 1
         self.first_bound = now if self.first_bound is None else self.first_bound
         self.changed = now
@@ -241,18 +175,20 @@ class Records:
         job = self._job(record)
         before = job.partly
         job.placed += 1
-        self._whole(job, now)
+        self._whole(job, now, since)
         self._partly(before, job)
 
     @staticmethod
-    def _whole(job: JobRecord, now: float) -> None:
-        if job.last is None and 0 < job.wanted <= job.placed + job.succeeded:
-            job.last = now
+    def _whole(job: JobRecord, now: float, since: float) -> None:
+        if (job.last is None or job.broken) and 0 < job.wanted <= job.placed + job.succeeded:
+            job.reach("last", now, since)
+            job.broken = False
 
-    def _ended(self, record: PodRecord, phase: str, now: float) -> None:
-        record.ended = self.changed = now
+    def _ended(self, record: PodRecord, now: float, since: float) -> None:
+        record.reach("ended", now, since)
+        self.changed = now
         self.counts["ended"] += 1
-        self.counts[phase.lower()] += 1
+        self.counts[record.phase.lower()] += 1
         if record.running is not None:
             self.counts["ended ran"] += 1
         job = self._job(record)
@@ -263,9 +199,18 @@ class Records:
         else:
             self.allocation.release(record.node, record.wants, record.share)
             job.placed -= 1
-        if phase == "Succeeded":
+        if record.phase == "Succeeded":
             job.succeeded += 1
+        else:
+            self._lost(job)
         self._partly(before, job)
+
+    @staticmethod
+    def _lost(job: JobRecord) -> None:
+        job.lost += 1
+        # A job of unknown size may have wanted every worker that it had.
+        if job.placed + job.succeeded < job.wanted or not (job.workers or job.resized):
+            job.broken = True
 
     def _partly(self, before: bool, job: JobRecord) -> None:
         self.partly += job.partly - before

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.measure.records import JobRecord, Records
+from kumulus.extras.lab.measure.by_job import waited
+from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Counted, Sampler
-from kumulus.extras.lab.measure.statistics import most_in_a_second, spread
+from kumulus.extras.lab.measure.states import CAUSES, PodRecord, most_in_any_second, span
+from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured, Times, known, known_time, rate
 
 
-def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, float]:
+def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, Measured]:
     """The measures of a repetition; those that could not be taken are left out.
 
     Args:
@@ -20,26 +23,23 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         created_in: seconds until all workloads had been created.
         lasted: seconds until the measurement ended.
     """
-    found = {
+    found: dict[str, Measured] = {
         **_pods(records),
         **_jobs(records),
         **_scheduling(records),
-        **_allocation(records),
+        **_allocation(records, lasted),
+        **_lost(records, lasted),
         "creation.duration": created_in,
         "duration": lasted,
         **_usage(sampler),
         **_counter(sampler.counted),
     }
-    ended = [record.ended for record in records.pods.values() if record.ended is not None]
-    if ended and records.live == 0:
-        found["makespan"] = max(ended)
     unnamed = found.keys() - UNITS.keys()
     assert not unnamed, f"kumulus/extras/lab/file/measures.py does not name {', '.join(sorted(unnamed))}"
-    # A run of a minute costs thousandths of a dollar.
-    return {name: round(value, 9 if UNITS[name] == "usd" else 6) for name, value in found.items()}
+    return found
 
 
-def _pods(records: Records) -> dict[str, float]:
+def _pods(records: Records) -> dict[str, Measured]:
     counts = records.counts
     return {
         "pods.created": counts["created"],
@@ -50,45 +50,48 @@ def _pods(records: Records) -> dict[str, float]:
         "pods.failed": counts["failed"],
         "pods.preempted": counts["preempted"],
         "pods.disrupted": counts["disrupted"],
+        "pods.untimed": sum(bool(record.since) for record in records.pods.values()),
     }
 
 
-def _jobs(records: Records) -> dict[str, float]:
+def _jobs(records: Records) -> dict[str, Measured]:
     jobs = records.jobs.values()
-    admitted = [job for job in jobs if job.last is not None]
+    waits = Times()
+    for job in jobs:
+        waits.add(waited(job))
     return {
         "jobs.total": len(records.jobs),
-        "jobs.admitted": len(admitted),
+        "jobs.admitted": sum(job.admitted for job in jobs),
         "jobs.partlyAdmitted": sum(job.partly for job in jobs),
         "jobs.partlyAdmittedPeak": records.partly_peak,
         "jobs.pending": sum(not job.placed and not job.succeeded for job in jobs),
-        **_named("jobTimeToSchedule", spread(map(_waited, admitted))),
+        **_named("jobTimeToSchedule", waits.spread()),
     }
 
 
-def _waited(job: JobRecord) -> float:
-    return (job.last or 0.0) - (job.first or 0.0)
-
-
-def _scheduling(records: Records) -> dict[str, float]:
+def _scheduling(records: Records) -> dict[str, Measured]:
     pods = records.pods.values()
-    bound = sorted(record.bound for record in pods if record.bound is not None)
-    found = {
-        **_named("timeToSchedule", spread(r.bound - r.created for r in pods if r.bound is not None)),
-        **_named("timeToRun", spread(r.running - r.created for r in pods if r.running is not None)),
-    }
-    if len(bound) > 1:
-        lasted = bound[-1] - bound[0]
+    to_schedule, to_run = Times(), Times()
+    for record in pods:
+        to_schedule.add(record.between("created", "bound"))
+        to_run.add(record.between("created", "running"))
+    found = {**_named("timeToSchedule", to_schedule.spread()), **_named("timeToRun", to_run.spread())}
+    bound, lasted = records.counts["bound"], known_time(span(pods, "bound", "bound"))
+    if bound > 1 and lasted is not None:
         found["scheduling.duration"] = lasted
-        found["scheduling.ratePeak"] = most_in_a_second(bound)
-        if lasted > 0:
-            found["scheduling.rate"] = (len(bound) - 1) / lasted
+        found["scheduling.ratePeak"] = most_in_any_second(pods, "bound")
+        if (found_rate := rate(bound - 1, lasted)) is not None:
+            found["scheduling.rate"] = found_rate
+    ended = [when for record in pods if (when := record.when("ended")) is not None]
+    if ended and records.live == 0:
+        latest = Between(*map(max, zip(*ended, strict=True)))
+        found["makespan"] = known(latest.most, latest, RESOLUTION)
     return found
 
 
-def _allocation(records: Records) -> dict[str, float]:
+def _allocation(records: Records, lasted: float) -> dict[str, Measured]:
     allocation, hours = records.allocation, records.allocation.hours.measures()
-    found = {f"allocation.{what}": allocation.peak[what] for what in ("cpu", "memory")}
+    found: dict[str, Measured] = {f"allocation.{what}": allocation.peak[what] for what in ("cpu", "memory")}
     found |= {f"allocation.{what}End": allocation.share(what) for what in ("cpu", "memory")}
     found |= {"nodes.end": allocation.nodes, "nodes.peak": allocation.nodes_peak}
     found |= {"nodes.came": allocation.nodes_came, "nodes.gone": allocation.nodes_gone}
@@ -97,7 +100,7 @@ def _allocation(records: Records) -> dict[str, float]:
         return found
     used, idle = (hours.get(f"gpuHours.{part}", 0.0) for part in ("used", "idle"))
     wanted = any(record.pending and (record.wants.gpus or record.share) for record in records.pods.values())
-    return found | {
+    found |= {
         "gpus.capacity": allocation.gpus_begun,
         "gpus.allocated": allocation.gpus,
         "gpus.freeWhilePending": allocation.free_gpus if wanted else 0.0,
@@ -107,6 +110,45 @@ def _allocation(records: Records) -> dict[str, float]:
         "fragmentation.end": allocation.fragmentation,
         "fragmentation.peak": allocation.fragmentation_peak,
     }
+    unsure = math.fsum(_unsure(record, lasted) for record in records.pods.values())
+    return found | _unheard(found, used, idle, unsure)
+
+
+def _unsure(record: PodRecord, lasted: float) -> float:
+    """How many GPU-hours a pod may have had more, or fewer."""
+    held = record.held(lasted)
+    return record.gpus * (held.most - held.least) / 3600
+
+
+def _unheard(found: Mapping[str, Measured], used: float, idle: float, unsure: float) -> dict[str, Measured]:
+    """Bounds of what is summed up over time, where pods may have had so many GPU-hours more, or fewer."""
+    whole, bounds = used + idle, Between(max(0.0, used - unsure), min(used + unsure, used + idle))
+    if not whole or not isinstance(known(used, bounds), Between):
+        return {}
+    sums: dict[str, Measured | None] = {
+        "gpuHours.used": bounds,
+        "gpuHours.idle": Between(whole - bounds.most, whole - bounds.least),
+        "gpuHours.stranded": Between(0.0, whole - bounds.least),
+        "allocation.gpuMean": Between(bounds.least / whole, bounds.most / whole),
+        "cost.wastedShare": Between(0.0, 1.0),
+    }
+    if (cost := found.get("cost.total")) is not None and not isinstance(cost, Between):
+        sums |= {"cost.wasted": Between(0.0, cost), "cost.perGpuHour": rate(cost, bounds)}
+    return {name: each for name, each in sums.items() if name in found and each is not None}
+
+
+def _lost(records: Records, lasted: float) -> dict[str, Measured]:
+    """GPU-seconds of pods that ended without success, in all and by cause; nothing if no pod wants a GPU."""
+    if not any(record.gpus for record in records.pods.values()):
+        return {}
+    of: dict[str, list[Between]] = {name: [Between(0.0, 0.0)] for name in ("", *CAUSES)}
+    for record in records.pods.values():
+        if (cause := record.cause) is not None:
+            time = record.held(lasted)
+            for name in ("", cause):
+                of[name].append(Between(record.gpus * time.least, record.gpus * time.most))
+    sums = {name: Between(*map(math.fsum, zip(*each, strict=True))) for name, each in of.items()}
+    return {f"work.lost{name}": known(each.most, each) for name, each in sums.items()}
 
 
 def _usage(sampler: Sampler) -> dict[str, float]:
@@ -141,5 +183,5 @@ def _counter(counted: Sequence[Counted]) -> dict[str, float]:
     return found
 
 
-def _named(name: str, parts: dict[str, float]) -> dict[str, float]:
+def _named(name: str, parts: Mapping[str, Measured]) -> dict[str, Measured]:
     return {f"{name}.{part}": value for part, value in parts.items()}

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
 from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.statistics import Between, Measured
 
 _WORDS = {"atMost": "at most", "atLeast": "at least", "equals": "exactly"}
 
@@ -29,8 +30,8 @@ class Verdict:
     found: str
 
 
-def verdicts(expected: Sequence[Expectation], measured: Mapping[str, float], records: Records) -> list[Verdict]:
-    """Judge each expectation."""
+def verdicts(expected: Sequence[Expectation], measured: Mapping[str, Measured], records: Records) -> list[Verdict]:
+    """Judge each expectation: a measure that is not known may still be known to be on one side of a threshold."""
     found: list[Verdict] = []
     for each in expected:
         if each.measure:
@@ -41,21 +42,28 @@ def verdicts(expected: Sequence[Expectation], measured: Mapping[str, float], rec
     return found
 
 
-def _threshold(measure: str, kind: str, bound: float, measured: Mapping[str, float]) -> Verdict:
+def _threshold(measure: str, kind: str, bound: float, measured: Mapping[str, Measured]) -> Verdict:
     unit = UNITS[measure]
     what = f"{measure} {_WORDS[kind]} {shown(unit, bound)}"
     value = measured.get(measure)
     if value is None:
-        return Verdict(what, False, "not measured")
-    holds = {
-        "atMost": value <= bound,
-        "atLeast": value >= bound,
-        "equals": math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-9),
-    }[kind]
-    return Verdict(what, holds, shown(unit, value))
+        return Verdict(what, False, NOT_MEASURED)
+    if not isinstance(value, Between):
+        return Verdict(what, _holds(kind, value, bound), shown(unit, value))
+    ends, found = [_holds(kind, end, bound) for end in value], between(unit, *value)
+    if all(ends):
+        return Verdict(what, True, found)
+    never = not any(ends) and not value.least <= bound <= value.most
+    return Verdict(what, False, found if never else f"{NOT_MEASURED}: {found}")
 
 
-def _within(each: Expectation, measured: Mapping[str, float]) -> Verdict:
+def _holds(kind: str, value: float, bound: float) -> bool:
+    if kind == "equals":
+        return math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-9)
+    return value <= bound if kind == "atMost" else value >= bound
+
+
+def _within(each: Expectation, measured: Mapping[str, Measured]) -> Verdict:
     parts = [_threshold(each.measure, kind, bound, measured) for kind, bound in each.around_baseline().items()]
     # The words are the same whatever the baseline is: CI systems know a test by them.
     what, unit = f"{each.measure} within {each.within}", UNITS[each.measure]

@@ -39,6 +39,7 @@ class PodView(NamedTuple):
         share: milli-GPU that it also requests of one GPU.
         owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
         cluster: its cluster's name among several that are measured together; empty if there is only one.
+        ending: whether it is being deleted.
     """
 
     uid: str
@@ -52,6 +53,7 @@ class PodView(NamedTuple):
     share: int = 0
     owner: tuple[str, str] = ("", "")
     cluster: str = ""
+    ending: bool = False
 
 
 class NodeView(NamedTuple):
@@ -117,6 +119,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         wants,
         share,
         (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
+        ending=metadata.HasField("deletionTimestamp"),
     )
 
 

@@ -8,6 +8,7 @@ from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.file.measures import Unit
 from kumulus.extras.lab.file.units import shown
 from kumulus.extras.lab.measure.allocation import Part
+from kumulus.extras.lab.measure.statistics import Measured
 from kumulus.extras.lab.report.model import ByCluster, OfWorker, Report
 from kumulus.extras.lab.run.bench import Outcome
 
@@ -15,7 +16,7 @@ _MOST = 20
 _RESOURCES = {"cpu": "CPU", "gpus": "GPUs", "memory": "memory"}
 
 
-def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, dict[str, float]]:
+def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, dict[str, Measured]]:
     """What each worker did, and the measures of all Jobs.
 
     Args:
@@ -86,8 +87,7 @@ def rows(reports: Sequence[Report], ranged: Callable[[Unit, Sequence[float]], st
         for what, unit, of in parts:
             there = [[found.workers[name] for found in _of(report) if name in found.workers] for report in reports]
             cells = [ranged(unit, [value for each in workers if (value := of(each)) is not None]) for workers in there]
-            if any(cell != "-" for cell in cells):
-                yield [f"{name}: {what}", *cells]
+            yield [f"{name}: {what}", *cells]
 
 
 def _of(report: Report) -> list[ByCluster]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
-from kumulus.extras.lab.file.measures import PERCENTILES, UNITS, Unit
-from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.file.measures import BETTER, PERCENTILES, UNITS, Unit
+from kumulus.extras.lab.file.units import NOT_MEASURED, shown
 from kumulus.extras.lab.report import clusters
+from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.lines import DIGITS, line_of
 from kumulus.extras.lab.report.model import Metadata, OfUser, Report
+
+INCOMPLETE = "incomplete"
+"""What is said of a figure of a run that was cut off: it is neither better nor worse than another's."""
 
 _MOST_USERS = 8
 _FEW = (
@@ -19,10 +24,10 @@ _FEW = (
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
     "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
     "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
-    "pods.disrupted", "nodes.came", "nodes.gone", "policy.allocated", "policy.fragmented", "policy.split",
+    "pods.disrupted", "work.lost", "nodes.came", "nodes.gone", "policy.allocated", "policy.fragmented", "policy.split",
     "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice", "dispatch.rate",
     "dispatch.ratePeak", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToNodes.p50", "jobTimeToRun.p50",
-    "jobTimeToRun.p99", "allocation.cpu",
+    "jobTimeToRun.p99", "allocation.cpu", "client.stall",
 )  # fmt: skip
 
 
@@ -60,11 +65,17 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
         rows.append(["policy", *(each or "-" for each in policies)])
     rows.append(["status", *(each.results.status for each in reports)])
     rows.append(["repetitions", *(str(len(each.results.tests)) for each in reports)])
-    for name in UNITS if everything else _FEW:
-        cells = [spread(report, name) for report in reports]
+    measures = ([name, *(spread(report, name) for report in reports)] for name in (UNITS if everything else _FEW))
+    for name, *cells in chain(measures, clusters.rows(reports, _range), _by_user(reports)):
         if any(cell != "-" for cell in cells):
-            rows.append([name, *cells])
-    return [*rows, *clusters.rows(reports, _range), *_by_user(reports)]
+            rows.append([name, *(_of_whole(report, name, cell) for report, cell in zip(reports, cells, strict=True))])
+    return rows
+
+
+def _of_whole(report: Report, name: str, cell: str) -> str:
+    """A figure of a run; of one that was cut off, only those of which neither less nor more is better."""
+    cut_off = report.results.status == "partial" and BETTER.get(name, "lower")
+    return INCOMPLETE if cut_off and cell != "-" else cell
 
 
 def _configurations(reports: Sequence[Report]) -> list[str]:
@@ -100,8 +111,7 @@ def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:
                 _range(unit, [value for user in _everywhere(report, name) if (value := of(user)) is not None])
                 for report in reports
             ]
-            if any(cell != "-" for cell in cells):
-                yield [f"{name}: {what}", *cells]
+            yield [f"{name}: {what}", *cells]
 
 
 def _everywhere(report: Report, name: str) -> list[OfUser]:
@@ -111,8 +121,12 @@ def _everywhere(report: Report, name: str) -> list[OfUser]:
 
 def spread(report: Report, measure: str) -> str:
     """A measure of a run: its median, and smallest and largest where repetitions differ."""
-    values = [test.details.measures[measure] for test in report.results.tests if measure in test.details.measures]
-    return _range(UNITS[measure], values)
+    details = [test.details for test in report.results.tests]
+    found = _range(UNITS[measure], [each.measures[measure] for each in details if measure in each.measures])
+    unknown = sum(measure in each.not_measured for each in details)
+    if not unknown:
+        return found
+    return NOT_MEASURED if found == "-" else f"{found}, {unknown} {NOT_MEASURED}"
 
 
 def _range(unit: Unit, values: Sequence[float]) -> str:
@@ -135,6 +149,8 @@ def unfair(reports: Sequence[Report]) -> Iterator[str]:
     for each in reports:
         if each.results.status == "partial":
             yield f"{each.metadata.run_id} did not come to its end: {each.results.error}"
+        if said := list(unheard(each.results.tests)):
+            yield f"not all was heard of {each.metadata.run_id}: {'; '.join(said)}"
 
 
 def same_settings(one: Report, other: Report) -> bool:

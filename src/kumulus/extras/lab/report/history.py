@@ -21,6 +21,7 @@ from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained
+from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.read import report_at
 from kumulus.host import files
@@ -151,5 +152,8 @@ def _run(path: str, folder: Path, report: Report, series: int) -> dict[str, Any]
         "path": quote(path),
         "plots": [quote(each) for each in plots],
         "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
-        "measures": [test.details.measures for test in tests],
+        "unheard": list(unheard(tests)),
+        # What was cut off would be in no trend for what it is.
+        "measures": [test.details.measures for test in tests if test.status != "partial"],
+        "notMeasured": sorted({name for test in tests for name in test.details.not_measured}),
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from kumulus.extras.lab.report import heard
 from kumulus.extras.lab.report.model import Report, Test
 
 FILE = "junit.xml"
@@ -40,6 +41,10 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
         failures=str(failures),
         errors=str(int(partial)),
     )
+    properties = ElementTree.SubElement(suite, "properties")
+    for name in heard.MEASURES:
+        if name in test.details.measures:
+            ElementTree.SubElement(properties, "property", name=name, value=f"{test.details.measures[name]:g}")
     end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=classname)
     if partial:
         ElementTree.SubElement(end, "error", message=_printable(test.details.ended))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 
 import psutil
 
+from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.by_user import Users, users_of
 from kumulus.extras.lab.measure.reasons import by_reason
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.measure.statistics import spread
+from kumulus.extras.lab.measure.statistics import Between, Measured, only_known
 from kumulus.extras.lab.measure.summary import measures
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.plan.asked import users_planned
@@ -48,27 +50,32 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     """
     records, sampler = outcome.records, outcome.sampler
     measured = measures(records, sampler, outcome.created_in, outcome.lasted)
-    users = users_of(records.pods.values(), users_planned(plan, experiment), outcome.lasted)
-    measured |= {name: round(value, 6) for name, value in users.measures().items()}
+    measured |= {"client.stall": outcome.stall, "client.interruptions": outcome.interruptions}
+    users = users_of(records, users_planned(plan, experiment), outcome.lasted)
+    measured |= users.measures()
     if outcome.policy is not None:
-        measured |= _of_policy(outcome.policy, measured.get("cpu.controlPlane", 0.0))
+        measured |= _of_policy(outcome.policy, sum(sampler.used.values()))
     clusters = None
     if outcome.dispatching is not None:
         clusters, of_jobs = by_cluster(outcome, outcome.dispatching)
-        measured |= {name: round(value, 6) for name, value in of_jobs.items()}
+        measured |= of_jobs
     judged = verdicts(experiment.expect, measured, records)
     status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
     first = sampler.counted[0].counted if sampler.counted else 0
     details = Details(
         ended=outcome.ended,
-        measures=measured,
+        measures={name: _rounded(name, value) for name, value in only_known(measured).items()},
+        not_measured={
+            name: (_rounded(name, each.least), None if math.isinf(each.most) else _rounded(name, each.most))
+            for name, each in measured.items()
+            if isinstance(each, Between)
+        },
         allocation={" ".join(cell): share.allocated for cell, share in records.allocation.by_cell().items()},
         free_gpus={product: free for product, free in records.allocation.gpus_by_product().items() if free},
         jobs=_jobs(records),
         pending_by_reason=by_reason(records.pending_by_reason()),
         timeline=[Moment(at=round(each.at, 3), what=each.what) for each in outcome.happened],
         bindings=[[round(each.at, 3), each.counted - first, each.seen] for each in sampler.counted],
-        watch_interruptions=outcome.interruptions,
         policy=outcome.policy,
         series=sampler.series.columns,
         users=_by_user(users),
@@ -85,6 +92,11 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     )
 
 
+def _rounded(name: str, value: float) -> float:
+    # A run of a minute costs thousandths of a dollar.
+    return round(value, 9 if UNITS[name] == "usd" else 6)
+
+
 def _by_user(users: Users) -> ByUser | None:
     named = {name: user for name, user in sorted(users.by_name.items()) if name}
     if not named:
@@ -96,8 +108,8 @@ def _by_user(users: Users) -> ByUser | None:
             name: OfUser(
                 pods=user.pods,
                 scheduled=user.scheduled,
-                waited={part: round(value, 4) for part, value in spread(user.waited).items()},
-                slowdown={part: round(value, 4) for part, value in spread(user.slowdown).items()},
+                waited={part: round(value, 4) for part, value in only_known(user.waited.spread()).items()},
+                slowdown={part: round(value, 4) for part, value in only_known(user.slowdown.spread()).items()},
                 hours=round(user.had / 3600, 6),
                 part=round(user.had / user.asked, 6) if user.asked else 1.0,
                 share=round(user.had / total, 6) if total else 0.0,
@@ -108,18 +120,18 @@ def _by_user(users: Users) -> ByUser | None:
     )
 
 
-def _of_policy(used: PolicyUsed, control_plane: float) -> dict[str, float]:
-    found: dict[str, float] = {"policy.failed": used.failed} if used.policy else {"policy.split": used.split}
+def _of_policy(used: PolicyUsed, control_plane: float) -> dict[str, Measured]:
+    found: dict[str, Measured] = {"policy.failed": used.failed} if used.policy else {"policy.split": used.split}
     if used.allocated_percent:
-        found["cpu.fragmentation"] = round(used.cpu, 6)
+        found["cpu.fragmentation"] = used.cpu
         if control_plane:
-            found["cpu.fragmentationShare"] = round(used.cpu / control_plane, 6)
+            found["cpu.fragmentationShare"] = used.cpu / control_plane
     for name, curve in (
         ("policy.allocated", used.allocated_percent),
         ("policy.fragmented", used.fragmented_percent_of_all_gpus),
     ):
         if "100" in curve:
-            found[name] = round(curve["100"] / 100, 6)
+            found[name] = curve["100"] / 100
     return found
 
 
@@ -128,7 +140,7 @@ def _jobs(records: Records) -> dict[str, JobCount]:
     for job in records.jobs.values():
         count = found.setdefault(job.workload, JobCount(jobs=0, admitted=0, partly=0, pending=0, workers=0, placed=0))
         count.jobs += 1
-        count.admitted += job.last is not None
+        count.admitted += job.admitted
         count.partly += job.partly
         count.pending += not job.placed and not job.succeeded
         count.workers += job.wanted

@@ -175,9 +175,11 @@ class OfUser(Part):
 
     pods: int
     scheduled: int
-    waited: dict[str, float] = Field(description="from a pod's creation to its node, seconds")
+    waited: dict[str, float] = Field(
+        description="from the creation of a job's first pod until all of its workers had a node for good, seconds"
+    )
     slowdown: dict[str, float] = Field(
-        description="of completed pods, time from creation to end over time that they ran"
+        description="of completed jobs, the time that they took over the time that they take if they never wait"
     )
     hours: float = Field(description="GPU-hours that the user's pods had; CPU-hours where no pod wants a GPU")
     part: float = Field(description="of the hours asked for, from creation on; 1 when no pod ever waited")
@@ -228,6 +230,11 @@ class Details(Part):
 
     ended: str = Field(description="why it ended")
     measures: dict[str, float] = Field(description="by the names of docs/experiments.md")
+    not_measured: dict[str, tuple[float, float | None]] = Field(
+        default_factory=dict,
+        description="measures of which too little was heard, with the least and the most that they may be; null is no "
+        "upper bound",
+    )
     allocation: dict[str, float] = Field(description="GPUs allocated at the end by 'product zone'")
     free_gpus: dict[str, float] = Field(description="GPUs free at the end, by product")
     jobs: dict[str, JobCount] = Field(description="by workload")
@@ -236,7 +243,6 @@ class Details(Part):
     bindings: list[list[float]] = Field(
         description="seconds, the API server's count since the start, the watch's count"
     )
-    watch_interruptions: int
     policy: PolicyUsed | None = Field(
         default=None, description="of runs with a policy, and of traces whose pods ask for GPUs and stay"
     )

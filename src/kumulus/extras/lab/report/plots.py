@@ -8,11 +8,13 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from kumulus.extras.lab.file.measures import PERCENTILES
+from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report import drawing
 from kumulus.extras.lab.report import plots_clusters as clusters
 from kumulus.extras.lab.report import plots_nodes as nodes
 from kumulus.extras.lab.report import plots_users as users
 from kumulus.extras.lab.report.drawing import COLOURS, INK
+from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import Report, Test
 from kumulus.extras.lab.report.plots_moments import happened, moments
 
@@ -61,7 +63,7 @@ def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
             x=0.01,
             ha="left",
         )
-        figure.supxlabel("\n".join(moments(test)), fontsize=8, x=0.01, ha="left", color="#444444")
+        figure.supxlabel("\n".join([*moments(test), *unheard([test])]), fontsize=8, x=0.01, ha="left", color="#444444")
         return drawing.save(figure, directory / f"{name}.svg", directory / f"{name}.png")
 
 
@@ -97,12 +99,15 @@ def _gpus(axes: Axes, test: Test) -> None:
 def _time_to_schedule(axes: Axes, test: Test) -> None:
     measures = test.details.measures
     parts = ("min", *(f"p{percent}" for percent in PERCENTILES), "max")
-    for index, name in enumerate(("timeToSchedule", "timeToRun")):
+    shown = ("timeToSchedule", "timeToRun")
+    for index, name in enumerate(shown):
         values = [measures.get(f"{name}.{part}", 0.0) for part in parts]
         places = [place + 0.4 * index for place in range(len(parts))]
         axes.bar(places, values, width=0.38, color=COLOURS[index], label=name)
     axes.set_xticks([place + 0.2 for place in range(len(parts))], parts)
-    _panel(axes, "seconds from creation", over_time=False)
+    unknown = [f"{name}.{part}" for name in shown for part in parts if f"{name}.{part}" in test.details.not_measured]
+    lacks = f", {len(unknown)} of these {NOT_MEASURED}" if unknown else ""
+    _panel(axes, f"seconds from creation{lacks}", over_time=False)
 
 
 def _nodes(axes: Axes, test: Test) -> None:

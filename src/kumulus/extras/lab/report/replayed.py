@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kumulus.extras.lab.file.recording import PodThen
-from kumulus.extras.lab.measure.records import PREEMPTED, PodRecord
-from kumulus.extras.lab.measure.statistics import spread
+from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
+from kumulus.extras.lab.measure.statistics import Between, Times, only_known, spread
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
 from kumulus.extras.lab.report.replay_cost import Costs, priced
@@ -25,7 +25,7 @@ class _Sums:
 
     pods: int = 0
     scheduled: int = 0
-    waits: list[float] = field(default_factory=list)
+    waits: Times = field(default_factory=Times)
     preempted: int = 0
     changes: list[tuple[float, ...]] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class _Sums:
         Args:
             cost: in US dollars; None where it is not known.
         """
-        waits = spread(self.waits)
+        waits = only_known(self.waits.spread())
         cpu, memory, gpus = self._peaks()
         return Of(
             pods=self.pods,
@@ -145,7 +145,8 @@ def _then(sums: _Sums, pod: PodThen, since: float, until: float) -> None:
     bound = _within(pod.bound, until)
     # What was there before the part began had waited before, too.
     if bound is not None and pod.at >= since:
-        sums.waits.append(max(0.0, bound - pod.at))
+        waited = max(0.0, bound - pod.at)
+        sums.waits.add(Between(waited, waited))
     sums.preempted += pod.preempted and (pod.ended is None or pod.ended <= until)
     sums.add(bound, pod.ended, (pod.cpu / 1000, pod.memory / 1024, pod.gpus))
 
@@ -153,8 +154,8 @@ def _then(sums: _Sums, pod: PodThen, since: float, until: float) -> None:
 def _now(sums: _Sums, record: PodRecord, speed: float, until: float) -> None:
     sums.pods += 1
     bound = _within(record.bound, until)
-    if bound is not None:
-        sums.waits.append((bound - record.created) * speed)
+    if bound is not None and (waited := record.between("created", "bound")) is not None:
+        sums.waits.add(Between(waited.least * speed, waited.most * speed))
     sums.preempted += record.disrupted == PREEMPTED and (record.ended is None or record.ended <= until)
     wants = record.wants
     sums.add(bound, record.ended, (wants.cpu / 1000, wants.memory / _GIB, wants.gpus))

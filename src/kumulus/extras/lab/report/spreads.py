@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS
 from kumulus.extras.lab.report import drawing
+from kumulus.extras.lab.report.compare import INCOMPLETE
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.lines import Line, line_of, names
 from kumulus.extras.lab.report.model import Report
@@ -19,16 +20,24 @@ Values = Mapping[str, Sequence[float]]
 
 
 def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
-    """The values of every measure that was taken: one line for all runs that differ by seed alone."""
+    """The values of every measure that was taken: one line for all runs that differ by seed alone.
+
+    What was cut off is not among them, and makes its line incomplete.
+    """
     found: dict[str, dict[Line, list[float]]] = {}
+    incomplete: set[Line] = set()
     for report in reports:
         for test in report.results.tests:
             used = test.details.policy
             about = (report.metadata.experiment, (used and used.policy) or report.metadata.scheduler.name)
             line = line_of(report, test, " · ".join(about))
+            if test.status == "partial":
+                incomplete.add(line)
+                continue
             for measure, value in test.details.measures.items():
                 found.setdefault(measure, {}).setdefault(line, []).append(value)
     called = names(line for lines in found.values() for line in lines)
+    called |= {line: f"{name} · {INCOMPLETE}" for line, name in called.items() if line in incomplete}
     return {measure: {called[line]: each for line, each in lines.items()} for measure, lines in found.items()}
 
 

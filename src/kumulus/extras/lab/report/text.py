@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
 from kumulus.extras.lab.report import clusters, replayed
+from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import ByUser, PolicyUsed, Report, Test
 
 _MOST_REASONS = 5
@@ -33,7 +34,9 @@ _ALWAYS = (
     "cpu.controlPlane",
     "cpu.client",
     "memory.client",
+    "client.stall",
     "slowdown.p50",
+    "work.lost",
     "fairness.jain",
     "gpuHours.used",
     "gpuHours.idle",
@@ -45,7 +48,7 @@ _ALWAYS = (
     "cost.unpricedNodes",
 )
 
-
+_IF_ANY = ("work.lost",)
 _SHOWN = (50, 90, 95, 100, 110, 120, 130)
 
 
@@ -59,8 +62,10 @@ def lines(report: Report) -> Iterator[str]:
 
 def value(test: Test, measure: str) -> str:
     """A measure of a repetition as people read it; a dash when it was not taken."""
-    found = test.details.measures.get(measure)
-    return "-" if found is None else shown(UNITS[measure], found)
+    unit, details = UNITS[measure], test.details
+    if measure in details.not_measured:
+        return f"{NOT_MEASURED}: {between(unit, *details.not_measured[measure])}"
+    return shown(unit, details.measures[measure]) if measure in details.measures else "-"
 
 
 def _test(test: Test) -> Iterator[str]:
@@ -69,11 +74,14 @@ def _test(test: Test) -> Iterator[str]:
     scheduled, created, pending, lasted = (
         value(test, name) for name in ("pods.scheduled", "pods.created", "pods.pending", "duration")
     )
-    width = max(19, *(len(name) for name in _ALWAYS if name in details.measures), 0)
+    taken = {**details.not_measured, **details.measures}
+    names = [name for name in _ALWAYS if name in taken and (name not in _IF_ANY or taken[name])]
+    width = max(19, *map(len, names), 0)
     yield f"  {'pods scheduled':<{width}} {scheduled} of {created}, {pending} pending, in {lasted}"
-    for name in _ALWAYS:
-        if name in details.measures:
-            yield f"  {name:<{width}} {value(test, name)}"
+    for name in names:
+        yield f"  {name:<{width}} {value(test, name)}"
+    for what in unheard([test]):
+        yield f"  {'not heard':<{width}} {what}"
     yield from clusters.lines(details.clusters)
     yield from _policy(details.policy)
     yield from _users(details.users)

@@ -41,7 +41,8 @@ class Outcome:
         lasted: seconds until it ended.
         happened: the timeline's events, as they happened.
         placement: what was where, and when.
-        interruptions: how often the watch was interrupted.
+        interruptions: how often a watch was interrupted.
+        stall: the longest time, in seconds, for which the client stood still.
         nodes: how many nodes the cluster had at the start.
         gpus: their GPUs by product and zone.
         replay_results: the result of each recording's replay, by its workload.
@@ -60,6 +61,7 @@ class Outcome:
     lasted: float = 0.0
     happened: list[Happened] = field(default_factory=list)
     interruptions: int = 0
+    stall: float = 0.0
     nodes: int = 0
     gpus: dict[str, float] = field(default_factory=dict)
     replay_results: dict[str, ReplayResult] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.records import Records
 
 Until = Literal["scheduled", "running", "completed", "steady"]
@@ -58,8 +59,8 @@ class Ending:
         """Expect so many pods more."""
         self._expected += pods
 
-    async def over(self, clock: Callable[[], float], ask: Callable[[], Awaitable[None]]) -> str:
-        """As :meth:`reason`; that nothing was heard ends it only if the server answers at once.
+    async def over(self, clock: Clock, ask: Callable[[], Awaitable[None]]) -> str:
+        """As :meth:`reason`; that nothing was heard ends it only if the client listened and the server answers at once.
 
         Args:
             clock: seconds from the start.
@@ -68,7 +69,10 @@ class Ending:
         Raises:
             ApiError, Unreachable: it does not answer.
         """
-        why = self.reason(asked := clock())
+        asked = clock()
+        if clock.heard_since(asked) < asked:
+            self._records.changed = asked
+        why = self.reason(asked)
         if not why or self.done:
             return why
         await ask()

@@ -14,6 +14,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.federation.listening import Listeners
 from kumulus.extras.lab.federation.outages import Outages
+from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import occupy
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.run.bench import Bench, Outcome
@@ -34,7 +35,7 @@ class Federated:
         note: takes what happens besides the timeline's own events.
     """
 
-    def __init__(self, bench: Bench, plan: Plan, name: str, now: Callable[[], float], outcome: Outcome) -> None:
+    def __init__(self, bench: Bench, plan: Plan, name: str, now: Clock, outcome: Outcome) -> None:
         assert bench.session is not None
         self._bench, self._plan, self._name, self._now, self._outcome = bench, plan, name, now, outcome
         self._session = bench.session

@@ -197,11 +197,13 @@ class Repetition:
         if outcome.ended:
             return
         self._now.restart()
+        self._listener.begin()
         if self._federated is not None:
             self._federated.begin()
         outcome.placement.begin()
         outcome.records.begin()
         tasks = {
+            "watching itself": asyncio.create_task(self._now.watch_itself()),
             "creating": asyncio.create_task(self._create()),
             "timeline": asyncio.create_task(self._timeline.run()),
             "sampling": asyncio.create_task(sampler.run()),
@@ -214,7 +216,7 @@ class Repetition:
             for task in tasks.values():
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
-            outcome.lasted = self._now()
+            outcome.lasted, outcome.stall = self._now(), self._now.stall
             outcome.placement.end()
             outcome.records.allocation.end()
             if self._federated is not None:

@@ -16,9 +16,6 @@ from kumulus.extras.scaling.descriptor import Asked, Place
 
 PROVIDER = "node-groups"
 _CLOUD, _SETTINGS = "cloud-config.yaml", "node-groups.json"
-# Options that Kumulus sets itself, so that the two processes find each other and the cluster.
-OURS = frozenset(("address", "cloud-config", "cloud-provider", "kubeconfig", "kubernetes", "leader-elect", "namespace"))
-"""Options of cluster-autoscaler that are not the user's to choose."""
 
 
 def files(asked: Asked, place: Place) -> dict[str, str]:

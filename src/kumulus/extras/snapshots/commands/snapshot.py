@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _save(args: argparse.Namespace) -> int:
-    from kumulus.runtimes import snapshots
+    from kumulus.extras.snapshots import clusters as snapshots
 
     name = args.name or datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     if not _NAME.fullmatch(name):

@@ -12,6 +12,7 @@ from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
+from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView, in_cluster
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.report import clusters, compare, plots
@@ -56,7 +57,8 @@ def ran() -> Outcome:
 def reported() -> tuple[ByCluster, dict[str, float]]:
     outcome = ran()
     assert outcome.dispatching is not None
-    return clusters.by_cluster(outcome, outcome.dispatching)
+    found, measures = clusters.by_cluster(outcome, outcome.dispatching)
+    return found, only_known(measures)
 
 
 def with_clusters() -> Report:

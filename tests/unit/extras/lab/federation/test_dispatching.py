@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kumulus.extras.lab.federation.dispatching import Dispatching
-from kumulus.extras.lab.measure.records import PodRecord
+from kumulus.extras.lab.measure.states import PodRecord
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.watch.live.amounts import NOTHING

@@ -28,6 +28,7 @@ from kumulus.kube import ApiError, Client, Connection
 from kumulus.kube.messages import message_classes
 from kumulus.nodes.catalog.prices import catalog
 from tests.support.apiserver import listening
+from tests.support.clocks import SetClock
 from tests.support.messages import node_message, pod_message
 
 SPACE = "experiment-x-1"
@@ -90,14 +91,14 @@ class Watched:
         self.dispatching = Dispatching("hub", ["east", "west"], [JOB], SPACE)
         self.away: set[str] = set()
         self.back: dict[str, float] = {}
-        self.now = 5.0
+        self.clock = SetClock(5.0)
         self.notes: list[tuple[str, Sort]] = []
         self.listeners = Listeners(
             clients["hub"],
             Session(federation, members),
             self.records,
-            lambda: self.now,
-            Placement({"namespace": SPACE}, NOWHERE, lambda: self.now, {}),
+            self.clock,
+            Placement({"namespace": SPACE}, NOWHERE, self.clock, {}),
             self.dispatching,
             lambda: (self.away, self.back),
             lambda what, sort: self.notes.append((what, sort)),
@@ -182,7 +183,7 @@ async def test_a_worker_that_is_silent_is_missed_unless_it_was_struck_or_has_jus
         assert found.listeners.silence() == (0.0, "")
         east.broken.set()
         await until(lambda: found.listeners.interruptions)
-        found.now = 25.0
+        found.clock.now = 25.0
         seconds, why = found.listeners.silence()
         assert (seconds, why.startswith("worker east: ")) == (20.0, True)
         found.away.add("east")

@@ -30,7 +30,6 @@ function middle(run) {
 }
 
 function shown(value) {
-  if (value === undefined) return "–";
   const number = digits => value.toLocaleString("en", {maximumFractionDigits: digits});
   switch (measures[get("measure").value].unit) {
     case "s": return value > 0 && value < 0.1 ? `${(value * 1000).toFixed(0)} ms` : `${number(2)} s`;
@@ -38,9 +37,17 @@ function shown(value) {
     case "perSecond": return `${number(value < 10 ? 2 : 0)}/s`;
     case "bytes": return `${Math.round(value / 1e6).toLocaleString("en")} MB`;
     case "usd": return `$${number(value < 1 ? 6 : 2)}`;
+    case "gpuSeconds": return `${number(0)} GPU-s`;
     case "gpuHours": return `${number(2)} GPU-h`;
     default: return number(2);
   }
+}
+
+function figure(run) {
+  const value = middle(run);
+  if (value !== undefined) return shown(value);
+  if (run.status === "partial") return "incomplete";
+  return run.notMeasured.includes(get("measure").value) ? "not measured" : "–";
 }
 
 function chosen() {
@@ -58,14 +65,14 @@ function table(list) {
   const sorted = [...list].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) * order);
   const rows = sorted.map(run => {
     const plots = run.plots.map((plot, index) => element("a", {href: plot}, ` ${index + 1}`));
-    const why = [run.error, ...run.missed].filter(Boolean).map(text => element("small", {}, text));
+    const why = [run.error, ...run.missed, ...run.unheard].filter(Boolean).map(text => element("small", {}, text));
     return element("tr", {"data-run": run.id},
       element("td", {}, run.time.replace("T", " ").replace("Z", "")),
       element("td", {}, run.experiment, element("small", {}, `stack ${run.stack}`)),
       element("td", {}, run.scheduler),
       element("td", {}, element("span", {class: run.status}, run.status), ...why),
       element("td", {class: "number"}, run.nodes.toLocaleString("en")),
-      element("td", {class: "number"}, shown(middle(run))),
+      element("td", {class: "number"}, figure(run)),
       element("td", {}, element("a", {href: run.path}, run.id), element("small", {}, plots.length ? "plots" : "", ...plots)));
   });
   get("runs").replaceChildren(...rows);

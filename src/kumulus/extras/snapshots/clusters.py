@@ -7,13 +7,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.extras.snapshots import objects
 from kumulus.extras.snapshots.file import about
 from kumulus.extras.snapshots.restored import OfAnother
 from kumulus.kube.objects import identity
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.existing.copy import outlives_by_note
-from kumulus.runtimes.kwok import snapshot
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:

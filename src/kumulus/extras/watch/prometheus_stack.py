@@ -22,6 +22,7 @@ from kumulus.model import real_nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes
 from kumulus.stackfile.addons import chart_kind
+from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.prometheus_stack import NAME
 from kumulus.stackfile.prometheus_stack import PrometheusStack as Chart
@@ -261,3 +262,23 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
         "grafana": {"sidecar": {"dashboards": {"enabled": True, "label": "grafana_dashboard"}}, **placed},
         "additionalPrometheusRulesMap": {"kumulus": yaml.safe_load(dashboards.rules())},
     }
+
+
+def of_stack(
+    name: str, loaded: Loaded, cluster: ClusterLike, base: Path, shards: int, opts: pulumi.ResourceOptions
+) -> PrometheusStack:
+    """Monitoring as a stack's `observability` asks for it, for clusters whose nodes run containers.
+
+    Args:
+        name: the component's.
+        loaded: the stack's file.
+        cluster: the cluster it is installed in.
+        base: the directory that a chart's relative path refers to.
+        shards: how many kwok-controllers of the cluster have a Service for Prometheus.
+        opts: Pulumi's resource options.
+    """
+    assert loaded.spec.observability
+    chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")
+    arguments = arguments_of(chart, loaded.spec.observability, cluster, base, secrets)
+    arguments["shards"] = shards
+    return PrometheusStack(name, **arguments, opts=opts)

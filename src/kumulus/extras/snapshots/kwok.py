@@ -18,15 +18,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kumulus.extras.snapshots import file as snapshot_file
+from kumulus.extras.snapshots import kwok_clocks
 from kumulus.extras.snapshots.file import About
+from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, namespaces, workloads
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import locks, processes
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.exclusive import lock_file
-from kumulus.runtimes.kwok import snapshot_clocks, starting
+from kumulus.runtimes.kwok import starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.snapshot_workloads import defined, is_namespace, namespaces, workloads
 
 _ROOT = b"/registry/"
 # What belongs to the moment, not to the state: events expire by a lease of etcd's, and the addresses and leases are
@@ -106,7 +107,7 @@ def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded)
             f"  What its users had in it can be put into this one: kumulus snapshot restore --of {about.stack}"
         )
     passed = _seconds_since(about)
-    wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in entries}
+    wanted = {key: kwok_clocks.moved(key, value, passed) for key, value in entries}
     begin(())
     with EtcdKeys(layout) as etcd, _paused_controllers(layout):
         _, now = etcd.all(_ROOT)
@@ -143,7 +144,7 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
         nodes = {key.rpartition(b"/")[2].decode() for key in now if key.startswith(b"/registry/minions/")}
         require_nodes(about, file, there.nodes(), nodes)
         passed = _seconds_since(about)
-        wanted = {key: snapshot_clocks.moved(key, value, passed) for key, value in there.entries.items()}
+        wanted = {key: kwok_clocks.moved(key, value, passed) for key, value in there.entries.items()}
         # Namespaces, priority classes and storage classes that exist already keep their owners: they are not changed.
         wanted |= {key: now[key] for key in wanted if key in now and key.startswith(_SHARED)}
         # Deleting a namespace deletes all that is in it, and some of that is the cluster's own: the namespace stays.

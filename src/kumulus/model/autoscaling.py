@@ -1,0 +1,13 @@
+"""The autoscalers that a stack can name."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Name = Literal["karpenter", "cluster-autoscaler"]
+NAMES: tuple[str, ...] = get_args(Name)
+"""The autoscalers, each a folder of the extra `scaling`."""
+BUILT: tuple[str, ...] = ("karpenter",)
+"""Those whose program is among our tools, and that can run in a cluster; the others' program is the user's own."""
+OURS = frozenset(("address", "cloud-config", "cloud-provider", "kubeconfig", "kubernetes", "leader-elect", "namespace"))
+"""Options of cluster-autoscaler that Kumulus sets itself, so that its processes find each other and the cluster."""
