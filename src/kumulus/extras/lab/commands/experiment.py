@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ab = commands.add_parser("ab", help="run two ways of scheduling in turn until it is decided which one is better")
     _alternating(ab)
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
-    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
+    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
     listed = commands.add_parser("list", help="list the runs")
     compare = commands.add_parser("compare", help="compare runs side by side")
     _comparing(compare)
