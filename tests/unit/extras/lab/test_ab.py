@@ -111,6 +111,12 @@ def test_a_pair_in_which_a_measure_was_not_taken_is_left_out_and_counted() -> No
     assert found.changes()[0].note == "after 1 pair, and 1 in which it was not measured"
 
 
+def test_how_much_runs_differ_of_themselves_is_said() -> None:
+    draw = random.Random(9)
+    pairs = pairs_of(MEASURE, *[(math.exp(draw.gauss(0, 0.08)), math.exp(draw.gauss(0, 0.08))) for _ in range(200)])
+    assert pairs.changes()[0].note == "after 200 pairs, of runs that differ by 9 %"
+
+
 Make = Callable[[Loaded, int], Report]
 
 
@@ -281,6 +287,7 @@ def test_a_wrong_option_is_said_before_anything_runs(
         ("default", "volcano", ("default", "volcano"), ("volcano", "", "", "")),
         ("FGD", "mine.py", ("FGD", "mine.py"), ("default", "", "", "mine.py")),
         ("FGD", "BestFit", ("FGD", "BestFit"), ("default", "", "", "BestFit")),
+        ("volcano", "volcano", ("volcano (A)", "volcano (B)"), ("volcano", "", "", "")),
         ("one/s.yaml", "./scheduler", ("s.yaml", "scheduler"), ("kube-scheduler", "", "./scheduler", "")),
     ],
 )

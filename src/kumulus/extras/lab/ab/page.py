@@ -18,6 +18,7 @@ from kumulus.host import files
 from kumulus.model.words import aligned, counted
 
 PAGE, JUNIT, DATA = "ab.html", "junit.xml", "ab.json"
+_SHOWN = 6
 _WIDE, _HIGH, _EDGE = 720, 150, 8
 
 
@@ -42,7 +43,10 @@ def lines(found: Comparison) -> Iterator[str]:
     rows = [("", "verdict", "difference", "interval", *found.sides)]
     rows += [(each.measure, each.verdict, each.amount, each.interval, *each.values) for each in found.pairs.changes()]
     yield from (f"  {line}" for line in aligned(rows).splitlines())
-    yield from (f"unfair: {line}" for line in found.unfair())
+    unfair = list(found.unfair())
+    yield from (f"unfair: {line}" for line in unfair[:_SHOWN])
+    if len(unfair) > _SHOWN:
+        yield f"unfair: {len(unfair) - _SHOWN} more, on the page"
 
 
 def checks_of(found: Comparison) -> list[Check]:

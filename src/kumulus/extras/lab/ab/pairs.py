@@ -75,6 +75,10 @@ class Pairs:
         note = f"after {counted(len(values), 'pair')}" + (f", and {lost} in which it was not measured" if lost else "")
         if not values:
             return Change(measure, None, None, False, None, -math.inf, math.inf, "not decided", note)
+        if factor and len(apart) > 1:
+            # Each difference is of two runs.
+            noise = math.expm1(statistics.stdev(apart) / math.sqrt(2))
+            note += f", of runs that differ by {noise:.0%}".replace("%", " %")
         found = decision(apart, LEVEL / len(self.measures))
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
         middle, low, high = (as_part(each) if factor else each for each in (found.difference, found.low, found.high))

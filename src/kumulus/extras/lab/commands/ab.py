@@ -112,6 +112,9 @@ def _what(value: str | None, loaded: Loaded) -> argparse.Namespace:
 def _names(args: argparse.Namespace) -> tuple[str, str]:
     """What the two are called: files by their names, unless those are the same."""
     written = args.a or f"{args.file.name} as it is", args.b
+    if written[0] == written[1]:
+        # How much runs differ of themselves.
+        return f"{written[0]} (A)", f"{written[1]} (B)"
     one, two = (Path(each).name for each in written)
     return written if one == two else (one, two)
 
