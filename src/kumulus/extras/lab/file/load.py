@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kumulus.extras.lab.file import baseline
 from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.file.recording import MOST_BYTES, Recording, recording
@@ -16,6 +18,9 @@ from kumulus.model.errors import Problem, SpecError, Where, path_text
 from kumulus.nodes.catalog.prices import Prices, with_own
 from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.yamltext import read_yaml
+
+if TYPE_CHECKING:
+    from kumulus.extras.lab.report.model import Report
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Loaded:
         inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
             the lines that are replayed.
         kept: the names of these, by the place that names the file.
+        baseline: the run that it is compared with; None without one.
     """
 
     experiment: Experiment
@@ -42,6 +48,7 @@ class Loaded:
     setup: list[Object] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
     kept: dict[Where, str] = field(default_factory=dict)
+    baseline: Report | None = None
 
 
 def load(file: Path) -> Loaded:
@@ -83,7 +90,13 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
                 ]
     if problems:
         raise SpecError(problems, source)
-    return loaded
+    return _with_baseline(loaded, source) if experiment.baseline else loaded
+
+
+def _with_baseline(loaded: Loaded, source: str) -> Loaded:
+    experiment = loaded.experiment
+    report = baseline.baseline(loaded.inputs[baseline.KEPT_AS], experiment.baseline, experiment, source)
+    return replace(loaded, experiment=baseline.against(experiment, report, source), baseline=report)
 
 
 def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
@@ -102,6 +115,8 @@ def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
     for key, policy in (("policy", experiment.policy), ("whyPolicy", experiment.whyPolicy)):
         if policy.endswith(".py"):
             yield (key,), policy
+    if experiment.baseline:
+        yield ("baseline",), experiment.baseline
 
 
 def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
@@ -143,7 +158,7 @@ def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
     # A recording may be larger than other files.
     most = {"most": MOST_BYTES} if "replay" in where else {}
     name, text = read_text(location, loaded.directory, path_text(where), source, **most)
-    loaded.kept[where] = _kept_as(loaded, Path(location).name)
+    loaded.kept[where] = _kept_as(loaded, Path(location).name if where[0] != "baseline" else baseline.KEPT_AS)
     loaded.inputs[loaded.kept[where]] = text
     if where[0] == "setup":
         loaded.setup.extend(objects_of(text, name))
