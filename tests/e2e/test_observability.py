@@ -201,7 +201,7 @@ def test_every_choice_above_a_dashboard_has_values(seen: Seen) -> None:
 
 def test_every_target_answers_and_every_rule_can_be_evaluated(seen: Seen) -> None:
     prometheus = seen.prometheus
-    # Prometheus finds the nodes' endpoints only some seconds after it has started, and is asked before it has read them.
+    # Prometheus finds the nodes' endpoints only some seconds after it has started; it is asked once it has read them.
     processes.await_that(lambda: len(prometheus.values('up{job="kubelet"}')) == 7, 60, "every node was read once")
     targets = prometheus.api("targets")["activeTargets"]
     assert {target["lastError"] for target in targets if target["health"] != "up"} == set()

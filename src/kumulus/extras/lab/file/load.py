@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.file import baseline
 from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.recording import MOST_BYTES, Recording, recording
 from kumulus.extras.lab.file.trace import TraceJob, trace_jobs
-from kumulus.model.errors import Problem, SpecError, Where, path_text
+from kumulus.extras.schedulers import SchedulerError, registry
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, SpecError, Where, path_text, shown
 from kumulus.nodes.catalog.prices import Prices, with_own
 from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.yamltext import read_yaml
@@ -49,6 +51,16 @@ class Loaded:
     inputs: dict[str, str] = field(default_factory=dict)
     kept: dict[Where, str] = field(default_factory=dict)
     baseline: Report | None = None
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The `spec.schedulerName` values in the scheduler's own configuration; none without a configuration.
+
+        Raises:
+            SchedulerError: the configuration cannot be used.
+        """
+        wanted = self.experiment.scheduler
+        return registry.get(wanted.name).names(self.directory / wanted.config) if wanted.config else ()
 
 
 def load(file: Path) -> Loaded:
@@ -88,9 +100,34 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
                     Problem(f"{place}: {each.path}" if each.path else place, each.message, each.remedy)
                     for each in error.problems
                 ]
+    problems += _profile_problems(loaded)
     if problems:
         raise SpecError(problems, source)
     return _with_baseline(loaded, source) if experiment.baseline else loaded
+
+
+def _profile_problems(loaded: Loaded) -> list[Problem]:
+    """What is wrong with the scheduler's own configuration, and workloads that ask for a profile it does not have."""
+    experiment, wanted = loaded.experiment, loaded.experiment.scheduler
+    if wanted.config and ("scheduler", "config") not in loaded.kept:
+        return []
+    try:
+        there = loaded.profiles
+    except SchedulerError as error:
+        message, _, remedy = str(error).partition("\n  ")
+        return [problem(("scheduler", "config"), message, remedy[:1].lower() + remedy[1:])]
+    if not there and wanted.name != OWN:
+        there = (registry.get(wanted.name).scheduler_name,)
+    elif not there and not (experiment.policy or experiment.why):
+        # The user's own scheduler may run in the cluster.
+        return []
+    message = f"is no profile of {wanted.config}" if wanted.config else "is no profile of the scheduler that is started"
+    remedy = f"write {' or '.join(there)}" if there else "leave it out"
+    return [
+        problem(("workloads", index, "schedulerName"), f"{shown(each.schedulerName)} {message}", remedy)
+        for index, each in enumerate(experiment.workloads)
+        if each.schedulerName and each.schedulerName not in there
+    ]
 
 
 def _with_baseline(loaded: Loaded, source: str) -> Loaded:
@@ -137,6 +174,8 @@ def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
     for where, location in now.items():
         if before.get(where) != location:
             _read(found, where, location, source)
+    if problems := _profile_problems(found):
+        raise SpecError(problems, source)
     return found
 
 
