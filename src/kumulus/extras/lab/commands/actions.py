@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -77,6 +78,9 @@ def history(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """List the runs."""
+    if args.json:
+        print(json.dumps(manifest(args.results), indent=2))
+        return 0
     rows = [("RUN", "EXPERIMENT", "SCHEDULER", "STATUS", "WHEN")]
     rows += [
         (str(run["run_id"]), str(run["experiment"]), str(run["scheduler"]), str(run["status"]), str(run["timestamp"]))

@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
     listed = commands.add_parser("list", help="list the runs")
+    listed.add_argument("--json", action="store_true", help="for programs")
     compare = commands.add_parser("compare", help="compare runs side by side")
     _comparing(compare)
     show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
@@ -74,6 +75,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
+
+    for each in (compare, baseline, show, why, fragmentation, annotate):
+        for action in each._actions:
+            if action.dest in ("run", "runs"):
+                action.completer = _runs  # type: ignore[attr-defined]
+
+
+def _runs(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    """The runs, for the shell's completion: as `list` has them, with latest."""
+    from kumulus.extras.lab.errors import LabError
+    from kumulus.extras.lab.report.files import manifest
+
+    try:
+        listed = manifest(parsed_args.results or project.home() / "experiments")
+    except LabError:
+        return []
+    return ["latest", *(str(each["run_id"]) for each in listed)]
 
 
 def _running(parser: argparse.ArgumentParser) -> None:
