@@ -39,6 +39,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         directory = RunDirectory(results, each.metadata.experiment, each.metadata.run_id)
         directory.prepare({})
         directory.write(each)
+    for number in (1, 2, 3):
+        (results / "fill" / MORNING / f"repetition-{number}.svg").touch()
     path, unread = history.write(results)
     assert unread == []
     wrong: list[str] = []

@@ -10,8 +10,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from kumulus.cli import backend, project, stack_file, tenants_first, which
+from kumulus.cli import backend, needs, project, stack_file, tenants_first, which
 from kumulus.cli.errors import UserError
+from kumulus.cli.needs import Needs
 
 # Pulumi's own pattern; its error message shows other letters wrongly.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -56,6 +57,31 @@ def of_state() -> None:
             f"pulumi was killed while it wrote {current.shown(cut[0])}, and reads no stack until that is removed\n"
             f"  It only describes the state; nothing is lost without it: rm {names}"
         )
+
+
+def of_tools(stack: str) -> Needs:
+    """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs.
+
+    Raises:
+        UserError: the file has mistakes or declares no cluster, or a kubeconfig cannot be used.
+    """
+    from kumulus.model.errors import Problem, SpecError
+    from kumulus.runtimes.existing import source
+    from kumulus.stackfile.secrets import HIDDEN, left_out
+
+    found, file = needs.of_stack(stack), stack_file.read(stack)
+    problems = []
+    for loaded in file.described.clusters.values() if file.described else ():
+        spec = loaded.spec
+        secret = spec.existing.kubeconfig == HIDDEN or (
+            not spec.existing.kubeconfig and left_out(file.config) != file.config
+        )
+        if spec.runtime_descriptor.outlives_stack and not secret:
+            wrong = source.problems(spec.runtime_options(file.base))
+            problems += [Problem(f"existing.{key}", message) for key, message in wrong.items()]
+    if problems:
+        raise UserError(str(SpecError(problems, file.shown)))
+    return found
 
 
 def of_update(stack: str) -> None:

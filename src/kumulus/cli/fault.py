@@ -7,15 +7,18 @@
     kumulus fault inject fifth -s dev --kind spot-interruption --percent 20 --notice 30s
     kumulus fault clear lost-gpu -s dev
     kumulus fault list -s dev
+    kumulus fault kinds
 
-The kinds are in docs/faults.md. With --for, the fault ends by itself: a small process waits for the time and clears it,
-or the next operation on the cluster does, if that process was killed.
+`kumulus fault kinds` lists the kinds; docs/faults.md has what each does, with its sources. With --for, the fault ends
+by itself: a small process waits for the time and clears it, or the next operation on the cluster does, if that process
+was killed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,7 @@ _LEVELS = ("rack", "leaf", "block", "spine")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    commands = parser.add_subparsers(dest="action", metavar="inject|clear|list", required=True)
+    commands = parser.add_subparsers(dest="action", metavar="inject|clear|list|kinds", required=True)
     inject = commands.add_parser("inject", help="inject a fault")
     inject.add_argument("name", help="what to call it")
     _target_arguments(inject)
@@ -36,9 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inject.add_argument("--for", dest="lasts", metavar="DURATION", help="end it by itself after this time, such as 5m")
     inject.add_argument("--wait", action="store_true", help="stay until it ends; Ctrl-C ends it at once")
     clear = commands.add_parser("clear", help="end a fault")
-    clear.add_argument("name", nargs="?", help="which one")
+    cleared = clear.add_argument("name", nargs="?", help="which one")
+    cleared.completer = _active  # type: ignore[attr-defined]
     clear.add_argument("--all", action="store_true", help="all that no stack file declares")
     listed = commands.add_parser("list", help="list active faults")
+    listed.add_argument("--json", action="store_true", help="for programs")
+    kinds = commands.add_parser("kinds", help="list the kinds of faults, and what each is; needs no cluster")
+    kinds.add_argument("--json", action="store_true", help="for programs")
     for each in (inject, clear, listed):
         stack.add_option(each)
         which.add_option(each)
@@ -67,7 +74,8 @@ def _target_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _effect_arguments(parser: argparse.ArgumentParser) -> None:
     effects = parser.add_argument_group("what", "a kind, effects of your own, or both")
-    effects.add_argument("--kind", help="an entry of the catalog in docs/faults.md")
+    kind = effects.add_argument("--kind", help="an entry of the catalog; `kumulus fault kinds` lists them")
+    kind.completer = _kinds  # type: ignore[attr-defined]
     effects.add_argument("--condition", action="append", metavar="TYPE[=REASON]", help="a condition that is then True")
     effects.add_argument("--taint", action="append", metavar="KEY[=VALUE]:EFFECT", help="a taint to set")
     effects.add_argument("--set-label", action="append", metavar="KEY=VALUE", help="a label to set")
@@ -114,6 +122,8 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
     from kumulus.nodes.runs import RunError
 
+    if args.action == "kinds":
+        return _list_kinds(args.json)
     args.stack = project.chosen(args.stack)
     found = which.chosen(args.stack, args.cluster)
     args.title, args.naming, kubeconfig = found.label, found.options, found.require_up()
@@ -130,6 +140,38 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from None
     except (ApiError, KubeconfigError, Unreachable) as error:
         raise UserError(f"{error}\n  {cluster.restart(args.stack)}") from None
+
+
+def _list_kinds(as_json: bool) -> int:
+    from kumulus.model.words import aligned
+    from kumulus.nodes.catalog.faults import kinds
+
+    of = [(each, "nodes" if each.of_nodes else "pods" if each.pods else "offerings") for each in kinds().values()]
+    if as_json:
+        listed = [{"kind": each.name, "also": each.also, "of": what, "summary": each.summary} for each, what in of]
+        print(json.dumps(listed, indent=2))
+        return 0
+    print(aligned([("KIND", "OF", "WHAT"), *((", ".join((k.name, *k.also)), what, k.summary) for k, what in of)]))
+    return 0
+
+
+def _kinds(**_: object) -> list[str]:
+    """For the shell's completion."""
+    from kumulus.nodes.catalog.faults import names
+
+    return list(names())
+
+
+def _active(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    """The active faults of the stack on the line so far, for the shell's completion; none if its cluster is silent."""
+    from kumulus.cli.fault_actions import active
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    try:
+        found = which.chosen(project.chosen(parsed_args.stack), parsed_args.cluster)
+        return asyncio.run(active(found.require_up()))
+    except (ApiError, KubeconfigError, Unreachable, UserError):
+        return []
 
 
 async def _awaited(action: Awaitable[int]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -77,7 +78,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         _keep(kubeconfig, fault.name, until)
         print(f"ends by itself at {until}; or: {clearing}")
     else:
-        print(f"active until: {clearing}")
+        print(f"active; to end it: {clearing}")
     return 0
 
 
@@ -126,6 +127,10 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
         known, mine = await records.read(client), beside(kubeconfig)
         if await operations.settle(client, known, mine):
             known = await records.read(client)
+    if args.json:
+        listed = sorted(known.faults.values(), key=lambda each: each.name)
+        print(json.dumps([each.to_plain() for each in listed], indent=2))
+        return 0
     rows = [("NAME", "KIND", "NODES", "SINCE", "UNTIL", "FROM")]
     rows += [
         (
@@ -142,6 +147,16 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     if len(rows) > 1:
         print(aligned(rows))
     return 0
+
+
+async def active(kubeconfig: Path) -> list[str]:
+    """The names of the active faults.
+
+    Raises:
+        ApiError, KubeconfigError, Unreachable: the cluster could not be asked.
+    """
+    async with Client(load_kubeconfig(kubeconfig), patience=1) as client:
+        return sorted((await records.read(client)).faults)
 
 
 @asynccontextmanager

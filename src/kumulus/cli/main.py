@@ -14,7 +14,7 @@ from typing import cast
 from kumulus.cli.entering import enter_venv, has_venv
 from kumulus.cli.errors import UserError, os_message
 from kumulus.cli.parser import Parser
-from kumulus.cli.registry import COMMANDS, Command, Module, offered
+from kumulus.cli.registry import COMMANDS, GROUPS, Command, Module, offered
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
@@ -83,6 +83,9 @@ def _main(arguments: Sequence[str]) -> int:
         print(_unknown(name), file=sys.stderr)
         return 2
     command = found.command
+    if _asks_for_help(rest):
+        # No parser needs a package.
+        return _run(name, command, rest)
     if command.venv and not has_venv():
         made = f"{installation.command()} venv"
         print(f"error: .venv is missing, which `kumulus {name}` runs in\n  To get it: {made}", file=sys.stderr)
@@ -93,6 +96,11 @@ def _main(arguments: Sequence[str]) -> int:
         print(_lacks(name, found.extra), file=sys.stderr)
         return 1
     return _run(name, command, rest)
+
+
+def _asks_for_help(arguments: Sequence[str]) -> bool:
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "-h" in own or "--help" in own
 
 
 def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentParser]:
@@ -131,12 +139,12 @@ def _say_no_more() -> None:
 
 def _help() -> str:
     width = max(map(len, offered()))
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {each: [] for each in GROUPS}
     for name, each in offered().items():
-        title = f"{each.extra.name}: {each.extra.summary}" if each.extra else ""
+        title = each.command.group or (f"{each.extra.name}: {each.extra.summary}" if each.extra else "")
         groups.setdefault(title, []).append(f"  {name:<{width}}  {each.command.summary}")
     kumulus = installation.command()
-    blocks = ["\n".join([*([title] if title else []), *lines]) for title, lines in groups.items()]
+    blocks = ["\n".join([title, *lines]) for title, lines in groups.items() if lines]
     more = f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."
     return "\n\n".join([f"usage: {kumulus} COMMAND [-h] ...", *blocks, more])
 

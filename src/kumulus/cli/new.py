@@ -17,7 +17,6 @@ from kumulus.cli import project
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
 from kumulus.host.version import VERSION
-from kumulus.stackfile.schema.published import STACK
 
 _TEMPLATES = Path(__file__).with_name("new_project")
 _CALLED = {"gitignore": ".gitignore"}
@@ -63,6 +62,8 @@ def _write(directory: Path, name: str) -> None:
         if template.is_file():
             text = string.Template(template.read_text(encoding="utf-8")).substitute(name=name, version=VERSION)
             (directory / _CALLED.get(template.name, template.name)).write_text(text, encoding="utf-8")
+    from kumulus.stackfile.schema.published import STACK
+
     (directory / _SCHEMA).write_text(STACK.text(), encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kumulus.cli import beforehand, needs, project, stack
+from kumulus.cli import beforehand, project, stack
 
 add_arguments = stack.add_arguments
 
@@ -13,7 +13,7 @@ def run(args: argparse.Namespace) -> int:
     """Show it."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(needs.of_stack, name)
+    stack.make_ready(beforehand.of_tools, name)
     stack.create(name)
     shown = beforehand.shown_options(name, further)
     stack.become(["preview", "-s", name, *shown, *further])

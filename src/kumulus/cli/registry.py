@@ -28,13 +28,19 @@ class Module(Protocol):
         """Run the command; returns the exit code."""
 
 
+PROJECT, STACK, YOURS, MACHINE = "On a project", "On a stack", "On your own cluster", "On files and machines"
+GROUPS = (PROJECT, STACK, YOURS, MACHINE)
+"""The titles in the list of commands, as in docs/commands.md."""
+
+
 @dataclass(frozen=True)
 class Command:
     """A line of the list that `kumulus -h` prints.
 
     `venv`: it needs the packages that Kumulus needs, so in a checkout it runs in .venv. `parses`: it reads the
     project's files, so it runs in .venv too if there is one. `passes_on`: unknown arguments go to the program that it
-    starts. `checkout`: it makes sense only in a checkout.
+    starts. `checkout`: it makes sense only in a checkout. `group`: where the list has it, one of :data:`GROUPS`; empty
+    for a third party's, which are listed under their extra.
     """
 
     module: str
@@ -43,40 +49,77 @@ class Command:
     parses: bool = False
     passes_on: bool = False
     checkout: bool = False
+    group: str = ""
 
 
 COMMANDS: dict[str, Command] = {
-    "new": Command("kumulus.cli.new", "create a project: a stack of 30 nodes, and a program of five lines", venv=True),
-    "up": Command("kumulus.cli.up", "fetch what is missing, then bring a stack up", parses=True, passes_on=True),
-    "preview": Command(
-        "kumulus.cli.preview", "fetch what is missing, then show the changes of `up`", parses=True, passes_on=True
-    ),
-    "down": Command(
-        "kumulus.cli.down", "destroy what a stack created; no error if there is nothing", parses=True, passes_on=True
-    ),
-    "topology": Command("kumulus.cli.topology", "show where a stack's nodes are, as a tree or a picture", venv=True),
-    "fault": Command(
-        "kumulus.cli.fault", "inject a fault into a live cluster, clear it, list active faults", venv=True
-    ),
-    "schema": Command(
-        "kumulus.cli.schema", "print the JSON schema of a stack or experiment file, for editors", venv=True
-    ),
-    "convert": Command("kumulus.cli.convert", "print a KEMU ClusterConfig as a stack file", venv=True),
-    "doctor": Command(
-        "kumulus.cli.doctor", "list the tools: what is installed, what is missing, how to get it", parses=True
-    ),
-    "plan": Command("kumulus.cli.plan", "show what a fleet of a size costs its control plane", venv=True),
-    "env": Command(
-        "kumulus.cli.env", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True
+    "new": Command(
+        "kumulus.cli.new",
+        "create a project: a stack of 30 nodes, and a program of five lines",
+        venv=True,
+        group=PROJECT,
     ),
     "completion": Command(
-        "kumulus.cli.completion", "print a script that completes commands and stacks in a shell", venv=True
+        "kumulus.cli.completion",
+        "print a script that completes commands and stacks in a shell",
+        venv=True,
+        group=PROJECT,
     ),
-    "kind": Command("kumulus.cli.kind", "run kind the way Kumulus does", passes_on=True, venv=True),
-    "kind-image": Command("kumulus.cli.kind_image", "build a node image for kind, for use without a registry"),
-    "tools": Command("kumulus.cli.tools", "fetch missing tools: download or build them, or list them"),
-    "venv": Command("kumulus.cli.venv", "create or update .venv", checkout=True),
-    "clean": Command("kumulus.cli.clean", "remove .venv and caches", checkout=True),
+    "up": Command(
+        "kumulus.cli.up", "fetch what is missing, then bring a stack up", parses=True, passes_on=True, group=STACK
+    ),
+    "preview": Command(
+        "kumulus.cli.preview",
+        "fetch what is missing, then show the changes of `up`",
+        parses=True,
+        passes_on=True,
+        group=STACK,
+    ),
+    "down": Command(
+        "kumulus.cli.down",
+        "destroy what a stack created; no error if there is nothing",
+        parses=True,
+        passes_on=True,
+        group=STACK,
+    ),
+    "env": Command(
+        "kumulus.cli.env",
+        'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl',
+        parses=True,
+        group=STACK,
+    ),
+    "topology": Command(
+        "kumulus.cli.topology", "show where a stack's nodes are, as a tree or a picture", venv=True, group=STACK
+    ),
+    "fault": Command(
+        "kumulus.cli.fault",
+        "inject a fault into a live cluster, clear it, list active faults",
+        venv=True,
+        group=STACK,
+    ),
+    "schema": Command(
+        "kumulus.cli.schema",
+        "print the JSON schema of a stack or experiment file, for editors",
+        venv=True,
+        group=MACHINE,
+    ),
+    "convert": Command("kumulus.cli.convert", "print a KEMU ClusterConfig as a stack file", venv=True, group=MACHINE),
+    "plan": Command(
+        "kumulus.cli.plan", "show what a fleet of a size costs its control plane", venv=True, group=MACHINE
+    ),
+    "doctor": Command(
+        "kumulus.cli.doctor",
+        "list the tools: what is installed, what is missing, how to get it",
+        parses=True,
+        group=MACHINE,
+    ),
+    "tools": Command("kumulus.cli.tools", "fetch missing tools: download or build them, or list them", group=MACHINE),
+    "kind": Command("kumulus.cli.kind", "run kind the way Kumulus does", passes_on=True, venv=True, group=MACHINE),
+    "kind-image": Command(
+        "kumulus.cli.kind_image", "build a node image for kind, for use without a registry", group=MACHINE
+    ),
+    "venv": Command("kumulus.cli.venv", "create or update .venv", checkout=True, group=MACHINE),
+    "clean": Command("kumulus.cli.clean", "remove .venv and caches", checkout=True, group=MACHINE),
 }
 """Those of the core."""
 

@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import argparse
 
+from kumulus.cli.errors import UserError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from kumulus.stackfile.schema.published import files
-
-    parser.add_argument("file", choices=list(files()), help="which file")
+    parser.add_argument("file", metavar="FILE", help="which file: stack, experiment")
     parser.add_argument("--reference", action="store_true", help="the reference page, in Markdown")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it."""
+    """Print it.
+
+    Raises:
+        UserError: there is no such schema.
+    """
     from kumulus.stackfile.schema.published import files
 
-    file = files()[args.file]
+    if (file := files().get(args.file)) is None:
+        raise UserError(f"there is no schema of a file {args.file!r}: there are {', '.join(files())}")
     print(file.page() if args.reference else file.text(), end="")
     return 0

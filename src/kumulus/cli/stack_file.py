@@ -31,12 +31,14 @@ class StackFile:
         base: the directory that its paths are relative to.
         shown: what to call it in messages.
         config: its configuration, unchanged.
+        ours: whether it is all that its program reads, as that is Kumulus' own.
     """
 
     stack: str
     base: Path
     shown: str
     config: dict[str, Any]
+    ours: bool = False
 
     @cached_property
     def loaded(self) -> Stack:
@@ -80,7 +82,7 @@ class StackFile:
         assert isinstance(known, dict)
         # With a program of the user's own, the configuration is up to that program.
         if all(known.get(key) is None for key in _OURS):
-            return None
+            return self.loaded if self.ours and not any(key in self.config for key in _OURS) else None
         try:
             return self.loaded
         except UserError:
@@ -101,7 +103,7 @@ def read(stack: str) -> StackFile:
     """
     current = project.current()
     file = current.stack_file(stack)
-    return _read(file, stack, current.root, current.shown(file))
+    return _read(file, stack, current.root, current.shown(file), current.describes_clusters)
 
 
 def hub(stack: str) -> str:
@@ -179,18 +181,18 @@ def check(stack: str) -> None:
         )
 
 
-def _read(file: Path, stack: str, base: Path, shown: str) -> StackFile:
+def _read(file: Path, stack: str, base: Path, shown: str, ours: bool = False) -> StackFile:
     try:
         written = file.stat()
     except OSError as error:
         raise UserError(f"{shown} cannot be read: {error}") from None
-    return _kept(file.absolute(), stack, base, shown, (written.st_mtime_ns, written.st_size))
+    return _kept(file.absolute(), stack, base, shown, (written.st_mtime_ns, written.st_size), ours)
 
 
 @lru_cache(maxsize=8)
-def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, int]) -> StackFile:
+def _kept(file: Path, stack: str, base: Path, shown: str, written: tuple[int, int], ours: bool) -> StackFile:
     """The file, read again if it was written since, as Pulumi writes to it too."""
-    return StackFile(stack, base, shown, _config(file, shown))
+    return StackFile(stack, base, shown, _config(file, shown), ours)
 
 
 def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Stack:

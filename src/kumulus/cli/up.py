@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from kumulus.cli import beforehand, needs, project, stack
+from kumulus.cli import beforehand, project, stack
 
 add_arguments = stack.add_arguments
 
@@ -14,7 +14,7 @@ def run(args: argparse.Namespace) -> int:
     """Bring it up."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(needs.of_stack, name)
+    stack.make_ready(beforehand.of_tools, name)
     stack.create(name)
     beforehand.of_update(name)
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.

@@ -18,6 +18,7 @@ from typing import Any
 _NAMES = ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json")
 _FILE = "file://"
 _SALT = "encryptionsalt:"
+_OURS = re.compile(r"^from kumulus import program$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,14 @@ class PulumiProject:
     def root(self) -> Path:
         """Its directory, to which relative paths refer."""
         return self.file.parent
+
+    @property
+    def describes_clusters(self) -> bool:
+        """Whether its program is Kumulus' own, which does nothing but declare the clusters in a stack's file."""
+        try:
+            return _OURS.search((self.root / "__main__.py").read_text(encoding="utf-8")) is not None
+        except (OSError, UnicodeDecodeError):
+            return False
 
     def stack_file(self, stack: str) -> Path:
         """The path of a stack's file, which need not exist; it ends as the project's does, as Pulumi has it."""

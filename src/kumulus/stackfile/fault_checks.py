@@ -11,17 +11,22 @@ from kumulus.model.names import is_dns_subdomain, label_key_mistake, nearest
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.node_sets import ordinals
 from kumulus.model.quantity import canonical
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import names
 
 
 def kind_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a value is an entry of the catalog; others are reported with the entries that may be meant."""
-    if isinstance(raw, str) and raw in kinds():
+    if isinstance(raw, str) and raw in names():
         return []
-    near = nearest(raw, kinds(), likeness=0.5) if isinstance(raw, str) else []
-    other = "write a kind of docs/faults.md, or leave it out and say what it does"
+    near = nearest(raw, names(), likeness=0.5) if isinstance(raw, str) else []
+    other = "write one that `kumulus fault kinds` lists, or leave it out and say what it does"
     remedy = f"write {' or '.join(near)}" if near else other
     return [problem(where, f"{shown(raw)} is not in the catalog", remedy)]
+
+
+def entry_of(kind: str) -> str:
+    """The name of a kind's entry in the catalog, which may have others."""
+    return names().get(kind, kind)
 
 
 def percent_problems(where: Where, raw: object) -> list[Problem]:

@@ -26,6 +26,7 @@ from kumulus.stackfile.fault_checks import (
     change_problems,
     changes,
     condition_problems,
+    entry_of,
     kind_problems,
     kubelet_problems,
     node_names_problems,
@@ -126,7 +127,7 @@ class Fault(Section):
         description="The nodes it affects; for a fault of pods, the nodes they run on. By default all nodes.",
         examples=["{nodeGroup: a100, zone: use1}"],
     )
-    kind: Annotated[str, checked(kind_problems, str, form="faultKind")] | None = Field(
+    kind: Annotated[str, checked(kind_problems, entry_of, form="faultKind")] | None = Field(
         default=None,
         description=("An entry of the catalog of faults (docs/faults.md); other fields add to it or override it."),
         examples=["gpu-fell-off-bus"],

@@ -17,6 +17,7 @@ from kumulus.runtimes import registry
 from kumulus.stackfile.addon_rules import addon_problems
 from kumulus.stackfile.autoscaler_rules import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.device_rules import device_problems
+from kumulus.stackfile.fault_checks import entry_of
 from kumulus.stackfile.group_rules import group_problems, node_name_problems, pool_problems
 from kumulus.stackfile.host_commands import load_name_problems
 from kumulus.stackfile.plain import Found, count, duplicates, items, text
@@ -81,7 +82,7 @@ def _offerings(raw: Mapping[str, object]) -> Found:
     """Faults of an autoscaler's offerings without an autoscaler, or of offerings that it does not have."""
     asked = raw.get("autoscaler")
     for index, fault in items(raw, "faults"):
-        kind = kinds().get(str(fault.get("kind")))
+        kind = kinds().get(entry_of(str(fault.get("kind"))))
         if kind is None or kind.offers is None:
             continue
         if not isinstance(asked, Mapping):

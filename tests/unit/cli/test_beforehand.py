@@ -162,3 +162,51 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     file.unlink()
     beforehand.of_destroy("dev", False)
     assert asked == ["dev", "dev"]
+
+
+OURS = "from kumulus import program\n\nprogram.run()\n"
+
+
+@pytest.mark.parametrize("text", ["", SALT, "config: {cluster: {nodeGroups: []}}\n", "nodeGroups: []\n"])
+def test_a_file_that_declares_no_cluster_is_refused_before_any_tool_is_fetched(fleet: Path, text: str) -> None:
+    (fleet / "__main__.py").write_text(OURS)
+    write(fleet, text)
+    told = refused(beforehand.of_tools, "dev")
+    assert told.startswith("1 problem in stacks/Pulumi.dev.yaml\n  cluster: is missing; write kumulus:cluster")
+
+
+def test_the_file_of_a_users_own_program_need_not_declare_a_cluster(fleet: Path) -> None:
+    (fleet / "__main__.py").write_text("import kumulus\n")
+    write(fleet, "config: {}\n")
+    assert "pulumi" in beforehand.of_tools("dev").tools
+
+
+def test_a_secret_cluster_counts_as_declared(fleet: Path) -> None:
+    (fleet / "__main__.py").write_text(OURS)
+    write(fleet, "config: {'kumulus:cluster': {secure: v1:abc}}\n")
+    assert "pulumi" in beforehand.of_tools("dev").tools
+
+
+@pytest.mark.parametrize(
+    ("existing", "said"),
+    [
+        ("{kubeconfig: nowhere}", "existing.kubeconfig: kubeconfig"),
+        ("{kubeconfig: config, context: other}", "existing.context: "),
+        ("{kubeconfig: {secure: v1:abc}}", ""),
+        ("{kubeconfig: config}", ""),
+    ],
+)
+def test_a_kubeconfig_that_is_not_there_is_refused_before_any_tool_is_fetched(
+    fleet: Path, monkeypatch: pytest.MonkeyPatch, existing: str, said: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(fleet / "none"))
+    (fleet / "config").write_text(
+        "contexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://x.example'}}]\n"
+        "current-context: a\n"
+    )
+    write(fleet, f"config: {{'kumulus:cluster': {{runtime: existing, existing: {existing}}}}}\n")
+    if not said:
+        assert "helm" in beforehand.of_tools("dev").tools
+        return
+    told = refused(beforehand.of_tools, "dev")
+    assert told.startswith(f"1 problem in stacks/Pulumi.dev.yaml\n  {said}")

@@ -98,7 +98,7 @@ def test_help_lists_every_command(checkout: Checkout, arguments: list[str]) -> N
     assert all(f"\n  {name} " in result.stdout for name in offered())
 
 
-@pytest.mark.parametrize("name", [name for name, each in offered().items() if not each.command.venv])
+@pytest.mark.parametrize("name", offered())
 def test_every_command_explains_itself_on_a_bare_python(checkout: Checkout, name: str) -> None:
     result = checkout.run(name, "-h")
     assert (result.returncode, result.stderr) == (0, "")

@@ -12,6 +12,7 @@ import pytest
 
 from kumulus.cli import fault, fault_actions, project, which
 from kumulus.cli.errors import UserError
+from kumulus.cli.main import main
 from kumulus.model.node_sets import to_plain
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults import keeper
@@ -186,3 +187,18 @@ def test_a_fault_that_another_takes_the_place_of_is_named(nodes: dict[str, froze
     kind = kinds()["xid-48"]
     record = Record("x", "xid-48", nodes, kind.node, kind.pods, since="2026-11-22T10:00:00Z")
     assert fault_actions.in_words(record) == said
+
+
+def test_the_kinds_are_listed_without_a_cluster_also_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fault", "kinds"]) == 0
+    rows = {line.split("  ")[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "XID 79" in rows["gpu-fell-off-bus, xid-79"]
+    assert main(["fault", "kinds", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [each["kind"] for each in listed] == list(kinds())
+
+
+def test_xid_79_is_the_gpu_that_fell_off_the_bus() -> None:
+    args = parsed("--kind", "xid-79", "--group", "a100")
+    args.stack = "dev"
+    assert fault_actions._resolved(args, KNOWN).kind == "gpu-fell-off-bus"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kumulus.cli.main import parser_of
-from kumulus.cli.registry import offered
+from kumulus.cli.registry import GROUPS, offered
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -26,3 +28,11 @@ def test_every_argument_of_every_command_says_what_it_is(name: str) -> None:
         assert (parser.description or "").strip(), parser.prog
         arguments = [each for each in parser._actions if not isinstance(each, argparse._SubParsersAction)]
         assert [each.dest for each in arguments if not each.help] == [], parser.prog
+
+
+def test_commands_are_listed_in_the_groups_of_the_page_of_commands() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "commands.md").read_text()
+    sections = dict(re.findall(r"^\| (On [^|]+) \| \|\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL))
+    assert list(sections) == list(GROUPS)
+    for name, each in offered().items():
+        assert re.search(rf"kumulus {name}\b", sections[each.command.group]), name

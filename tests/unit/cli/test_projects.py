@@ -224,6 +224,7 @@ def test_a_broken_file_is_told_before_pulumi_knows_the_stack(
 def test_the_configuration_of_another_program_is_its_own_matter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(["new", "fleet"])
     monkeypatch.chdir(folder / "fleet")
+    (folder / "fleet" / "__main__.py").write_text("import kumulus\n")
     (folder / "fleet" / "Pulumi.dev.yaml").write_text("config:\n  fleet:nodes: 3\n")
     stack_file.check("dev")
 

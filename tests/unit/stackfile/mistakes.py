@@ -109,7 +109,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a preset that is none": ((*_G, "topology", "preset"), "slurm"),
     "blocks of no size": ((*_G, "topology"), {"nodesPerRack": 2, "blocks": 3}),
     "a repository without a protocol": ((*_C, "clusterAddons", 0, "repoURL"), "charts.example.com"),
-    "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-79"),
+    "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-97"),
     "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110),
     "a duration without a unit": ((*_C, "podLifecycles", 0, "run"), 600),
     "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),

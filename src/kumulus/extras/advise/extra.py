@@ -1,6 +1,6 @@
 """What the extra `advise` brings."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import YOURS, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -15,6 +15,7 @@ EXTRA = Extra(
             "kumulus.extras.advise.commands.advise",
             "say which machines run a workload for the least, and for how much",
             venv=True,
+            group=YOURS,
         ),
     },
 )

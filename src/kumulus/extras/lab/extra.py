@@ -1,6 +1,6 @@
 """What the extra `lab` brings."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import MACHINE, STACK, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -17,9 +17,13 @@ EXTRA = Extra(
             "kumulus.extras.lab.commands.experiment",
             "run workloads against a scheduler, measure, and report",
             venv=True,
+            group=STACK,
         ),
         "trace": Command(
-            "kumulus.extras.lab.commands.trace", "import a published trace of a production cluster", venv=True
+            "kumulus.extras.lab.commands.trace",
+            "import a published trace of a production cluster",
+            venv=True,
+            group=MACHINE,
         ),
     },
 )

@@ -1,6 +1,6 @@
 """What the extra `policy` brings."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import PROJECT, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -8,7 +8,9 @@ EXTRA = Extra(
     "a policy pack: limits on nodes, GPUs and chart repositories",
     commands={
         "policy": Command(
-            "kumulus.extras.policy.command", "create a policy pack: limits on nodes, GPUs and chart repositories"
+            "kumulus.extras.policy.command",
+            "create a policy pack: limits on nodes, GPUs and chart repositories",
+            group=PROJECT,
         ),
     },
 )

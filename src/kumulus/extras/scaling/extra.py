@@ -1,6 +1,6 @@
 """What the extra `scaling` brings."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import MACHINE, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -13,6 +13,7 @@ EXTRA = Extra(
         "image": Command(
             "kumulus.extras.scaling.commands.image",
             "make an image of an autoscaler, for clusters whose nodes run containers",
+            group=MACHINE,
         ),
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers.launch.plan import Plan, Request
@@ -15,6 +16,8 @@ Manifest = dict[str, Any]
 Gang = Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]
 Single = Callable[[Mapping[str, Any], str], list[Manifest]]
 Queue = Callable[[str, str, Mapping[str, str]], list[Manifest]]
+OF_THE_CLUSTER = "default-scheduler"
+"""The `spec.schedulerName` of pods that name none, which the cluster's own kube-scheduler places."""
 Bind = Callable[[Sequence[Manifest], str, str], None]
 
 
@@ -42,6 +45,8 @@ class Scheduler:
         queues_are: how a queue is declared, likewise.
         decisions: whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.extras.schedulers.decisions`).
         api_groups: the API groups of its own kinds, to recognize its objects when the cluster does not know their kind.
+        profiles: reads the `spec.schedulerName` values from the user's configuration; raises SchedulerError. None if
+            the configuration does not decide them.
     """
 
     name: str
@@ -61,6 +66,18 @@ class Scheduler:
     queues_are: str = ""
     decisions: bool = False
     api_groups: tuple[str, ...] = ()
+    profiles: Callable[[Path], tuple[str, ...]] | None = None
+
+    def names(self, config: Path | None) -> tuple[str, ...]:
+        """The `spec.schedulerName` values of the pods that it places; the first is for pods that choose none.
+
+        Args:
+            config: the user's configuration, if any.
+
+        Raises:
+            SchedulerError: the configuration cannot be used.
+        """
+        return (self.scheduler_name,) if config is None or self.profiles is None else self.profiles(config)
 
     @property
     def is_own(self) -> bool:

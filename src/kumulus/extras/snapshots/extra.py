@@ -1,6 +1,6 @@
 """What the extra `snapshots` brings."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import STACK, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -11,6 +11,7 @@ EXTRA = Extra(
             "kumulus.extras.snapshots.commands.snapshot",
             "save everything in a stack's cluster, and restore it",
             venv=True,
+            group=STACK,
         ),
     },
 )

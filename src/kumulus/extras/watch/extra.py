@@ -1,6 +1,6 @@
 """What the extra `watch` brings."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import STACK, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -18,9 +18,13 @@ EXTRA = Extra(
             "kumulus.extras.watch.commands.watch",
             "watch a stack's fleet in the terminal: allocation, pods, control plane",
             venv=True,
+            group=STACK,
         ),
         "ui": Command(
-            "kumulus.extras.watch.commands.ui", "show a stack's fleet as a live map in the browser", venv=True
+            "kumulus.extras.watch.commands.ui",
+            "show a stack's fleet as a live map in the browser",
+            venv=True,
+            group=STACK,
         ),
     },
 )

@@ -16,7 +16,7 @@ def table() -> str:
     nodes = [kind for kind in kinds().values() if kind.of_nodes]
     pods = [kind for kind in kinds().values() if kind.pods is not None]
     lines = ["| Kind | What happens | On the node | Sources |", "|---|---|---|---|"]
-    lines += [f"| `{each.name}` | {each.summary} | {_on_node(each)} | {', '.join(each.sources)} |" for each in nodes]
+    lines += [f"| {_names(each)} | {each.summary} | {_on_node(each)} | {', '.join(each.sources)} |" for each in nodes]
     lines += ["", "| Kind | What happens | In the pod | Sources |", "|---|---|---|---|"]
     lines += [f"| `{each.name}` | {each.summary} | {_in_pod(each)} | {', '.join(each.sources)} |" for each in pods]
     offers = [kind for kind in kinds().values() if kind.offers is not None]
@@ -29,6 +29,10 @@ def table() -> str:
 def with_table(text: str) -> str:
     """The page with the current table; the text around the table stays."""
     return with_part(text, "catalog", table())
+
+
+def _names(kind: Kind) -> str:
+    return ", ".join(f"`{name}`" for name in (kind.name, *kind.also))
 
 
 def _on_node(kind: Kind) -> str:

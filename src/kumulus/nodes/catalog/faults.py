@@ -38,6 +38,7 @@ class Kind:
         node: what it does to nodes.
         pods: what it does to pods; None for a fault of nodes.
         offers: what it does to an autoscaler's offerings; None for other faults.
+        also: other names that a stack file may write.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Kind:
     node: NodeEffects
     pods: PodEffects | None
     offers: OfferEffects | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def of_nodes(self) -> bool:
@@ -60,7 +62,7 @@ def kinds() -> Mapping[str, Kind]:
     cited: dict[str, str] = document["sources"]
     found = {}
     for name, raw in document["nodes"].items():
-        found[name] = Kind(name, raw["summary"], _cited(raw, cited), _node(raw), None)
+        found[name] = Kind(name, raw["summary"], _cited(raw, cited), _node(raw), None, also=tuple(raw.get("also", ())))
     for name, raw in document["pods"].items():
         pods = PodEffects(
             raw["action"],
@@ -74,6 +76,12 @@ def kinds() -> Mapping[str, Kind]:
         offers = OfferEffects(sold_out=raw.get("soldOut", False), interruption=taken)
         found[name] = Kind(name, raw["summary"], _cited(raw, cited), NodeEffects(), None, offers)
     return found
+
+
+@cache
+def names() -> Mapping[str, str]:
+    """Every name that a stack file may write as `kind`, with the name of its entry."""
+    return {name: kind.name for kind in kinds().values() for name in (kind.name, *kind.also)}
 
 
 def _cited(raw: Mapping[str, Any], cited: Mapping[str, str]) -> dict[str, str]:

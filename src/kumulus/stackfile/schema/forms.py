@@ -18,7 +18,7 @@ from kumulus.model.fields import FORM
 from kumulus.model.names import LABEL_LENGTH, NODE_NAME_LENGTH, SUBDOMAIN_LENGTH
 from kumulus.model.node_effects import KUBELETS
 from kumulus.model.owner_kinds import OWNER_LABELS
-from kumulus.nodes.catalog.faults import kinds
+from kumulus.nodes.catalog.faults import names
 from kumulus.nodes.catalog.instances import gpu_products, instance_types
 from kumulus.runtimes.kind import options as kind_options
 from kumulus.stackfile import host_commands, kwok_charts
@@ -79,7 +79,7 @@ def _scalars() -> dict[str, Schema]:
         "network": text(patterns.network(kwok_charts.LONGEST_PREFIX)),
         "instanceType": {"enum": sorted(instance_types())},
         "gpuProduct": {"enum": sorted(gpu_products())},
-        "faultKind": {"enum": list(kinds())},
+        "faultKind": {"enum": list(names())},
         "kubelet": {"enum": list(KUBELETS[1:])},
     }
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from kumulus.cli.main import main
 from kumulus.extras.lab.ab import deciding, page
-from kumulus.extras.lab.ab.pairs import Pairs
+from kumulus.extras.lab.ab.pairs import Measures, Pairs
 from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
+from kumulus.extras.lab.commands import ab
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.report import checks
 from kumulus.extras.lab.report.model import Report
+from kumulus.kube import Connection
 from tests.support.reports import report
 from tests.support.simulated_ab import MEASURE, SimulatedAb
 
@@ -93,7 +97,8 @@ def test_several_measures_share_the_chance_of_a_wrong_verdict_and_one_that_is_wo
     )
     several = Pairs((MEASURE, *[RATE] * 9), 0.1, [({MEASURE: 1}, {MEASURE: math.exp(x)}) for x in apart[:alone]])
     assert several.changes()[0].low < 0
-    runs: list[tuple[Mapping[str, float], Mapping[str, float]]] = [
+    assert several.changes()[0].verdict == "not decided"
+    runs: list[tuple[Measures, Measures]] = [
         ({MEASURE: 10.0, RATE: 10.0}, {MEASURE: 9.0 + n % 3, RATE: 5.0}) for n in range(14)
     ]
     found = Pairs((MEASURE, RATE), 0.1, runs)
@@ -104,6 +109,12 @@ def test_several_measures_share_the_chance_of_a_wrong_verdict_and_one_that_is_wo
 def test_a_pair_in_which_a_measure_was_not_taken_is_left_out_and_counted() -> None:
     found = Pairs((MEASURE,), 0.1, [({MEASURE: 1.0}, {MEASURE: 1.0}), ({MEASURE: 1.0}, {})])
     assert found.changes()[0].note == "after 1 pair, and 1 in which it was not measured"
+
+
+def test_how_much_runs_differ_of_themselves_is_said() -> None:
+    draw = random.Random(9)
+    pairs = pairs_of(MEASURE, *[(math.exp(draw.gauss(0, 0.08)), math.exp(draw.gauss(0, 0.08))) for _ in range(200)])
+    assert pairs.changes()[0].note == "after 200 pairs, of runs that differ by 9 %"
 
 
 Make = Callable[[Loaded, int], Report]
@@ -205,7 +216,10 @@ def test_the_page_the_checks_and_the_file_say_the_same(tmp_path: Path) -> None:
     page.write(found, tmp_path / "ab")
     text = (tmp_path / "ab" / page.PAGE).read_text()
     count = len(found.reports)
-    assert f'<p class="verdict worse">mine&lt;.yaml is worse than main.yaml, after {count} pairs of runs</p>' in text
+    assert (
+        f'<p class="verdict worse">mine&lt;.yaml is worse than main.yaml after {count} pairs of runs: {MEASURE} +30'
+        in text
+    )
     assert '<td class="verdict worse">worse' in text
     assert text.count("<circle") == count
     assert not {"http", "src=", "url("} & set(text.split('"'))
@@ -230,3 +244,111 @@ def test_what_is_not_decided_is_neither_a_failure_nor_passed(tmp_path: Path) -> 
     assert "not decided after 2 pairs of runs: mine&lt;.yaml may be better or worse than main.yaml" in text
     assert next(checks.commands("fill.ab", page.checks_of(found))).startswith("::warning ")
     assert "inf" not in (tmp_path / "ab" / page.DATA).read_text().lower()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """An experiment file beside two configurations of one name, a policy and a program."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "s.yaml").write_text("kind: KubeSchedulerConfiguration\n")
+    (tmp_path / "mine.py").write_text("def score(pod, nodes, study): return 0\n")
+    path = tmp_path / "e.yaml"
+    path.write_text("name: fill\nstack: quickstart\nworkloads: [{name: w}]\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--measure", "timeToShedule.p99"], "--measure timeToShedule.p99 is not measured; write timeToSchedule.p99"),
+        (["--measure", "pods.created"], "--measure pods.created is neither better nor worse"),
+        (["--until", "now"], "--until is now; write decided, or a number from 1 to 1,000"),
+        (["--until", "0"], "--until is 0; write decided, or a number"),
+        (["--at-most", "0"], "--at-most is 0; write a number from 1"),
+        (["--margin", "lots"], "--margin is lots; write a percentage such as 5%"),
+        (["--a", "nowhere.yaml"], "nowhere.yaml"),
+        (["--kubeconfig", "nowhere"], "kubeconfig nowhere does not exist"),
+    ],
+)
+def test_a_wrong_option_is_said_before_anything_runs(
+    file: Path, options: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert main(["experiment", "ab", str(file), "--b", "one/s.yaml", *options]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "names", "fields"),
+    [
+        (None, "one/s.yaml", ("e.yaml as it is", "s.yaml"), ("kube-scheduler", "one/s.yaml", "", "")),
+        ("one/s.yaml", "two/s.yaml", ("one/s.yaml", "two/s.yaml"), ("kube-scheduler", "two/s.yaml", "", "")),
+        ("default", "volcano", ("default", "volcano"), ("volcano", "", "", "")),
+        ("FGD", "mine.py", ("FGD", "mine.py"), ("default", "", "", "mine.py")),
+        ("FGD", "BestFit", ("FGD", "BestFit"), ("default", "", "", "BestFit")),
+        ("volcano", "volcano", ("volcano (A)", "volcano (B)"), ("volcano", "", "", "")),
+        ("one/s.yaml", "./scheduler", ("s.yaml", "scheduler"), ("kube-scheduler", "", "./scheduler", "")),
+    ],
+)
+def test_each_side_is_a_scheduler_its_configuration_a_policy_or_a_program(
+    file: Path,
+    a: str | None,
+    b: str,
+    names: tuple[str, str],
+    fields: tuple[str, str, str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(file.parent)
+    args = argparse.Namespace(file=file, a=a, b=b, measure=None, until="decided", at_most=5, margin="10%")
+    sides = ab._asked(args, load(file)).sides(load(file))
+    assert tuple(each.name for each in sides) == names
+    scheduler, config, binary, policy = fields
+    experiment = sides[1].loaded.experiment
+    assert experiment.scheduler.name == scheduler
+    for found, wanted in ((experiment.scheduler.config, config), (experiment.scheduler.binary, binary)):
+        assert found == (str(Path(wanted).absolute()) if wanted else "")
+    assert experiment.policy == (str(Path(policy).absolute()) if policy.endswith(".py") else policy)
+
+
+@pytest.mark.parametrize(
+    ("make", "until", "code"),
+    [
+        (slower, "20", 1),
+        (slower, "2", 3),
+        (lambda loaded, number: report(f"{number}", measures=[{MEASURE: 1.0}]), "20", 0),
+        (lambda loaded, number: report(f"{number}", status="partial"), "20", 1),
+    ],
+)
+def test_the_exit_code_says_what_a_gate_needs(
+    file: Path,
+    make: Make,
+    until: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = []
+
+    class Runs:
+        """Reports in place of runs, whose cluster is not there."""
+
+        def __init__(self, client: object, loaded: Loaded, options: object) -> None:
+            self._loaded = loaded
+
+        async def run(self) -> Report:
+            made.append(1)
+            experiment = self._loaded.experiment
+            scheduled = experiment.model_copy(update={"description": experiment.scheduler.config})
+            return make(Loaded(scheduled, file.parent), len(made))
+
+    monkeypatch.setattr(ab, "Run", Runs)
+    monkeypatch.setattr(ab, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
+    kubeconfig = file.parent / "kubeconfig"
+    kubeconfig.touch()
+    where = ["--kubeconfig", str(kubeconfig), "--results", str(file.parent / "results")]
+    options = ["--b", str(file.parent / "one" / "s.yaml"), "--until", until, "--github", *where]
+    assert main(["experiment", "ab", str(file), *options]) == code
+    [directory] = (file.parent / "results" / "fill").iterdir()
+    assert {each.name for each in directory.iterdir()} == {page.PAGE, page.JUNIT, page.DATA}
+    assert f"page: {directory / page.PAGE}" in capsys.readouterr().out

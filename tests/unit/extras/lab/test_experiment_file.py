@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.lab.file.expect import bound
+from kumulus.extras.lab.file.amount import bound
 from kumulus.extras.lab.file.load import load, with_prices
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.extras.lab.file.model import Experiment
@@ -105,7 +105,11 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
         ({"timeline": [{"clear": "rack"}]}, "timeline[0].clear", "is no fault of this timeline; leave it out"),
         ({"timeline": [{"fault": {"name": "x", "kind": "xid"}}]}, "timeline[0].fault.kind", "is not in the catalog"),
         ({"expect": [{"measure": "allocation.gpus"}]}, "expect[0].measure", "write allocation.gpu"),
-        ({"expect": [{"measure": "makespan"}]}, "expect[0]", "has no threshold; write atMost:, atLeast: or equals:"),
+        (
+            {"expect": [{"measure": "makespan"}]},
+            "expect[0]",
+            "has no threshold; write atMost:, atLeast:, equals: or within:",
+        ),
         ({"expect": [{"measure": "makespan", "atMost": 5}]}, "expect[0].atMost", "is 5; write a duration such as 2s"),
         ({"expect": [{"measure": "allocation.gpu", "atLeast": 99}]}, "expect[0].atLeast", "a percentage such as 99%"),
         ({"expect": [{"measure": "allocation.gpu", "atLeast": "nan%"}]}, "expect[0].atLeast", 'is "nan%"'),

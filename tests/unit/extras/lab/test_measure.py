@@ -22,7 +22,7 @@ from kumulus.extras.lab.measure.statistics import most_in_a_second, percentile, 
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
-from kumulus.extras.lab.run.ending import Ending, Until
+from kumulus.extras.lab.run.ending import Ending, Until, unseen
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.kube import Client, Connection
 from tests.support.apiserver import listening, text
@@ -44,6 +44,26 @@ def records(nodes: int = 4, workers: int = 2, jobs: int = 2) -> Records:
         zone = f"z{number % 2}"
         allocation.put_node(NodeView(f"n{number}", "a100", zone, Amounts(gpus=8, cpu=16_000, memory=64 * 10**9)))
     return Records(allocation, ((f"j{number}", "w", workers) for number in range(jobs)))
+
+
+def test_pods_that_no_scheduler_looked_at_are_no_outcome() -> None:
+    found = records()
+    assert unseen(found, "default", {"mine"}) == ""
+    for name in ("a", "b"):
+        found.put(pod(name, "j0"), 1.0)
+    assert unseen(found, "kube-scheduler", {"mine"}).startswith(
+        "no scheduler looked at any of the 2 pods, which ask for schedulerName mine"
+    )
+    assert unseen(found, "yunikorn", {"yunikorn"}) == ""
+    found.put(pod("b", "j0", waits="SchedulingGated: waits"), 2.0)
+    assert unseen(found, "default", {"default-scheduler"}) == ""
+
+
+def test_pods_that_a_scheduler_refused_are_an_outcome() -> None:
+    found = records()
+    found.put(pod("a", "j0"), 1.0)
+    found.put(pod("b", "j0", waits="Unschedulable: no"), 2.0)
+    assert unseen(found, "default", {"default-scheduler"}) == ""
 
 
 def test_a_pod_is_pending_then_bound_then_runs_then_ends() -> None:

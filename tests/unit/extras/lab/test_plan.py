@@ -13,6 +13,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
+from kumulus.extras.lab.plan.matching import selectors, unmatched
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
@@ -254,3 +255,83 @@ def test_what_a_scheduler_does_not_take_is_told_with_the_workload() -> None:
         LabError, match=r"workload w0: .* kueue is set up for Job and JobSet Write a Job, or use volcano"
     ):
         plan({"kind": "Deployment"}, scheduler={"name": "kueue"})
+
+
+CONFIG = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\nprofiles: "
+
+
+def with_config(directory: Path, profiles: str, *workloads: dict[str, Any], **fields: Any) -> Loaded:
+    (directory / "mine.yaml").write_text(CONFIG + profiles)
+    content = {
+        "name": "own",
+        "scheduler": {"name": "kube-scheduler", "config": "mine.yaml"},
+        "workloads": [{"name": f"w{index}", **each} for index, each in enumerate(workloads)],
+        **fields,
+    }
+    (directory / "own.yaml").write_text(json.dumps(content))
+    return load(directory / "own.yaml")
+
+
+def schedulers(made: Plan) -> list[str]:
+    return [each["spec"]["template"]["spec"].get("schedulerName", "") for job in made.jobs for each in job.objects]
+
+
+def test_pods_get_the_first_profile_of_the_schedulers_own_configuration_or_the_one_they_name(tmp_path: Path) -> None:
+    two = "[{schedulerName: mine}, {schedulerName: packing}]"
+    assert schedulers(make(with_config(tmp_path, two, {}, {"schedulerName": "packing"}), {})) == ["mine", "packing"]
+
+
+@pytest.mark.parametrize("profiles", ["[{plugins: {}}]", "[]"])
+def test_a_sole_profile_without_a_name_gets_one_that_the_pods_have(tmp_path: Path, profiles: str) -> None:
+    assert schedulers(make(with_config(tmp_path, profiles, {}), {})) == ["second-scheduler"]
+
+
+def test_a_manifests_pods_get_the_profile_too(tmp_path: Path) -> None:
+    template = {"spec": {"containers": [{"name": "main", "image": "none"}]}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"template": template}}
+    (tmp_path / "job.yaml").write_text(json.dumps(job))
+    found = with_config(tmp_path, "[{schedulerName: mine}]", {"manifest": "job.yaml", "schedulerName": "mine"})
+    assert schedulers(make(found, {})) == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("profiles", "workload", "fields", "message"),
+    [
+        ("[{schedulerName: mine}]", {"schedulerName": "other"}, {}, "is no profile of mine.yaml; write mine"),
+        ("[{schedulerName: default-scheduler}]", {}, {}, "scheduler.config: the scheduler's configuration"),
+        ("[]", {"schedulerName": "x"}, {"scheduler": {"name": "volcano"}}, "is started; write volcano"),
+        ("[]", {"schedulerName": "x"}, {"scheduler": {}, "why": True}, "is started; leave it out"),
+    ],
+)
+def test_a_profile_that_no_scheduler_has_is_refused_with_its_place(
+    tmp_path: Path, profiles: str, workload: dict[str, Any], fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SpecError) as raised:
+        with_config(tmp_path, profiles, workload, **fields)
+    assert message in str(raised.value)
+
+
+def test_pods_may_ask_for_a_scheduler_that_runs_in_the_cluster_already() -> None:
+    assert schedulers(plan({"schedulerName": "theirs"})) == ["theirs"]
+
+
+H100, A100 = {"gpu": "h100", "zone": "a"}, {"gpu": "a100", "zone": "b"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "message"),
+    [
+        ({"gpuProduct": "h1000"}, "product h1000 is not there; there are a100, h100; did you mean h100?"),
+        ({"nodeSelector": {"rack": "r1"}}, "rack=r1 is not there, as no node has the label rack"),
+        ({"gpuProduct": "h100", "nodeSelector": {"zone": "b"}}, "no node has gpu=h100 and zone=b at once"),
+    ],
+)
+def test_a_workload_that_no_node_matches_is_named_with_what_is_there(workload: dict[str, Any], message: str) -> None:
+    made = plan(workload, {}, {"gpuProduct": "a100"}, productLabel="gpu")
+    assert list(unmatched(selectors(made.jobs), [H100, A100], "gpu")) == [f"no node matches workload w0: {message}"]
+
+
+def test_a_product_under_another_label_is_pointed_out() -> None:
+    nodes = [{"example.com/gpu-type": "h100", "example.com/gpu-count": "8"}]
+    (line,) = unmatched(selectors(plan({"gpuProduct": "NVIDIA-H100"}).jobs), nodes, "nvidia.com/gpu.product")
+    assert line.endswith("has the label nvidia.com/gpu.product; with productLabel: example.com/gpu-type there is h100")

@@ -113,6 +113,15 @@ def test_junit_has_a_case_for_each_threshold_and_for_the_end() -> None:
     assert root[1][0].get("name") == "comes to its end"
 
 
+def test_a_threshold_has_the_same_name_in_every_run() -> None:
+    judged = [("jobs.admitted exactly 12", True, "12")]
+    names = [
+        [(case.get("classname"), case.get("name")) for case in ElementTree.fromstring(junit(each)).iter("testcase")]
+        for each in (report(judged=judged), report("20261122-150000-def456", judged=judged))
+    ]
+    assert names[0] == names[1] == [("fill.default.1", "comes to its end"), ("fill.default.1", judged[0][0])]
+
+
 def test_a_report_in_lines_names_what_was_missed() -> None:
     said = "\n".join(lines(report(judged=[("pods.pending exactly 0", False, "3")], status="failure")))
     assert "fill: failure; all pods are scheduled" in said
@@ -155,7 +164,7 @@ def test_a_run_that_was_cut_off_is_incomplete_and_neither_better_nor_worse() -> 
         assert rows["me: wait p50"] == ["-", "incomplete"]
         assert rows["pods.created"] == ["8", "8"], "of which neither more nor fewer are better"
         assert rows["status"] == ["success", "partial"]
-    [row] = history._runs([("p", cut_off)])
+    [row] = history._runs([("p", cut_off)], Path())
     assert row["measures"] == [], "it is in no trend"
 
 
@@ -178,6 +187,38 @@ def test_a_comparison_is_unfair_when_more_than_the_scheduler_differs() -> None:
     ]
     ended = report("20261121-160000-def456", status="partial", error="interrupted")
     assert list(compare.unfair([one, ended])) == ["20261121-160000-def456 did not come to its end: interrupted"]
+
+
+def test_only_what_differs_is_named() -> None:
+    clusters = [
+        Cluster(name="s", version="v1.35.4", nodes=30, gpus={"a100 z1": 64, "h100 z1": 8, **more}, local=True)
+        for more in ({}, {"h100 z2": 16})
+    ]
+    one, two = report(cluster=clusters[0]), report("20261121-160000-def456", cluster=clusters[1])
+    two.metadata.machine.load = 7.3
+    one.metadata.machine.load = 0.4
+    assert list(compare.unfair([one, two])) == [
+        "GPUs of h100 z2 differ: none in 20261121-150000-abc123, 16 in 20261121-160000-def456",
+        "loads before differ: 0.4 in 20261121-150000-abc123, 7.3 in 20261121-160000-def456",
+    ]
+    two.metadata.machine.load = 1.2
+    assert len(list(compare.unfair([one, two]))) == 1
+
+
+def test_runs_are_called_by_what_tells_them_apart() -> None:
+    def configured(*names: str) -> list[Report]:
+        made = [report(f"2026112{number}-150000-abc123", scheduler="kube-scheduler") for number in range(len(names))]
+        for number, (each, name) in enumerate(zip(made, names, strict=True)):
+            each.metadata.scheduler.config = name
+            each.metadata.inputs.files[name] = str(number) * 64
+        return made
+
+    assert compare.labels(configured("main.yaml", "mine.yaml")) == ["main.yaml", "mine.yaml"]
+    same = configured("mine.yaml", "mine.yaml")
+    assert compare.labels(same) == ["mine.yaml 00000000", "mine.yaml 11111111"]
+    assert ["configuration", "mine.yaml 00000000", "mine.yaml 11111111"] in compare.table(same)
+    assert compare.labels(configured("", "")) == ["20261120-150000-abc123", "20261121-150000-abc123"]
+    assert compare.labels([report(), report(scheduler="volcano")]) == ["default", "volcano"]
 
 
 def test_a_comparison_is_unfair_when_one_scheduler_got_other_workloads() -> None:
@@ -229,14 +270,20 @@ def test_a_run_whose_report_is_gone_is_left_out_of_the_page_and_told(tmp_path: P
 def test_runs_of_the_same_settings_are_one_series() -> None:
     small = Cluster(name="s", version="v1.35.4", nodes=3, gpus={}, local=True)
     made = [report(), report("20261121-160000-def456"), report("20261121-170000-aaaaaa", cluster=small)]
-    found = history._runs([("p", each) for each in made])
+    found = history._runs([("p", each) for each in made], Path())
     assert [run["series"] for run in found] == [0, 0, 1]
 
 
-def test_links_to_runs_in_directories_of_any_name_lead_there() -> None:
-    [found] = history._runs([("../a #1 50%/fill/run/report.json", report())])
+def test_links_to_runs_in_directories_of_any_name_lead_there(tmp_path: Path) -> None:
+    run, page = tmp_path / "a #1 50%" / "fill" / "run", tmp_path / "pages"
+    run.mkdir(parents=True)
+    page.mkdir()
+    (run / "repetition-1.svg").touch()
+    path = "../a #1 50%/fill/run/report.json"
+    [found, undrawn] = history._runs([(path, report()), ("elsewhere/report.json", report())], page)
     assert found["path"] == "../a%20%231%2050%25/fill/run/report.json"
     assert found["plots"] == ["../a%20%231%2050%25/fill/run/repetition-1.svg"]
+    assert undrawn["plots"] == [], "what is not there has no link"
 
 
 def test_another_policy_workload_or_configuration_is_another_series() -> None:
@@ -249,7 +296,7 @@ def test_another_policy_workload_or_configuration_is_another_series() -> None:
     made[4].metadata.inputs.files["least.yaml"] = "0" * 64
     # The experiment's own file may have changed in what no figure depends on, such as its description.
     made[5].metadata.inputs.files["experiment.yaml"] = "0" * 64
-    assert [run["series"] for run in history._runs([("p", each) for each in made])] == [0, 0, 1, 2, 3, 0]
+    assert [run["series"] for run in history._runs([("p", each) for each in made], Path())] == [0, 0, 1, 2, 3, 0]
 
 
 def test_every_repetition_is_drawn_as_svg_and_png(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kumulus.cli.main import main
 from kumulus.extras.lab.sweep import page
 from kumulus.extras.lab.sweep.significance import difference, interval, needed
 from kumulus.extras.lab.sweep.store import Result
 from tests.support.simulated_sweeps import Simulated
-from tests.support.sweeps import read, swept
+from tests.support.sweeps import read, swept, written
 
 MEASURE = "makespan"
 
@@ -186,3 +187,13 @@ def test_the_page_says_how_many_runs_missed_a_threshold(tmp_path: Path) -> None:
     results[0].status = "failure"
     page.write(sweep, page.tables(sweep, results), results, 16, tmp_path / "p.html")
     assert "0 not complete; 1 missed a threshold" in (tmp_path / "p.html").read_text()
+
+
+def test_a_sweep_file_is_checked_without_running_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path)
+    assert main(["experiment", "check", str(file)]) == 0
+    few = "2 seeds: no difference can be told from noise, as 3 comparisons take 8"
+    assert capsys.readouterr().out == f"{file}: small: 4 runs ({few}); no mistakes\n"
+    written(tmp_path, matrix={"policy": ["FGD"], "sed": [1]})
+    assert main(["experiment", "check", str(file)]) == 1
+    assert "sed: is not a known key; write seed" in capsys.readouterr().err

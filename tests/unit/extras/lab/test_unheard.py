@@ -10,6 +10,7 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -360,7 +361,7 @@ def test_a_repetition_that_was_not_measured_is_said_beside_the_others() -> None:
 
 
 def test_the_page_of_all_runs_has_what_was_not_heard_beside_each() -> None:
-    [found] = history._runs([("p", unheard())])
+    [found] = history._runs([("p", unheard())], Path())
     assert found["unheard"] == [
         "the client stood still for 3.10 s",
         "its watches were interrupted 2 times",

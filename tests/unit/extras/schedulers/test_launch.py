@@ -185,13 +185,15 @@ def test_yunikorn_takes_queues_or_a_config_map(tmp_path: Path) -> None:
         ("yunikorn", "a: 1", "has no partitions"),
         (
             "kube-scheduler",
-            "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, profiles: [{a: 1}]}",
+            "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, "
+            "profiles: [{schedulerName: default-scheduler}]}",
             "profiles[0] is for default-scheduler, whose pods the cluster's own scheduler places\n  Write another name",
         ),
         (
             "kube-scheduler",
-            "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, profiles: []}",
-            "profiles[0] is for default-scheduler, whose pods the cluster's own scheduler places\n  Write another name",
+            "{kind: KubeSchedulerConfiguration, apiVersion: kubescheduler.config.k8s.io/v1, "
+            "profiles: [{schedulerName: mine}, {a: 1}]}",
+            "profiles[1] is for default-scheduler, whose pods the cluster's own scheduler places\n  Write another name",
         ),
         (
             "kube-scheduler",

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-LEVEL = 0.003
+LEVEL = 0.002
 """How often a difference is decided where there is none, at most: less than the 1 % that is promised, so that a count
 among 500 is below it, too."""
 

@@ -18,18 +18,20 @@ from kumulus.host import files
 from kumulus.model.words import aligned, counted
 
 PAGE, JUNIT, DATA = "ab.html", "junit.xml", "ab.json"
+_SHOWN = 6
 _WIDE, _HIGH, _EDGE = 720, 150, 8
 
 
 def headline(found: Comparison) -> str:
     """The verdict in a sentence."""
     one, two = found.sides
+    said = ", ".join(f"{each.measure} {each.amount}" for each in found.pairs.changes() if each.verdict == found.verdict)
     pairs = f"after {counted(len(found.reports), 'pair')} of runs"
     margin = f"{found.pairs.margin:.0%}".replace("%", " %")
     return {
-        "worse": f"{two} is worse than {one}, {pairs}",
-        "better": f"{two} is better than {one}, {pairs}",
-        "alike": f"{two} and {one} are alike: no difference of {margin} or more, {pairs}",
+        "worse": f"{two} is worse than {one} {pairs}: {said}",
+        "better": f"{two} is better than {one} {pairs}: {said}",
+        "alike": f"{two} and {one} are alike {pairs}: no difference of {margin} or more",
         "not decided": f"not decided {pairs}: {two} may be better or worse than {one}",
         "incomplete": f"incomplete {pairs}: {found.cut_off}",
     }[found.verdict]
@@ -38,10 +40,13 @@ def headline(found: Comparison) -> str:
 def lines(found: Comparison) -> Iterator[str]:
     """The verdict, the measures, and what else differed."""
     yield headline(found)
-    rows = [("", *found.sides, "difference", "interval", "verdict")]
-    rows += [(each.measure, *each.values, each.amount, each.interval, each.verdict) for each in found.pairs.changes()]
+    rows = [("", "verdict", "difference", "interval", *found.sides)]
+    rows += [(each.measure, each.verdict, each.amount, each.interval, *each.values) for each in found.pairs.changes()]
     yield from (f"  {line}" for line in aligned(rows).splitlines())
-    yield from (f"unfair: {line}" for line in found.unfair())
+    unfair = list(found.unfair())
+    yield from (f"unfair: {line}" for line in unfair[:_SHOWN])
+    if len(unfair) > _SHOWN:
+        yield f"unfair: {len(unfair) - _SHOWN} more, on the page"
 
 
 def checks_of(found: Comparison) -> list[Check]:
@@ -132,7 +137,7 @@ def _drawn(change: Change, found: Comparison) -> str:
         band = f'<rect class="{style(change.verdict)}" {where}/>'
     return (
         f"<figure><figcaption>{html.escape(change.measure)}: each pair's difference, "
-        f"and the interval of all; the line is none</figcaption>"
+        f"and the interval of all; the dashed line is none</figcaption>"
         f'<svg viewBox="0 0 {_WIDE} {_HIGH}" role="img" aria-label="{html.escape(str(change))}">{band}'
         f'<line x1="0" x2="{_WIDE}" y1="{down(0)}" y2="{down(0)}"/>{dots}</svg></figure>'
     )

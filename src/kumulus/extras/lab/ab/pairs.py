@@ -14,6 +14,8 @@ from kumulus.model.words import counted
 # An interval that ends here is as good as one of nothing: differences add up to less than this.
 _NOTHING = 1e-9
 
+Measures = Mapping[str, float]
+
 
 @dataclass
 class Pairs:
@@ -27,7 +29,7 @@ class Pairs:
 
     measures: Sequence[str]
     margin: float
-    runs: list[tuple[Mapping[str, float], Mapping[str, float]]] = field(default_factory=list)
+    runs: list[tuple[Measures, Measures]] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -73,6 +75,10 @@ class Pairs:
         note = f"after {counted(len(values), 'pair')}" + (f", and {lost} in which it was not measured" if lost else "")
         if not values:
             return Change(measure, None, None, False, None, -math.inf, math.inf, "not decided", note)
+        if factor and len(apart) > 1:
+            # Each difference is of two runs.
+            noise = math.expm1(statistics.stdev(apart) / math.sqrt(2))
+            note += f", of runs that differ by {noise:.0%}".replace("%", " %")
         found = decision(apart, LEVEL / len(self.measures))
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
         middle, low, high = (as_part(each) if factor else each for each in (found.difference, found.low, found.high))

@@ -18,7 +18,7 @@ from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.file.measures import BETTER
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.policies.load import PAPER
-from kumulus.extras.lab.report import beside, checks, github
+from kumulus.extras.lab.report import checks, github
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.progress import Progress
 from kumulus.extras.lab.run.run import Run
@@ -112,23 +112,23 @@ def _what(value: str | None, loaded: Loaded) -> argparse.Namespace:
 def _names(args: argparse.Namespace) -> tuple[str, str]:
     """What the two are called: files by their names, unless those are the same."""
     written = args.a or f"{args.file.name} as it is", args.b
+    if written[0] == written[1]:
+        # How much runs differ of themselves.
+        return f"{written[0]} (A)", f"{written[1]} (B)"
     one, two = (Path(each).name for each in written)
     return written if one == two else (one, two)
 
 
 async def _ab(place: Place, loaded: Loaded, asked: _Asked, args: argparse.Namespace) -> int:
     progress = Progress(sys.stderr, args.quiet)
-    runs: list[tuple[Report, Path]] = []
-    options = place.options(args, progress, lambda report, directory: runs.append((report, directory)))
+    # Plots would take CPU from the runs that follow.
+    options = place.options(args, progress, lambda report, directory: None)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
 
         async def make(each: Loaded) -> Report:
             return await Run(client, each, options).run()
 
         found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, progress.say)
-    # Drawing would take CPU from the runs.
-    for report, directory in runs:
-        beside.write(report, directory)
     directory = args.results / found.experiment / f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     page.write(found, directory)
     progress.say("")

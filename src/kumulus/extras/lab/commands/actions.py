@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
+from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
-from kumulus.extras.lab.report.files import manifest
+from kumulus.extras.lab.report.files import manifest, os_errors_explained
 from kumulus.extras.lab.report.read import find, report_at
+from kumulus.host import files
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
+from kumulus.stackfile.location import read_text
+from kumulus.stackfile.yamltext import read_yaml
 
 
 def check(args: argparse.Namespace) -> int:
@@ -19,14 +26,45 @@ def check(args: argparse.Namespace) -> int:
     wrong = 0
     for file in args.files:
         try:
-            experiment = load(file).experiment
-            jobs = sum(workload.jobs for workload in experiment.workloads)
-            amounts = f"{counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
-            print(f"{file}: {experiment.name}: {amounts}; no mistakes")
-        except SpecError as error:
+            print(f"{file}: {_checked(file)}; no mistakes")
+        except (LabError, SpecError) as error:
             print(f"error: {error}", file=sys.stderr)
             wrong += 1
     return 1 if wrong else 0
+
+
+def _checked(file: Path) -> str:
+    """What a file is; a sweep's is known by its matrix.
+
+    Raises:
+        LabError, SpecError: it has mistakes.
+    """
+    raw = read_yaml(read_text(str(file), Path(), "")[1], str(file))
+    if isinstance(raw, Mapping) and "matrix" in raw:
+        from kumulus.extras.lab.sweep import cells, page
+        from kumulus.extras.lab.sweep.file import load as load_sweep
+
+        sweep = load_sweep(file)
+        runs, few = counted(len(cells.cells_of(sweep, file.resolve().parent)), "run"), page.too_few(sweep)
+        return f"{sweep.name}: {runs}{f' ({few})' if few else ''}"
+    experiment = load(file).experiment
+    jobs = sum(workload.jobs for workload in experiment.workloads)
+    return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
+
+
+def baseline(args: argparse.Namespace) -> int:
+    """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed.
+
+    Raises:
+        LabError: the run did not come to its end, or the file cannot be written.
+    """
+    report = report_at(find(args.run, args.results))
+    if report.results.status == "partial":
+        raise LabError(f"run {report.metadata.run_id} was cut off\n  Take one that came to its end")
+    with os_errors_explained(args.file):
+        files.write(args.file, report.lean().model_dump_json(indent=1) + "\n")
+    print(f"wrote {args.file}, of {counted(len(report.results.tests), 'repetition')} of {report.metadata.run_id}")
+    return 0
 
 
 def history(args: argparse.Namespace) -> int:
@@ -40,6 +78,9 @@ def history(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """List the runs."""
+    if args.json:
+        print(json.dumps(manifest(args.results), indent=2))
+        return 0
     rows = [("RUN", "EXPERIMENT", "SCHEDULER", "STATUS", "WHEN")]
     rows += [
         (str(run["run_id"]), str(run["experiment"]), str(run["scheduler"]), str(run["status"]), str(run["timestamp"]))

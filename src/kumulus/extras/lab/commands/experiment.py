@@ -5,6 +5,7 @@
     kumulus experiment sweep experiments/sweep.yaml
     kumulus experiment compare latest 20261121-1504
     kumulus experiment compare main mine --fail-if timeToSchedule.p99:+10%
+    kumulus experiment baseline latest e.baseline.json
     kumulus experiment ab e.yaml --a main.yaml --b mine.yaml
     kumulus experiment show latest
     kumulus experiment why latest training-0-x7k2p
@@ -34,7 +35,9 @@ from kumulus.extras.watch.commands.ui import port
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
-        dest="action", metavar="run|sweep|ab|compare|show|why|fragmentation|history|list|check|annotate", required=True
+        dest="action",
+        metavar="run|sweep|ab|compare|baseline|show|why|fragmentation|history|list|check|annotate",
+        required=True,
     )
     run_it = commands.add_parser("run", help="run an experiment")
     _running(run_it)
@@ -43,8 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ab = commands.add_parser("ab", help="run two ways of scheduling in turn until it is decided which one is better")
     _alternating(ab)
     check = commands.add_parser("check", help="report mistakes in experiment files without running them")
-    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment files")
+    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
     listed = commands.add_parser("list", help="list the runs")
+    listed.add_argument("--json", action="store_true", help="for programs")
     compare = commands.add_parser("compare", help="compare runs side by side")
     _comparing(compare)
     show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
@@ -59,15 +63,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
     )
     fragmentation.add_argument("--json", action="store_true", help="for programs, every moment")
+    baseline = commands.add_parser("baseline", help="write a run as the baseline of an experiment, to be committed")
+    baseline.add_argument("run", metavar="RUN", help="as compare has it")
+    baseline.add_argument("file", type=Path, metavar="FILE", help="to write; the experiment's file names it")
     history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
     annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, sweep, ab, compare, show, why, fragmentation, history, listed, annotate):
+    for each in (run_it, sweep, ab, compare, baseline, show, why, fragmentation, history, listed, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
+
+    for each in (compare, baseline, show, why, fragmentation, annotate):
+        for action in each._actions:
+            if action.dest in ("run", "runs"):
+                action.completer = _runs  # type: ignore[attr-defined]
+
+
+def _runs(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    """The runs, for the shell's completion: as `list` has them, with latest."""
+    from kumulus.extras.lab.errors import LabError
+    from kumulus.extras.lab.report.files import manifest
+
+    try:
+        listed = manifest(parsed_args.results or project.home() / "experiments")
+    except LabError:
+        return []
+    return ["latest", *(str(each["run_id"]) for each in listed)]
 
 
 def _running(parser: argparse.ArgumentParser) -> None:
@@ -203,6 +227,7 @@ def run(args: argparse.Namespace) -> int:
         "ab": experiment_ab.run,
         "check": experiment_actions.check,
         "compare": experiment_compare.run,
+        "baseline": experiment_actions.baseline,
         "show": experiment_show.show,
         "why": experiment_why.why,
         "fragmentation": experiment_fragmentation.show,

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import beside, text
+from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.progress import Progress
@@ -115,13 +116,19 @@ async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
     def conclude(report: Report, directory: Path) -> None:
         progress.say("")
         with suppress(OSError):
-            print("\n".join([*text.lines(report), f"report: {directory}"]), flush=True)
+            print("\n".join([*text.lines(report), *_unlike(loaded, report), f"report: {directory}"]), flush=True)
         beside.write(report, directory)
 
     options = place.options(args, progress, conclude)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
         report = await Run(client, loaded, options).run()
     return 0 if report.results.status == "success" else 1
+
+
+def _unlike(loaded: Loaded, report: Report) -> Iterator[str]:
+    """What makes the comparison with the baseline unfair."""
+    if loaded.baseline is not None:
+        yield from (f"baseline: {line}" for line in comparison.unfair([loaded.baseline, report]))
 
 
 def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:

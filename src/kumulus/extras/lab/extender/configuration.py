@@ -93,7 +93,7 @@ def _document(own: Path | None) -> dict[str, Any]:
         document = configuration.of_kind(own, _KIND, _GROUP)
     except SchedulerError as error:
         raise LabError(str(error)) from None
-    document.setdefault("profiles", [profile])
+    document["profiles"] = document.get("profiles") or [profile]
     return document
 
 

@@ -1,18 +1,41 @@
-"""How far a measure may be from a former one: `10%` of it, `1pt` for a share, or an amount in its unit such as `2s`."""
+"""Amounts of a measure as people write them: thresholds in its unit, and how far it may be from a former one."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from kumulus.extras.lab.file.expect import bound
-from kumulus.extras.lab.file.measures import BETTER, UNITS
+from kumulus.extras.lab.file.measures import BETTER, UNITS, Unit
+from kumulus.model import durations
+from kumulus.model.quantity import QuantityError, parse
 
 _POINTS = "pt"
 
 
+def bound(unit: Unit, raw: object) -> float | None:
+    """A threshold as a number in its measure's unit (seconds, a share of 1, a count, bytes); None when it is none."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return None
+    # A bare number is a duration or a share only where it cannot be misread.
+    plain = unit not in ("s", "share") or raw in (0, 1)
+    value = _from_text(unit, raw.strip()) if isinstance(raw, str) else float(raw) if plain else None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _from_text(unit: Unit, raw: str) -> float | None:
+    try:
+        if unit == "s":
+            return durations.seconds(raw)
+        if unit == "bytes":
+            return float(parse(raw).nanos) / 1e9
+        return float(raw.removesuffix("%")) / 100 if raw.endswith("%") and unit == "share" else None
+    except (ValueError, QuantityError):
+        return None
+
+
 @dataclass(frozen=True)
 class Amount:
-    """A distance from a former value.
+    """How far a measure may be from a former one.
 
     Args:
         value: a share of the former value, or in the measure's unit.
@@ -37,7 +60,7 @@ class Amount:
 
 
 def amount(measure: str, written: str) -> Amount | None:
-    """An amount of a measure; None for what is none."""
+    """A distance of a measure: `10%`, `1pt` of a share, `2s`; None for what is none."""
     text = written.strip()
     if text.endswith("%"):
         value = _number(text.removesuffix("%"))
@@ -51,10 +74,9 @@ def amount(measure: str, written: str) -> Amount | None:
     return None if found is None or found < 0 else Amount(found, False, text)
 
 
-def examples(measure: str) -> str:
-    """What an amount of a measure may be, for messages."""
-    absolute = {"s": "2s", "share": "1pt", "bytes": "50Mi"}.get(UNITS[measure], "2")
-    return f"10% or {absolute}"
+def examples(measure: str) -> tuple[str, str]:
+    """What a distance of a measure may be, for messages."""
+    return "10%", {"s": "2s", "share": "1pt", "bytes": "50Mi"}.get(UNITS[measure], "2")
 
 
 def towards_worse(measure: str) -> str:

@@ -7,15 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kumulus.extras.lab.file import baseline
 from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
-from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.recording import MOST_BYTES, Recording, recording
 from kumulus.extras.lab.file.trace import TraceJob, trace_jobs
-from kumulus.model.errors import Problem, SpecError, Where, path_text
+from kumulus.extras.schedulers import SchedulerError, registry
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem, SpecError, Where, path_text, shown
 from kumulus.nodes.catalog.prices import Prices, with_own
 from kumulus.stackfile.location import large_file, read_text
 from kumulus.stackfile.yamltext import read_yaml
+
+if TYPE_CHECKING:
+    from kumulus.extras.lab.report.model import Report
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Loaded:
         inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
             the lines that are replayed.
         kept: the names of these, by the place that names the file.
+        baseline: the run that it is compared with; None without one.
     """
 
     experiment: Experiment
@@ -42,6 +50,17 @@ class Loaded:
     setup: list[Object] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
     kept: dict[Where, str] = field(default_factory=dict)
+    baseline: Report | None = None
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The `spec.schedulerName` values in the scheduler's own configuration; none without a configuration.
+
+        Raises:
+            SchedulerError: the configuration cannot be used.
+        """
+        wanted = self.experiment.scheduler
+        return registry.get(wanted.name).names(self.directory / wanted.config) if wanted.config else ()
 
 
 def load(file: Path) -> Loaded:
@@ -81,9 +100,40 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
                     Problem(f"{place}: {each.path}" if each.path else place, each.message, each.remedy)
                     for each in error.problems
                 ]
+    problems += _profile_problems(loaded)
     if problems:
         raise SpecError(problems, source)
-    return loaded
+    return _with_baseline(loaded, source) if experiment.baseline else loaded
+
+
+def _profile_problems(loaded: Loaded) -> list[Problem]:
+    """What is wrong with the scheduler's own configuration, and workloads that ask for a profile it does not have."""
+    experiment, wanted = loaded.experiment, loaded.experiment.scheduler
+    if wanted.config and ("scheduler", "config") not in loaded.kept:
+        return []
+    try:
+        there = loaded.profiles
+    except SchedulerError as error:
+        message, _, remedy = str(error).partition("\n  ")
+        return [problem(("scheduler", "config"), message, remedy[:1].lower() + remedy[1:])]
+    if not there and wanted.name != OWN:
+        there = (registry.get(wanted.name).scheduler_name,)
+    elif not there and not (experiment.policy or experiment.why):
+        # The user's own scheduler may run in the cluster.
+        return []
+    message = f"is no profile of {wanted.config}" if wanted.config else "is no profile of the scheduler that is started"
+    remedy = f"write {' or '.join(there)}" if there else "leave it out"
+    return [
+        problem(("workloads", index, "schedulerName"), f"{shown(each.schedulerName)} {message}", remedy)
+        for index, each in enumerate(experiment.workloads)
+        if each.schedulerName and each.schedulerName not in there
+    ]
+
+
+def _with_baseline(loaded: Loaded, source: str) -> Loaded:
+    experiment = loaded.experiment
+    report = baseline.baseline(loaded.inputs[baseline.KEPT_AS], experiment.baseline, experiment, source)
+    return replace(loaded, experiment=baseline.against(experiment, report, source), baseline=report)
 
 
 def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
@@ -102,6 +152,8 @@ def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
     for key, policy in (("policy", experiment.policy), ("whyPolicy", experiment.whyPolicy)):
         if policy.endswith(".py"):
             yield (key,), policy
+    if experiment.baseline:
+        yield ("baseline",), experiment.baseline
 
 
 def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
@@ -122,6 +174,8 @@ def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
     for where, location in now.items():
         if before.get(where) != location:
             _read(found, where, location, source)
+    if problems := _profile_problems(found):
+        raise SpecError(problems, source)
     return found
 
 
@@ -143,7 +197,7 @@ def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
     # A recording may be larger than other files.
     most = {"most": MOST_BYTES} if "replay" in where else {}
     name, text = read_text(location, loaded.directory, path_text(where), source, **most)
-    loaded.kept[where] = _kept_as(loaded, Path(location).name)
+    loaded.kept[where] = _kept_as(loaded, Path(location).name if where[0] != "baseline" else baseline.KEPT_AS)
     loaded.inputs[loaded.kept[where]] = text
     if where[0] == "setup":
         loaded.setup.extend(objects_of(text, name))

@@ -249,6 +249,15 @@ class Experiment(Section):
         examples=["[{measure: allocation.gpu, atLeast: 99%}]"],
     )
 
+    baseline: str = Field(
+        default="",
+        description=(
+            "A run of before, relative to the experiment file, as `kumulus experiment baseline RUN FILE` writes it: "
+            "what `within` of an expectation refers to."
+        ),
+        examples=["gate.baseline.json"],
+    )
+
     @model_validator(mode="wrap")
     @classmethod
     def _everything_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:

@@ -22,7 +22,15 @@ def rule_problems(raw: object) -> list[Problem]:
     """Every problem between the parts of an experiment's mapping; none for anything but a mapping."""
     if not isinstance(raw, Mapping):
         return []
-    return [*_workloads(raw), *_duplicates(raw), *_references(raw), *_scheduler(raw), *_stopped(raw), *_why(raw)]
+    return [
+        *_workloads(raw),
+        *_duplicates(raw),
+        *_references(raw),
+        *_scheduler(raw),
+        *_stopped(raw),
+        *_why(raw),
+        *_baseline(raw),
+    ]
 
 
 def _workloads(raw: Mapping[str, object]) -> Iterator[Problem]:
@@ -41,6 +49,18 @@ def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
         yield problem(("whyPolicy",), "is shown by `kumulus experiment why` alone", "write why: true as well")
     if raw.get("policy"):
         yield problem(("whyPolicy",), "is beside a policy that decides", "leave one out; policy: is shown by why: true")
+
+
+def _baseline(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """What is within something of the baseline needs one; one that nothing is compared with has no effect."""
+    compared = [index for index, each in items(raw, "expect") if each.get("within") is not None]
+    if raw.get("baseline"):
+        if not compared:
+            message = "has no effect: no expectation is within something of it"
+            yield problem(("baseline",), message, "write {measure: timeToSchedule.p99, within: 10% of baseline}")
+        return
+    for index in compared:
+        yield problem(("expect", index, "within"), "has no baseline", "write baseline: FILE at the top of the file")
 
 
 def _references(raw: Mapping[str, object]) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.extras.lab.file.expect import BOUNDS
+from kumulus.extras.lab.file.expect import BOUNDS, LIMITS
 from kumulus.extras.lab.file.measures import UNITS, Unit
 from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.timeline import ACTIONS
@@ -62,13 +62,13 @@ def _expectation() -> Schema:
         for unit, form in texts.items()
     ]
     measured = {
-        "allOf": [required("measure"), {"anyOf": [required(bound) for bound in BOUNDS]}, {"not": required("nodes")}]
+        "allOf": [required("measure"), {"anyOf": [required(bound) for bound in LIMITS]}, {"not": required("nodes")}]
     }
     placed = {
         "allOf": [
             required("workload"),
             required("nodes"),
-            {"not": {"anyOf": [required(key) for key in ("measure", *BOUNDS)]}},
+            {"not": {"anyOf": [required(key) for key in ("measure", *LIMITS)]}},
         ]
     }
     return {"allOf": [{"anyOf": [measured, placed]}, *written]}

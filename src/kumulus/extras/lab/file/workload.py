@@ -70,7 +70,7 @@ GENERATED = (
     "kind", "workers", "requests", "gpuProduct", "nodeSelector", "affinity", "priority", "queue", "gang", "topology",
     "disruption", "duration", "labels", "annotations", "resourceClaims",
 )  # fmt: skip
-DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace")
+DESCRIBING = (*GENERATED, "jobs", "arrival", "manifest", "replace", "schedulerName")
 """The fields that have no effect beside a recording."""
 
 
@@ -178,6 +178,14 @@ class Workload(Section):
         default="",
         description="A number, for which a PriorityClass is created, or the name of an existing one.",
         examples=["100"],
+    )
+    schedulerName: str = Field(
+        default="",
+        description=(
+            "The profile of the scheduler's configuration that places the pods, `spec.schedulerName`; by default its "
+            "first one."
+        ),
+        examples=["bin-packing"],
     )
     queue: str = Field(
         default="", description="The queue in which the jobs wait, if the scheduler has queues.", examples=["team-a"]

@@ -36,6 +36,7 @@ def verdicts(expected: Sequence[Expectation], measured: Mapping[str, Measured], 
     for each in expected:
         if each.measure:
             found += [_threshold(each.measure, kind, bound, measured) for kind, bound in each.bounds().items()]
+            found += [_within(each, measured)] if each.within else []
         else:
             found.append(_nodes(str(each.workload), each.nodes or [], records))
     return found
@@ -60,6 +61,16 @@ def _holds(kind: str, value: float, bound: float) -> bool:
     if kind == "equals":
         return math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-9)
     return value <= bound if kind == "atMost" else value >= bound
+
+
+def _within(each: Expectation, measured: Mapping[str, Measured]) -> Verdict:
+    parts = [_threshold(each.measure, kind, bound, measured) for kind, bound in each.around_baseline().items()]
+    # The words are the same whatever the baseline is: CI systems know a test by them.
+    what, unit = f"{each.measure} within {each.within}", UNITS[each.measure]
+    if each.baseline is None:
+        return Verdict(what, False, "the baseline has not been read")
+    found = f"{parts[0].found}, {shown(unit, each.baseline)} in the baseline"
+    return Verdict(what, all(part.holds for part in parts), found)
 
 
 def _nodes(workload: str, wanted: Sequence[str], records: Records) -> Verdict:

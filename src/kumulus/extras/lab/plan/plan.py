@@ -76,7 +76,7 @@ def make(
     allocated_by(loaded)
     experiment = loaded.experiment
     replays = {
-        each.name: replayed(each, loaded.recordings[each.name], experiment.scheduler.name)
+        each.name: replayed(each, loaded.recordings[each.name], experiment.scheduler.name, loaded.profiles)
         for each in experiment.workloads
         if each.replay is not None
     }
@@ -110,7 +110,7 @@ def _jobs(
     def for_its_scheduler(waiting: Workload, name: str, objects: list[Object]) -> tuple[Object, ...]:
         if queue:
             return tuple(for_federation(queue, waiting, objects))
-        return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects, places))
+        return tuple(for_scheduler(experiment.scheduler.name, waiting, name, objects, places, loaded.profiles))
 
     lengths = stream(experiment.seed, workload.name, "duration")
     for number, at in enumerate(times, start=1):

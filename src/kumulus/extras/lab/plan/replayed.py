@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,13 +83,16 @@ class _Alive:
     gone: bool = False
 
 
-def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName) -> Replayed:
+def replayed(
+    workload: Workload, recording: Recording, scheduler: SchedulerName, profiles: Sequence[str] = ()
+) -> Replayed:
     """Plan a replay.
 
     Args:
         workload: the one with the replay.
         recording: the one in its file.
         scheduler: the one that places the pods.
+        profiles: as of :func:`~kumulus.extras.lab.plan.scheduling.for_scheduler`.
 
     Raises:
         LabError: the scheduler does not accept one of its workloads.
@@ -120,7 +123,7 @@ def replayed(workload: Workload, recording: Recording, scheduler: SchedulerName)
             ends[name] = lasts / replay.speed
         namespace = found["metadata"].pop("namespace")
         workers = 0 if name in ends else _at_end(last[step.job])
-        objects = for_scheduler(scheduler, workload, name, [found], {})
+        objects = for_scheduler(scheduler, workload, name, [found], {}, profiles)
         for each in objects:
             each["metadata"]["namespace"] = namespace
         at = (step.at - since) / replay.speed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.errors import LabError
@@ -11,7 +12,8 @@ from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.pods import Object, place_label
 from kumulus.extras.lab.plan.recorded import in_users_queue
-from kumulus.extras.schedulers import SchedulerError, registry, workloads
+from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
+from kumulus.model.manifests import COUNTED, counted_templates
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -20,7 +22,12 @@ _KUEUE = "kueue"
 
 
 def for_scheduler(
-    scheduler: SchedulerName, workload: Workload, job: str, objects: list[Object], places: Mapping[str, str]
+    scheduler: SchedulerName,
+    workload: Workload,
+    job: str,
+    objects: list[Object],
+    places: Mapping[str, str],
+    profiles: Sequence[str] = (),
 ) -> list[Object]:
     """The objects of a job as a scheduler expects them, including those that have to precede it.
 
@@ -30,6 +37,7 @@ def for_scheduler(
         job: its name.
         objects: its objects.
         places: the label of each level of the cluster's topology.
+        profiles: the `spec.schedulerName` values that its configuration has; its own one by default.
 
     Raises:
         LabError: this scheduler does not accept such a job.
@@ -41,16 +49,28 @@ def for_scheduler(
         those = " or ".join(each.name for each in registry.every() if each.bind)
         remedy = f"leave it out, or write scheduler: {{name: {those}}}"
         raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
+    profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:
+        with_pods = [each for each in objects if each["kind"] in COUNTED and counted_templates(each)]
+        templates.assign(with_pods if profile else [], profile)
         return objects
     able = registry.get(scheduler)
     queue = workload.queue if able.queues else ""
     try:
         if workload.gang and able.gangs:
             topology = place_label(required, places) if required else ""
-            found = workloads.gang(scheduler, objects, job, queue=queue, topology=topology, disruption=disruption)
+            found = workloads.gang(
+                scheduler,
+                objects,
+                job,
+                queue=queue,
+                scheduler_name=profile,
+                topology=topology,
+                disruption=disruption,
+            )
         else:
-            found = [made for each in objects for made in workloads.single(scheduler, each, queue=queue)]
+            one = partial(workloads.single, scheduler, queue=queue, scheduler_name=profile)
+            found = [made for each in objects for made in one(each)]
     except SchedulerError as error:
         raise LabError(f"workload {workload.name}: {' '.join(str(error).split())}") from None
     for each in found:

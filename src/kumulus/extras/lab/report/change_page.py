@@ -35,19 +35,20 @@ def table(names: Sequence[str], changes: Sequence[Change]) -> str:
         names: what the two are called.
         changes: of their measures.
     """
-    heads = "".join(f"<th>{html.escape(each)}</th>" for each in ("", *names, "difference", "interval", "verdict"))
+    heads = "".join(f"<th>{html.escape(each)}</th>" for each in ("", "verdict", "difference", "interval", *names))
     rows = "".join(map(_row, changes))
     return f"<div class=changes><table><tr>{heads}</tr>{rows}</table></div>"
 
 
 def _row(change: Change) -> str:
     values = "".join(f"<td>{html.escape(each)}</td>" for each in change.values)
-    towards = judged(change.measure, (change.apart > 0) - (change.apart < 0)) if change.apart else ""
+    apart = change.apart if change.apart and change.verdict != "alike" else 0.0
+    towards = judged(change.measure, (apart > 0) - (apart < 0)) if apart else ""
     return (
-        f"<tr><th>{html.escape(change.measure)}<small>{html.escape(MEANINGS[change.measure])}</small></th>{values}"
+        f"<tr><th>{html.escape(change.measure)}<small>{html.escape(MEANINGS[change.measure])}</small></th>"
+        f'<td class="verdict {style(change.verdict)}">{change.verdict}<small>{html.escape(change.note)}</small></td>'
         f'<td class="{style(towards)}">{html.escape(change.amount)}</td><td>{html.escape(change.interval or "–")}</td>'
-        f'<td class="verdict {style(change.verdict)}">{change.verdict}'
-        f"<small>{html.escape(change.note)}</small></td></tr>"
+        f"{values}</tr>"
     )
 
 

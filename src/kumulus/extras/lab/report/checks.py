@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from kumulus.extras.lab.report import github
-from kumulus.extras.lab.report.junit import _printable as printable
+from kumulus.extras.lab.report.junit import printable
 
 
 @dataclass(frozen=True)

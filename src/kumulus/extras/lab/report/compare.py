@@ -36,6 +36,18 @@ def main_measures() -> tuple[str, ...]:
     return _FEW
 
 
+def labels(reports: Sequence[Report]) -> list[str]:
+    """What to call runs: by their configurations, schedulers or policies where those tell them apart, else by ids."""
+    for called in (
+        _configurations(reports),
+        [each.metadata.scheduler.name for each in reports],
+        [_policy(each) for each in reports],
+    ):
+        if all(called) and len(set(called)) == len(reports):
+            return called
+    return [each.metadata.run_id for each in reports]
+
+
 def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]]:
     """The comparison as rows of cells, the heading first.
 
@@ -46,6 +58,8 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
     rows = [["", *(f"{each.metadata.run_id}" for each in reports)]]
     rows.append(["experiment", *(each.metadata.experiment for each in reports)])
     rows.append(["scheduler", *(each.metadata.scheduler.name for each in reports)])
+    if any(configurations := _configurations(reports)):
+        rows.append(["configuration", *(each or "-" for each in configurations)])
     policies = [_policy(each) for each in reports]
     if any(policies):
         rows.append(["policy", *(each or "-" for each in policies)])
@@ -62,6 +76,16 @@ def _of_whole(report: Report, name: str, cell: str) -> str:
     """A figure of a run; of one that was cut off, only those of which neither less nor more is better."""
     cut_off = report.results.status == "partial" and BETTER.get(name, "lower")
     return INCOMPLETE if cut_off and cell != "-" else cell
+
+
+def _configurations(reports: Sequence[Report]) -> list[str]:
+    """The names of the schedulers' own configurations, with a digest where other ones have the same name."""
+    found = [
+        (each.metadata.scheduler.config, each.metadata.inputs.files.get(each.metadata.scheduler.config, ""))
+        for each in reports
+    ]
+    alike = len({name for name, _ in found}) < len(set(found))
+    return [f"{name} {digest[:DIGITS]}" if name and alike else name for name, digest in found]
 
 
 def _policy(report: Report) -> str:
@@ -119,6 +143,9 @@ def unfair(reports: Sequence[Report]) -> Iterator[str]:
         for what, one, two in _circumstances(first, other):
             if one != two:
                 yield f"{what} differ: {one or 'none'} in {first.run_id}, {two or 'none'} in {other.run_id}"
+        loads = first.machine.load, other.machine.load
+        if abs(loads[0] - loads[1]) > max(1.0, first.machine.cores / 2):
+            yield f"loads before differ: {loads[0]:.1f} in {first.run_id}, {loads[1]:.1f} in {other.run_id}"
     for each in reports:
         if each.results.status == "partial":
             yield f"{each.metadata.run_id} did not come to its end: {each.results.error}"
@@ -137,7 +164,6 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
         cluster, limits = metadata.cluster, metadata.client_settings
         return {
             "nodes": f"{cluster.nodes:,}",
-            "GPUs": ", ".join(f"{name} {count:,.0f}" for name, count in sorted(cluster.gpus.items())),
             "Kubernetes versions": cluster.version,
             "experiments": metadata.experiment,
             "seeds": str(metadata.seed),
@@ -153,6 +179,9 @@ def _circumstances(one: Metadata, other: Metadata) -> Iterator[tuple[str, str, s
     mine, theirs = described(one), described(other)
     for what in mine:
         yield what, mine[what], theirs[what]
+    for name in sorted({*one.cluster.gpus, *other.cluster.gpus}):
+        counts = [f"{each.cluster.gpus[name]:,.0f}" if name in each.cluster.gpus else "" for each in (one, other)]
+        yield f"GPUs of {name}", counts[0], counts[1]
     # Another experiment or seed has other workloads; each scheduler takes gangs and queues in a form of its own.
     if (one.experiment, one.seed, one.scheduler.name) == (other.experiment, other.seed, other.scheduler.name):
         yield "workloads", one.inputs.workloads[:DIGITS], other.inputs.workloads[:DIGITS]

@@ -117,7 +117,7 @@ def _index(results: Path, path: Path, report: Report) -> None:
         "commit": metadata.kumulus_commit,
         "run_id": metadata.run_id,
         "experiment": metadata.experiment,
-        "scheduler": metadata.scheduler.name,
+        "scheduler": " ".join(filter(None, (metadata.scheduler.name, metadata.scheduler.config))),
         "status": report.results.status,
     }
     with (results / _LOCK).open("w") as lock:

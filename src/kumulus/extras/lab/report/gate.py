@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.amount import Amount, amount, examples, towards_worse
 from kumulus.extras.lab.file.measures import UNITS
+from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.model import Report
@@ -44,12 +45,12 @@ class Limit:
             change: of the measure; None where neither run has it.
             cut_off: which of the runs did not come to its end; empty for neither.
         """
+        if cut_off:
+            return Check(self.name, False, f"incomplete: {cut_off} did not come to its end")
         if change is None or change.before is None or change.after is None:
-            return Check(self.name, False, "not measured")
+            return Check(self.name, False, NOT_MEASURED)
         one, two = change.values
         found = f"{one} → {two}, {change.found}"
-        if cut_off:
-            return Check(self.name, False, f"incomplete, as {cut_off} did not come to its end: {found}")
         if self.sign == "+":
             return Check(self.name, change.after <= self.most.above(change.before), found)
         return Check(self.name, change.after >= self.most.below(change.before), found)
@@ -75,7 +76,8 @@ def limit(written: str) -> Limit:
             f"  Write {measure}:{worse}{most}"
         )
     if (parsed := amount(measure, most)) is None:
-        raise LabError(f"--fail-if {written}: {most} is no amount of it\n  Write {sign}{examples(measure)}")
+        remedy = " or ".join(sign + each for each in examples(measure))
+        raise LabError(f"--fail-if {written}: {most} is no amount of it\n  Write {remedy}")
     return Limit(measure, sign, parsed)
 
 

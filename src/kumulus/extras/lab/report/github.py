@@ -84,7 +84,7 @@ def lines_of(source: str) -> dict[int, int]:
     numbers: dict[int, int] = {}
     if len(items) == len(experiment.expect):
         for item, expectation in zip(items, experiment.expect, strict=True):
-            for _ in range(len(expectation.bounds()) if expectation.measure else 1):
+            for _ in range(len(expectation.limits) if expectation.measure else 1):
                 numbers[len(numbers)] = item.start_mark.line + 1
     return numbers
 

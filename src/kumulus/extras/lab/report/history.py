@@ -19,7 +19,7 @@ from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
 from kumulus.extras.lab.report import change_page
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
-from kumulus.extras.lab.report.compare import same_settings, table, unfair
+from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained
 from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import Report
@@ -48,12 +48,12 @@ def write(results: Path) -> tuple[Path, list[str]]:
             unread.append(str(error))
     path = results / FILE
     with os_errors_explained(path):
-        files.write(path, page(reports))
+        files.write(path, page(reports, results))
     return path, unread
 
 
 def write_comparison(
-    path: Path, reports: Sequence[tuple[Path, Report]], changes: Sequence[Change], checks: Sequence[Check]
+    path: Path, reports: Sequence[tuple[Path, Report]], changes: Sequence[Change] = (), checks: Sequence[Check] = ()
 ) -> None:
     """Write a page with some runs side by side.
 
@@ -69,7 +69,7 @@ def write_comparison(
     folder = path.resolve().parent
     near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
     with os_errors_explained(path):
-        files.write(path, page(near, _comparison([report for _, report in reports], changes, checks)))
+        files.write(path, page(near, folder, _comparison([report for _, report in reports], changes, checks)))
 
 
 def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Sequence[Check]) -> str:
@@ -81,27 +81,27 @@ def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Se
         lines.append(f"<tr><th>{name}</th>{values}</tr>")
     wrong = "".join(f"<p class=partial>Unfair: {html.escape(line)}</p>" for line in unfair(reports))
     kept = "".join(
-        f'<p class="{"better" if each.holds else "worse"}">{"Kept" if each.holds else "Missed"}: '
+        f'<p class="{"" if each.holds else "worse"}">{"Kept" if each.holds else "Missed"}: '
         f"{html.escape(each.name)}: {html.escape(each.found)}</p>"
         for each in checks
     )
     changed = ""
     if changes:
-        names = [each.metadata.run_id for each in reports]
-        changed = f"<style>{change_page.STYLE}</style>{change_page.table(names, changes)}"
+        changed = f"<style>{change_page.STYLE}</style>{change_page.table(labels(reports), changes)}"
     table_of_all = '<table class="comparison">\n' + "\n".join(lines) + "\n</table>"
     return f'<section aria-label="Comparison">{kept}{wrong}{changed}{table_of_all}</section>'
 
 
-def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
+def page(reports: Sequence[tuple[str, Report]], folder: Path, comparison: str = "") -> str:
     """The page.
 
     Args:
         reports: each with the path of its report.json, relative to the page; the oldest first.
+        folder: where the page is.
         comparison: HTML to show above them.
     """
     data = {
-        "runs": _runs(reports),
+        "runs": _runs(reports, folder),
         "measures": {name: {"unit": UNITS[name], "better": BETTER[name], "meaning": MEANINGS[name]} for name in UNITS},
     }
     # Neither "</script" nor "<!--", which would hide the end of the script, can then be in it.
@@ -117,9 +117,9 @@ def page(reports: Sequence[tuple[str, Report]], comparison: str = "") -> str:
     )
 
 
-def _runs(reports: Sequence[tuple[str, Report]]) -> list[dict[str, Any]]:
+def _runs(reports: Sequence[tuple[str, Report]], folder: Path) -> list[dict[str, Any]]:
     known: list[Report] = []
-    return [_run(path, report, _series(report, known)) for path, report in reports]
+    return [_run(path, folder, report, _series(report, known)) for path, report in reports]
 
 
 def _series(report: Report, known: list[Report]) -> int:
@@ -131,14 +131,15 @@ def _series(report: Report, known: list[Report]) -> int:
     return len(known) - 1
 
 
-def _run(path: str, report: Report, series: int) -> dict[str, Any]:
+def _run(path: str, folder: Path, report: Report, series: int) -> dict[str, Any]:
     metadata, tests = report.metadata, report.results.tests
-    # A link: a directory's name may have a "#" or a "%".
-    path = quote(path)
+    # Runs of `ab` have none.
+    plots = [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)]
+    plots = [each for each in plots if (folder / each).is_file()]
     return {
         "id": metadata.run_id,
         "experiment": metadata.experiment,
-        "scheduler": metadata.scheduler.name,
+        "scheduler": " ".join(filter(None, (metadata.scheduler.name, metadata.scheduler.config))),
         "status": report.results.status,
         "error": report.results.error,
         "time": metadata.timestamp,
@@ -147,8 +148,9 @@ def _run(path: str, report: Report, series: int) -> dict[str, Any]:
         "nodes": metadata.cluster.nodes,
         "series": series,
         "settings": metadata.scheduler.settings,
-        "path": path,
-        "plots": [f"{Path(path).parent}/repetition-{number}.svg" for number in range(1, len(tests) + 1)],
+        # Links: a directory's name may have a "#" or a "%".
+        "path": quote(path),
+        "plots": [quote(each) for each in plots],
         "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
         "unheard": list(unheard(tests)),
         # What was cut off would be in no trend for what it is.

@@ -21,13 +21,15 @@ def junit(report: Report) -> str:
     if report.results.error:
         suite = ElementTree.SubElement(suites, "testsuite", name="run", tests="1", failures="0", errors="1")
         case = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=report.metadata.experiment)
-        ElementTree.SubElement(case, "error", message=_printable(report.results.error))
+        ElementTree.SubElement(case, "error", message=printable(report.results.error))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
     partial = test.status == "partial"
+    # The same in every run: CI systems know a test by it.
+    classname = f"{report.metadata.experiment}.{report.metadata.scheduler.name}.{test.id.rpartition('-')[2]}"
     failures = sum(not each.holds for each in test.thresholds)
     suite = ElementTree.SubElement(
         suites,
@@ -43,15 +45,15 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
     for name in heard.MEASURES:
         if name in test.details.measures:
             ElementTree.SubElement(properties, "property", name=name, value=f"{test.details.measures[name]:g}")
-    end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=test.id)
+    end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=classname)
     if partial:
-        ElementTree.SubElement(end, "error", message=_printable(test.details.ended))
+        ElementTree.SubElement(end, "error", message=printable(test.details.ended))
     for each in test.thresholds:
-        case = ElementTree.SubElement(suite, "testcase", name=_printable(each.expected), classname=test.id)
+        case = ElementTree.SubElement(suite, "testcase", name=printable(each.expected), classname=classname)
         if not each.holds:
-            ElementTree.SubElement(case, "failure", message=_printable(f"found {each.found}"))
+            ElementTree.SubElement(case, "failure", message=printable(f"found {each.found}"))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A text without the characters that XML 1.0 does not allow."""
     return "".join(sign for sign in text if sign in "\t\n" or sign.isprintable())

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kumulus.extras.lab.file.baseline import KEPT_AS
 from kumulus.extras.lab.report.model import Report, Test
 
-_EXPERIMENT = "experiment.yaml"
+# What a run was compared with, and the file that may have another seed, make no other figures.
+_OTHERS = ("experiment.yaml", KEPT_AS)
 DIGITS = 8
 """How much of a SHA-256 is shown."""
 
@@ -40,7 +42,7 @@ def line_of(report: Report, test: Test | None, label: str) -> Line:
     # A cluster's own scheduler has a configuration file in a directory of its own, whatever is in it.
     settings = {key: value for key, value in metadata.scheduler.settings.items() if key != "config"}
     details = {"stack": metadata.stack, "scheduler": metadata.scheduler.name, "ties": used.ties if used else ""}
-    files = {name: digest for name, digest in metadata.inputs.files.items() if name != _EXPERIMENT}
+    files = {name: digest for name, digest in metadata.inputs.files.items() if name not in _OTHERS}
     return Line(label, tuple({**details, **dict(sorted(settings.items()))}.items()), tuple(sorted(files.items())))
 
 

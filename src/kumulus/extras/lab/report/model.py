@@ -51,6 +51,7 @@ class SchedulerUsed(Part):
 
     name: str
     settings: dict[str, str] = Field(description="its version and flags, its limits of requests among them")
+    config: str = Field(default="", description="the name of the user's own configuration or program; empty for none")
 
 
 class Metadata(Part):
@@ -279,3 +280,13 @@ class Report(Part):
 
     metadata: Metadata
     results: Results
+
+    def lean(self) -> Report:
+        """Its measures and circumstances, without what is of single moments, pods, jobs or users."""
+        less: dict[str, object] = {"allocation": {}, "free_gpus": {}, "jobs": {}, "pending_by_reason": {}}
+        less |= {"timeline": [], "bindings": [], "series": {}, "replays": {}}
+        less |= {"policy": None, "users": None, "clusters": None}
+        tests = [
+            test.model_copy(update={"details": test.details.model_copy(update=less)}) for test in self.results.tests
+        ]
+        return self.model_copy(update={"results": self.results.model_copy(update={"tests": tests})})

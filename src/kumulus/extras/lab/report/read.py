@@ -19,13 +19,27 @@ def report_at(path: Path) -> Report:
         LabError: the file cannot be read, or is not a report.
     """
     try:
-        return Report.model_validate_json(path.read_bytes())
+        return report_of(path.read_bytes(), str(path))
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def report_of(content: str | bytes, name: str) -> Report:
+    """The report that a file has.
+
+    Args:
+        content: of the file.
+        name: the file's, for errors.
+
+    Raises:
+        LabError: it is not a report.
+    """
+    try:
+        return Report.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "it"
-        raise LabError(f"{path} is no report of an experiment: {place}: {first['msg']}") from None
+        raise LabError(f"{name} is no report of an experiment: {place}: {first['msg']}") from None
 
 
 def find(run: str, results: Path) -> Path:

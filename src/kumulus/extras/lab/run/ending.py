@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Literal
 
+from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.schedulers import registry
+from kumulus.model.words import counted
 
 Until = Literal["scheduled", "running", "completed", "steady"]
 
@@ -19,6 +22,27 @@ _AT_ONCE = 1.0
 def nothing() -> str:
     """Nothing else is waited for."""
     return ""
+
+
+def unseen(records: Records, scheduler: SchedulerName, names: Collection[str]) -> str:
+    """That no scheduler has looked at any pod, and whom the pods wait for; empty if one has, or if that is not known.
+
+    Args:
+        records: what the watch has seen.
+        scheduler: the experiment's.
+        names: the `spec.schedulerName` values of its pods.
+    """
+    # Others than kube-scheduler do not say of each pod that they have looked at it.
+    if scheduler != OWN and not (registry.get(scheduler).decisions or registry.get(scheduler).is_own):
+        return ""
+    waiting = [each for each in records.pods.values() if each.pending]
+    if not waiting or len(waiting) < len(records.pods) or any(each.tried or each.waits for each in waiting):
+        return ""
+    asked = " or ".join(sorted(names))
+    return (
+        f"no scheduler looked at any of the {counted(len(waiting), 'pod')}, which ask for schedulerName {asked}: "
+        "none of that name runs, or it hangs"
+    )
 
 
 class Ending:

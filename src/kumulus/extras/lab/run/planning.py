@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kumulus.extras.journal import autoscaling
 from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.plan.matching import selectors, unmatched
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import Object, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
+from kumulus.model.pools import Pool
 from kumulus.model.quantity import ZERO, Quantity, parse
 from kumulus.nodes.faults import records
 from kumulus.stackfile.group_topology import PRESETS
@@ -34,7 +37,8 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
         queue: of the federation on whose hub it runs; empty for a single cluster.
 
     Raises:
-        LabError: an affinity names a place that no pool has, or claims cannot be allocated.
+        LabError: an affinity names a place that no pool has, no node matches a workload, or claims cannot be
+            allocated.
         ApiError, Unreachable: a cluster could not be asked.
     """
     pools = [pool for each in measured for pool in (await records.read(each)).pools.values()]
@@ -46,10 +50,32 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
         plan = make(loaded, places, await _queues(client, loaded), await _gpus(loaded, measured), queue)
     except UnknownPlace as error:
         raise LabError(f"affinity: {error}") from None
+    await _require_nodes(measured, pools, plan, loaded.experiment.productLabel)
     await check_claims(client, loaded.experiment, plan)
     nodes = {name for pool in pools for name in pool.node_names()}
     plan = replace(plan, replays={name: on_nodes(each, nodes) for name, each in plan.replays.items()})
     return plan, Places.of([places, *PRESETS.values()])
+
+
+async def _require_nodes(measured: Sequence[Client], pools: Sequence[Pool], plan: Plan, product_label: str) -> None:
+    """Refuse a workload that no node can ever match; with Karpenter, which makes nodes, none is refused.
+
+    Raises:
+        LabError: there is one.
+        ApiError, Unreachable: a cluster could not be asked.
+    """
+    wanted = selectors(plan.jobs)
+    if not any(any(each) for asked in wanted.values() for each in asked):
+        return
+    if any([await autoscaling.pools(each) is not None for each in measured]):
+        return
+    # Pools without nodes count, as an autoscaler may give them some.
+    there: list[Mapping[str, str]] = [pool.labels for pool in pools]
+    for each in measured:
+        async for page in each.listed("/api/v1/nodes", MessageCodec("Node")):
+            there += [dict(node.metadata.labels) for node in page]
+    if lines := list(unmatched(wanted, there, product_label)):
+        raise LabError("\n".join([*lines, "  Write labels that a node has; gpuProduct is a value of productLabel"]))
 
 
 async def _gpus(loaded: Loaded, measured: Sequence[Client]) -> int:

@@ -28,13 +28,15 @@ from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, Outcome
 from kumulus.extras.lab.run.creating import Creator
-from kumulus.extras.lab.run.ending import Ending, nothing
+from kumulus.extras.lab.run.ending import Ending, nothing, unseen
 from kumulus.extras.lab.run.federated import Federated
 from kumulus.extras.lab.run.replaying import Replayer
 from kumulus.extras.lab.run.timeline import Timeline
 from kumulus.extras.lab.run.within import Within
 from kumulus.extras.lab.run.workloads import Workloads
+from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.kube import ApiError, Unreachable
+from kumulus.model.manifests import pod_templates
 
 _LOOK_EVERY = 0.1
 
@@ -259,6 +261,14 @@ class Repetition:
                 outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
             elif creating.done() and timeline.done():
                 outcome.ended = await self._ending.over(self._now, self._listener.ask)
+                if outcome.ended and (why := self._unseen()):
+                    outcome.ended, outcome.partial = why, True
+
+    def _unseen(self) -> str:
+        objects = (each for job in self._plan.jobs for each in job.objects)
+        specs = (template.get("spec") or {} for each in objects for template in pod_templates(each))
+        names = {spec.get("schedulerName") or OF_THE_CLUSTER for spec in specs}
+        return unseen(self.outcome.records, self._bench.experiment.scheduler.name, names)
 
     def _moments(self) -> None:
         """Start the part of the timeline that follows the creation of all pods, or their scheduling."""

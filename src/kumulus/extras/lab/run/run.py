@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.journal import recover
@@ -295,7 +296,11 @@ class Run:
                 gpus={},
                 local=components.local,
             ),
-            scheduler=SchedulerUsed(name=experiment.scheduler.name, settings=dict(switch.settings)),
+            scheduler=SchedulerUsed(
+                name=experiment.scheduler.name,
+                settings=dict(switch.settings),
+                config=Path(experiment.scheduler.config or experiment.scheduler.binary).name,
+            ),
             client_settings=components.settings(),
             creator={"connections": str(self._client.connections), "qps": "unlimited"},
             machine=machine(),

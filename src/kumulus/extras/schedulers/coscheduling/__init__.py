@@ -2,6 +2,7 @@
 
 from kumulus.extras.schedulers.coscheduling import launch, workloads
 from kumulus.extras.schedulers.descriptor import Scheduler
+from kumulus.extras.schedulers.kube_scheduler.launch import profiles
 
 SCHEDULER = Scheduler(
     name="coscheduling",
@@ -14,5 +15,6 @@ SCHEDULER = Scheduler(
     single=workloads.single,
     gangs_are="`PodGroup` of scheduling.x-k8s.io",
     decisions=True,
+    profiles=lambda config: profiles("coscheduling", config),
     api_groups=("scheduling.x-k8s.io",),
 )

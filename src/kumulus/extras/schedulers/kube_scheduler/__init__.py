@@ -10,4 +10,5 @@ SCHEDULER = Scheduler(
     tools=("kube-scheduler",),
     plan=launch.plan,
     decisions=True,
+    profiles=lambda config: launch.profiles("kube-scheduler", config),
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.decisions import asked, log
 from kumulus.extras.schedulers.decisions.document import NAME as DECISIONS
 from kumulus.extras.schedulers.decisions.filters import PARALLELISM
-from kumulus.extras.schedulers.descriptor import Scheduler
+from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.extender import new_secret
 from kumulus.extras.schedulers.launch import binary, configuration
@@ -19,7 +20,6 @@ from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan
 from kumulus.kube import yaml_writing
 
 _KIND, _GROUP = "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"
-_OF_THE_CLUSTER = "default-scheduler"
 _READER = "kumulus.extras.schedulers.decisions.reader"
 
 
@@ -62,7 +62,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     connection.setdefault("burst", CLIENT_BURST)
     # Only one instance runs. With leader election it would exit whenever the API server is silent for ten seconds.
     configuration.section(document, "leaderElection", request.config)["leaderElect"] = False
-    names = _names(document, request)
+    names = _names(document, request.config)
     port = request.port()
     file = request.directory / "scheduler.yaml"
     limits: dict[str, Setting] = {"clientQPS": connection["qps"], "clientBurst": connection["burst"]}
@@ -116,23 +116,43 @@ def _noting(document: dict[str, Any], names: tuple[str, ...], port: int, request
     return settings
 
 
+def profiles(name: str, config: Path) -> tuple[str, ...]:
+    """The names of the profiles in a user's configuration.
+
+    Args:
+        name: the scheduler's, in the registry.
+        config: the user's KubeSchedulerConfiguration.
+
+    Raises:
+        SchedulerError: it cannot be used.
+    """
+    return _names(_own(config, registry.get(name), PLAIN), config)
+
+
 def _document(request: Request, scheduler: Scheduler, build: Build) -> dict[str, Any]:
     if request.config is not None:
-        return configuration.of_kind(request.config, _KIND, _GROUP)
+        return _own(request.config, scheduler, build)
     profile = {"schedulerName": scheduler.scheduler_name, **build.profile}
     return {"apiVersion": f"{_GROUP}/v1", "kind": _KIND, "profiles": [profile]}
 
 
-def _names(document: dict[str, Any], request: Request) -> tuple[str, ...]:
-    # Without profiles, kube-scheduler has one for the cluster's pods.
-    profiles = document.get("profiles") or [{}]
-    if not isinstance(profiles, list) or not all(isinstance(each, dict) for each in profiles):
-        raise SchedulerError(f"the scheduler's configuration {request.config}: profiles is no list of mappings")
-    names = tuple(str(each.get("schedulerName") or _OF_THE_CLUSTER) for each in profiles)
-    if _OF_THE_CLUSTER in names:
+def _own(config: Path, scheduler: Scheduler, build: Build) -> dict[str, Any]:
+    document = configuration.of_kind(config, _KIND, _GROUP)
+    listed = document["profiles"] = document.get("profiles") or [dict(build.profile)]
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise SchedulerError(f"the scheduler's configuration {config}: profiles is no list of mappings")
+    if len(listed) == 1 and not listed[0].get("schedulerName"):
+        # kube-scheduler would take it for the profile of the cluster's pods.
+        listed[0]["schedulerName"] = scheduler.scheduler_name
+    return document
+
+
+def _names(document: dict[str, Any], config: Path | None) -> tuple[str, ...]:
+    names = tuple(str(each.get("schedulerName") or OF_THE_CLUSTER) for each in document["profiles"])
+    if OF_THE_CLUSTER in names:
         raise SchedulerError(
-            f"the scheduler's configuration {request.config}: profiles[{names.index(_OF_THE_CLUSTER)}] is for "
-            f"{_OF_THE_CLUSTER}, whose pods the cluster's own scheduler places\n"
-            f"  Write another name, such as schedulerName: {registry.get(request.name).scheduler_name}"
+            f"the scheduler's configuration {config}: profiles[{names.index(OF_THE_CLUSTER)}] is for "
+            f"{OF_THE_CLUSTER}, whose pods the cluster's own scheduler places\n"
+            "  Write another name, such as schedulerName: mine; the pods get it"
         )
     return names

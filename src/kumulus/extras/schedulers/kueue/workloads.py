@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kumulus.extras.schedulers import templates
+from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.templates import Manifest
 
-SCHEDULER_NAME = "default-scheduler"
+SCHEDULER_NAME = OF_THE_CLUSTER
 DEFAULT_QUEUE = "default"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 _QUEUE = "kueue.x-k8s.io/queue-name"

@@ -1,13 +1,13 @@
 """Kubernetes' own API for workloads: nothing is started, the cluster's own kube-scheduler places groups of pods."""
 
-from kumulus.extras.schedulers.descriptor import Scheduler
+from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER, Scheduler
 from kumulus.extras.schedulers.native import workloads
 from kumulus.extras.schedulers.native.served import require
 
 SCHEDULER = Scheduler(
     name="native",
     runs="the cluster's own kube-scheduler, with Kubernetes' API for workloads",
-    scheduler_name="default-scheduler",
+    scheduler_name=OF_THE_CLUSTER,
     tools=("kube-scheduler",),
     plan=None,
     require=require,

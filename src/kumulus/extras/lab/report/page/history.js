@@ -73,7 +73,7 @@ function table(list) {
       element("td", {}, element("span", {class: run.status}, run.status), ...why),
       element("td", {class: "number"}, run.nodes.toLocaleString("en")),
       element("td", {class: "number"}, figure(run)),
-      element("td", {}, element("a", {href: run.path}, run.id), element("small", {}, "plots", ...plots)));
+      element("td", {}, element("a", {href: run.path}, run.id), element("small", {}, plots.length ? "plots" : "", ...plots)));
   });
   get("runs").replaceChildren(...rows);
   document.querySelectorAll("#heads th").forEach((head, index) => head.setAttribute(
