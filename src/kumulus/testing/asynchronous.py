@@ -23,12 +23,13 @@ from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.records import Record
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.faults import fault_from
 from kumulus.testing import guard, wanted
 from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
-from kumulus.testing.errors import ClusterError, NotInTime
+from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
 from kumulus.testing.manifests import Manifests
 from kumulus.testing.plane import Plane, Progress, start
 from kumulus.testing.reset import Baseline, Reset, gone_from_discovery, groups
@@ -120,16 +121,33 @@ class AsyncCluster:
         else:
             await plane.stop()
 
-    def keep(self) -> str:
-        """Leave it standing after its block and its process; returns how to reach and how to remove it, in words."""
-        guard.dismiss(self._up.folder)
+    def keep(self, *, guarded: bool = False) -> str:
+        """Leave it standing after its block and its process; returns how to reach and how to remove it, in words.
+
+        Args:
+            guarded: whether it still ends with the process that it was to end with.
+        """
+        if not guarded:
+            guard.dismiss(self._up.folder)
         self._kept = True
         return f"export KUBECONFIG={self.kubeconfig}\nto remove it: kumulus cluster down {self._up.folder}"
+
+    def described(self) -> dict[str, Any]:
+        """Where it is, for programs in any language: `kubeconfig`, `server`, `folder` and so on."""
+        plane = self._up
+        return {
+            "name": self._loaded.cluster_name,
+            "kubeconfig": str(self.kubeconfig),
+            "server": self.server,
+            "folder": str(plane.folder),
+            "nodes": sum(pool.count for pool in plane.pools.values()),
+            "kubernetesVersion": self._loaded.spec.kubernetesVersion or KwokRuntime().default_version(),
+        }
 
     @property
     def _up(self) -> Plane:
         if self._plane is None:
-            raise ClusterError("the cluster is not up; use it in a `with` block, or call start() first")
+            raise ClusterError(NOT_UP)
         return self._plane
 
     @property
@@ -254,9 +272,7 @@ class AsyncCluster:
         self, kind: str, nodes: int | Sequence[str] | Mapping[str, Any] | None, fields: Mapping[str, Any]
     ) -> Fault:
         self._faults += 1
-        target = (
-            {"count": nodes} if isinstance(nodes, int) else dict(nodes) if isinstance(nodes, Mapping) else nodes
-        )
+        target = {"count": nodes} if isinstance(nodes, int) else dict(nodes) if isinstance(nodes, Mapping) else nodes
         if target is not None and not isinstance(target, dict):
             target = {"names": [target] if isinstance(target, str) else list(target)}
         raw = {"name": f"{kind or 'fault'}-{self._faults}", **({"kind": kind} if kind else {}), **fields}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -13,6 +14,7 @@ from kumulus.kube.media import MERGE_PATCH
 from kumulus.testing.asynchronous import AsyncCluster
 from kumulus.testing.asynchronous import Fault as AsyncFault
 from kumulus.testing.clients import Clients
+from kumulus.testing.errors import NOT_UP, ClusterError
 from kumulus.testing.loop import Loop
 from kumulus.testing.manifests import Manifests
 from kumulus.testing.reset import Reset
@@ -64,9 +66,13 @@ class Cluster:
             finally:
                 loop.close()
 
-    def keep(self) -> str:
+    def keep(self, *, guarded: bool = False) -> str:
         """See :meth:`AsyncCluster.keep`."""
-        return self._of.keep()
+        return self._of.keep(guarded=guarded)
+
+    def described(self) -> dict[str, Any]:
+        """See :meth:`AsyncCluster.described`."""
+        return self._of.described()
 
     @property
     def folder(self) -> Path:
@@ -104,7 +110,6 @@ class Cluster:
 
     def wait(self, condition: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T:
         """See :meth:`AsyncCluster.wait`."""
-        import asyncio
 
         async def asked() -> T:
             # The condition itself uses this cluster, so it needs another thread than the event loop's.
@@ -134,11 +139,11 @@ class Cluster:
     ) -> Iterator[Fault]:
         """See :meth:`AsyncCluster.fault`."""
         active = self._of.fault(kind, nodes=nodes, **fields)
-        begun = self._run(active.__aenter__())
+        begun = self._run(_begun(active))
         try:
             yield Fault(begun, self._run)
         finally:
-            self._run(active.__aexit__(None, None, None))
+            self._run(_ended(active))
 
     def resize(self, nodes: int | Mapping[str, int]) -> None:
         """See :meth:`AsyncCluster.resize`."""
@@ -152,11 +157,10 @@ class Cluster:
         """See :meth:`AsyncCluster.reset`."""
         return self._run(self._of.reset())
 
-    def _run(self, work: Any) -> Any:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
             work.close()
-            # Says that it is not up, and the remedy.
-            return self._of.folder
+            raise ClusterError(NOT_UP)
         return self._loop.run(work)
 
 
@@ -207,6 +211,14 @@ class Api:
     def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
         """DELETE an object; the body are DeleteOptions."""
         self._run(self._client.delete(path, body))
+
+
+async def _begun(active: AbstractAsyncContextManager[AsyncFault]) -> AsyncFault:
+    return await active.__aenter__()
+
+
+async def _ended(active: AbstractAsyncContextManager[AsyncFault]) -> None:
+    await active.__aexit__(None, None, None)
 
 
 def _named(condition: Callable[[], object]) -> str:

@@ -9,3 +9,6 @@ class ClusterError(Exception):
 
 class NotInTime(ClusterError, TimeoutError):
     """What was waited for did not come about; the message has the cluster's last events."""
+
+
+NOT_UP = "the cluster is not up; use it in a `with` block, or call start() first"

@@ -13,6 +13,7 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 _PACKAGES = Path(__file__).resolve().parents[2]
@@ -66,10 +67,9 @@ def dismiss(folder: Path) -> None:
     # The id may be another process's by now.
     if os.fsencode(folder) in command and b"kumulus.testing.guard" in command:
         os.kill(pid, signal.SIGKILL)
-        try:
+        # It may be another process's child.
+        with suppress(ChildProcessError):
             os.waitpid(pid, 0)
-        except ChildProcessError:
-            pass
     (folder / NOTE).unlink(missing_ok=True)
 
 

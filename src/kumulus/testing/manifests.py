@@ -88,18 +88,22 @@ def _documents(manifests: Manifests) -> Iterator[tuple[str, Any]]:
     elif isinstance(manifests, str) and ("\n" in manifests or manifests.lstrip().startswith("{")):
         yield from _parsed(manifests, "the text")
     elif isinstance(manifests, str | Path):
-        file = Path(manifests)
-        files = sorted(each for each in file.iterdir() if each.suffix in (".yaml", ".yml", ".json")) if file.is_dir() \
-            else [file]
-        for each in files:
+        for file in _files(Path(manifests)):
             try:
-                text = each.read_text(encoding="utf-8")
+                text = file.read_text(encoding="utf-8")
             except (OSError, ValueError) as error:
-                raise ClusterError(f"{each} cannot be read: {error}; name a file, a folder, or write the text") from None
-            yield from _parsed(text, str(each))
+                why = f"{file} cannot be read: {error}"
+                raise ClusterError(f"{why}; name a file, a folder, or write the text") from None
+            yield from _parsed(text, str(file))
     else:
         for each in manifests:
             yield "a mapping", each
+
+
+def _files(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    return sorted(each for each in place.iterdir() if each.suffix in (".yaml", ".yml", ".json"))
 
 
 def _parsed(text: str, source: str) -> Iterator[tuple[str, Any]]:

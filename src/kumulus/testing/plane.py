@@ -9,7 +9,6 @@ import tempfile
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +143,7 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
         await asyncio.to_thread(supply.provide, tools(loaded), loaded.spec.kubernetesVersion)
     except ToolchainError as error:
         raise ClusterError(str(error)) from None
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+    folder = await asyncio.to_thread(_folder)
     try:
         if ends_with is not None:
             guard.begin(folder, ends_with)
@@ -158,6 +157,10 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
     except BaseException:
         await asyncio.to_thread(remove, folder)
         raise
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
 
 
 def remove(folder: Path) -> None:

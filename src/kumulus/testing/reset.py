@@ -23,7 +23,7 @@ from kumulus.kube import Client, objects
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.kwok.etcd_keys import EtcdKeys, Entry
+from kumulus.runtimes.kwok.etcd_keys import Entry, EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.testing.errors import ClusterError
 
@@ -59,7 +59,7 @@ _FIRST = tuple(
 _ROUNDS = 40
 _WITHIN_S = 30.0
 # Seconds for a controller to have made what it was about to make.
-_QUIET_S = 0.05
+_QUIET_S, _AFTER_OWNERS_S = 0.05, 0.2
 _META: Tables = {
     "ObjectMeta": {"name": (1, "string"), "namespace": (3, "string"), "finalizers": (14, "*string")},
     "Any": {"metadata": (1, "ObjectMeta")},
@@ -123,7 +123,7 @@ class Baseline:
         Raises:
             ClusterError: others keep changing something, or etcd does not answer.
         """
-        ends, gone, quiet = time.monotonic() + _WITHIN_S, set[str](), False
+        ends, gone, quiet, pause = time.monotonic() + _WITHIN_S, set[str](), False, _QUIET_S
         for _ in range(_ROUNDS):
             now = self._now()
             changes = list(self._changes(now, gone))
@@ -131,9 +131,11 @@ class Baseline:
                 if quiet:
                     return gone
                 quiet = True
-                time.sleep(_QUIET_S)
+                time.sleep(pause)
                 continue
             quiet = False
+            if any(key.startswith(_FIRST) for key, _ in changes):
+                pause = _AFTER_OWNERS_S
             self._note(changes, now, done)
             self._write(changes)
             if time.monotonic() > ends:

@@ -109,7 +109,7 @@ def _groups(nodes: Nodes) -> Iterator[dict[str, Any]]:
     for name, number in nodes.items():
         placement = [{"availabilityZone": _ZONE, "replicas": number}]
         # Nobody else's pods are kept away in a cluster that is all the test's own.
-        template = {"capacity": {}, "taints": []}
+        template: dict[str, Any] = {"taints": []}
         yield {
             "name": name,
             "instanceType": _machine(name).name,
