@@ -192,7 +192,9 @@ class AsyncCluster:
         """
         return await self._asked(applying.apply(self.client, manifests, namespace))
 
-    async def wait(self, condition: Callable[[], T | Awaitable[T]], *, timeout: float = 30.0, what: str = "") -> T:
+    async def wait(
+        self, condition: Callable[[], Awaitable[T]] | Callable[[], T], *, timeout: float = 30.0, what: str = ""
+    ) -> T:
         """Wait until a condition is true; returns what it came to.
 
         Args:
@@ -206,9 +208,8 @@ class AsyncCluster:
         ends, last, pause = time.monotonic() + timeout, "", _LOOK_EVERY
         while True:
             try:
-                found = condition()
-                if inspect.isawaitable(found):
-                    found = await found
+                answer = condition()
+                found: T = await answer if inspect.isawaitable(answer) else answer
                 if found:
                     return found
             except AssertionError as error:

@@ -15,7 +15,7 @@ from kumulus.cli.registry import COMMANDS, offered
 from kumulus.host import extras, installation
 from tests.support.project import ROOT
 
-OURS = sorted(path.parent.name for path in (ROOT / "src" / "kumulus" / "extras").glob("*/extra.py"))
+OURS = sorted(path.parent.name for path in (ROOT / "src" / "kumulus").rglob("extra.py"))
 
 TOY = """
     from kumulus.cli.registry import Command
