@@ -18,6 +18,7 @@ from benchmarks import (
     engine,
     faults,
     fitting,
+    in_tests,
     kind_fleet,
     largest,
     leases,
@@ -65,6 +66,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "why": why.explained,
     "sweeps": sweeps.judged,
     "ab": ab.decided,
+    "tests": in_tests.clusters,
     "kind": kind_fleet.large_kind,
 }
 
