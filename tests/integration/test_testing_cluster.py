@@ -188,7 +188,8 @@ async def test_an_event_loop_has_a_cluster_of_its_own_and_nothing_is_left_of_it(
     async with AsyncCluster(nodes={"h100": 2}, podLifecycles=[{"name": "short", "run": "0s"}]) as cluster:
         nodes = await cluster.nodes("nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3")
         assert [node.object["status"]["capacity"]["nvidia.com/gpu"] for node in nodes] == ["8", "8"]
-        await cluster.apply(pod("brief"))
+        brief = pod("brief")
+        await cluster.apply({**brief, "spec": {**brief["spec"], "restartPolicy": "Never"}})
 
         async def ended() -> bool:
             return [each.phase for each in await cluster.pods()] == ["Succeeded"]

@@ -26,7 +26,7 @@ from kumulus.nodes.pools.result import explain
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.faults import fault_from
-from kumulus.testing import guard, wanted
+from kumulus.testing import canaries, guard, wanted
 from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
@@ -233,8 +233,8 @@ class AsyncCluster:
         return [Pod(each) for each in await self._list(path, selector)]
 
     async def events(self) -> list[Event]:
-        """Its events, the latest last."""
-        return events_of(await self._list(_EVENTS, ""))
+        """Its events, the latest last; those of a reset's own objects are left out."""
+        return [each for each in events_of(await self._list(_EVENTS, "")) if not each.name.startswith(canaries.NAME)]
 
     def logs(self, component: str = "", lines: int = 20) -> str:
         """The last lines of a component's log, such as `kube-scheduler`; of all components without a name.
@@ -351,14 +351,14 @@ class AsyncCluster:
         """
         plane, baseline, begun, done = self._up, self._baseline, time.monotonic(), Reset()
         assert baseline is not None
-        gone = await asyncio.to_thread(baseline.restore, done)
+        gone = await self._asked(baseline.restore(plane.client, done))
         if gone:
             lost = [pool for pool in self._first.values() if gone & set(pool.node_names())]
             plane.pools = dict(self._first)
             await self._asked(_all(plane.converge(pool) for pool in lost))
             done.restored += len(gone)
             await asyncio.to_thread(baseline.made_again, gone)
-            await asyncio.to_thread(baseline.restore, done)
+            await self._asked(baseline.restore(plane.client, done))
         plane.pools = dict(self._first)
         await self._asked(gone_from_discovery(plane.client, self._groups))
         done.seconds = time.monotonic() - begun

@@ -58,14 +58,14 @@ def begin(folder: Path, pid: int) -> int:
 
 
 def dismiss(folder: Path) -> None:
-    """End a cluster's guard, if it has one."""
+    """End a cluster's guard, if it has one and is not this process."""
     try:
         pid = int(json.loads((folder / NOTE).read_text(encoding="utf-8"))["pid"])
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (OSError, ValueError, KeyError, TypeError):
         return
     # The id may be another process's by now.
-    if os.fsencode(folder) in command and b"kumulus.testing.guard" in command:
+    if pid != os.getpid() and os.fsencode(folder) in command and b"kumulus.testing.guard" in command:
         os.kill(pid, signal.SIGKILL)
         # It may be another process's child.
         with suppress(ChildProcessError):

@@ -30,7 +30,7 @@ def test_a_number_is_plain_nodes_without_taints() -> None:
         ("h100", "NVIDIA-H100-80GB-HBM3", "8"),
         ("a2-highgpu-1g", "NVIDIA-A100-SXM4-40GB", "1"),
         ("l4", "NVIDIA-L4", "8"),
-        ("t4", "Tesla-T4", "8"),
+        ("t4", "Tesla-T4", "4"),
     ],
 )
 def test_a_machine_is_an_instance_type_or_one_with_the_most_of_a_gpu(asked: str, product: str, gpus: str) -> None:
@@ -69,6 +69,6 @@ def test_a_mistake_is_named_with_what_to_write_instead(spec: Any, more: dict[str
 def test_of_several_clusters_one_has_to_be_named(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.many.yaml"
     file.write_text("config: {kumulus:clusters: [{name: a}, {name: b}]}")
-    with pytest.raises(ClusterError, match="has the clusters a and b; write cluster="):
+    with pytest.raises(ClusterError, match="has the clusters a, b; write cluster="):
         loaded(file, None, "", {})
     assert loaded(file, None, "b", {}).member == "b"
