@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,17 +21,28 @@ class Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and wait for it; Ctrl-C cancels it, and waits until it has ended."""
+        """Run a coroutine and wait for it; Ctrl-C cancels it, and what it has begun to clean up is waited for.
+
+        Raises:
+            RuntimeError: it is called from the loop itself, which would wait for itself.
+        """
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("a Cluster cannot be used from its own event loop; use AsyncCluster there")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        tasks: list[asyncio.Task[Any] | None] = []
+
+        async def tracked() -> T:
+            tasks.append(asyncio.current_task())
+            return await work
+
+        future = asyncio.run_coroutine_threadsafe(tracked(), self._loop)
         try:
             return future.result()
         except BaseException:
             if not future.done():
-                future.cancel()
-                self._loop.call_soon_threadsafe(lambda: None)
+                self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks if task])
+                with suppress(asyncio.CancelledError, CancelledError, Exception):
+                    future.result()
             raise
 
     def close(self) -> None:
