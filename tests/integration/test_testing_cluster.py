@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from kumulus.kube import ApiError
-from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime
+from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime, Pool
 from tests.support.api import Api
 from tests.support.everything import everything
 
@@ -195,10 +195,25 @@ async def test_an_event_loop_has_a_cluster_of_its_own_and_nothing_is_left_of_it(
             return [each.phase for each in await cluster.pods()] == ["Succeeded"]
 
         await cluster.wait(ended)
-        folder, ports = cluster.folder, cluster.server.rpartition(":")[2]
+        folder, port = cluster.folder, cluster.server.rpartition(":")[2]
     assert not folder.exists()
     assert _left(folder) == []
-    assert int(ports) not in {each.laddr.port for each in psutil.net_connections("tcp") if each.status == "LISTEN"}
+    assert int(port) not in {each.laddr[1] for each in psutil.net_connections("tcp") if each.status == "LISTEN"}
+
+
+def test_a_pools_clusters_are_leased_as_new_and_one_at_a_time() -> None:
+    with Pool(size=2, nodes=1) as pool:
+        folders = []
+        with pool.lease() as one, pool.lease() as other:
+            assert one.folder != other.folder
+            folders = [one.folder, other.folder]
+            one.apply(pod("left", finalizers=["a.b/stay"]))
+            with pytest.raises(ClusterError, match=r"no cluster became free within 0\.1 s"), pool.lease(timeout=0.1):
+                pass
+        with pool.lease() as one, pool.lease() as other:
+            assert {one.folder, other.folder} == set(folders)
+            assert one.pods() + other.pods() == []
+    assert not any(_left(folder) or folder.exists() for folder in folders)
 
 
 @pytest.mark.parametrize("moment", ["while it starts", "when it is up"])

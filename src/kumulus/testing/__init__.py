@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from kumulus.testing.asynchronous import AsyncCluster
     from kumulus.testing.cluster import Cluster
     from kumulus.testing.errors import ClusterError, NotInTime
+    from kumulus.testing.pool import Pool
     from kumulus.testing.reset import Reset
     from kumulus.testing.views import Event, Node, Pod
 
-__all__ = ["AsyncCluster", "Cluster", "ClusterError", "Event", "Node", "NotInTime", "Pod", "Reset"]
+__all__ = ["AsyncCluster", "Cluster", "ClusterError", "Event", "Node", "NotInTime", "Pod", "Pool", "Reset"]
 
 # Imported when asked for: pytest imports this package for everybody who has Kumulus, whether they use it or not.
 _WHEN_ASKED_FOR = {
@@ -25,6 +26,7 @@ _WHEN_ASKED_FOR = {
     "Node": "views",
     "NotInTime": "errors",
     "Pod": "views",
+    "Pool": "pool",
     "Reset": "reset",
 }
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.pods import PODS
@@ -192,9 +192,13 @@ class AsyncCluster:
         """
         return await self._asked(applying.apply(self.client, manifests, namespace))
 
-    async def wait(
-        self, condition: Callable[[], Awaitable[T]] | Callable[[], T], *, timeout: float = 30.0, what: str = ""
-    ) -> T:
+    @overload
+    async def wait(self, condition: Callable[[], Awaitable[T]], *, timeout: float = ..., what: str = ...) -> T: ...
+
+    @overload
+    async def wait(self, condition: Callable[[], T], *, timeout: float = ..., what: str = ...) -> T: ...
+
+    async def wait(self, condition: Callable[[], Any], *, timeout: float = 30.0, what: str = "") -> Any:
         """Wait until a condition is true; returns what it came to.
 
         Args:
@@ -209,7 +213,7 @@ class AsyncCluster:
         while True:
             try:
                 answer = condition()
-                found: T = await answer if inspect.isawaitable(answer) else answer
+                found = await answer if inspect.isawaitable(answer) else answer
                 if found:
                     return found
             except AssertionError as error:

@@ -17,12 +17,13 @@ _WITHIN_S, _LOOK_EVERY = 30.0, 0.01
 NAME = "kumulus-reset"
 """How the names of these objects begin."""
 _LABELS = {"app.kubernetes.io/name": NAME}
-_POD = {"metadata": {"labels": _LABELS}, "spec": {"containers": [{"name": "none", "image": "none"}]}}
+_CONTAINERS = {"containers": [{"name": "none", "image": "none"}]}
+_POD = {"metadata": {"labels": _LABELS}, "spec": _CONTAINERS}
+_NOWHERE = {"metadata": {"labels": _LABELS}, "spec": {**_CONTAINERS, "nodeSelector": {NAME: "none"}}}
 _SELECTED = {"selector": {"matchLabels": _LABELS}, "template": _POD}
-_NOWHERE = {**_POD, "spec": {**_POD["spec"], "nodeSelector": {NAME: "none"}}}
 _APPS, _CORE = "/apis/apps/v1/namespaces/default", "/api/v1/namespaces"
 _REPLICA_SET = {"spec": {"replicas": 0, **_SELECTED}}
-_JOB = {"spec": {"suspend": True, "template": {"spec": {**_POD["spec"], "restartPolicy": "Never"}}}}
+_JOB = {"spec": {"suspend": True, "template": {"spec": {**_CONTAINERS, "restartPolicy": "Never"}}}}
 # By the name below which objects of a kind are stored: where to make one that has no pods, and what it is like.
 _CANARIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "deployments": (f"{_APPS}/deployments", {"spec": {"replicas": 0, **_SELECTED}}),
