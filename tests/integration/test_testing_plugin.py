@@ -56,8 +56,12 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "clusters").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\nkumulus_nodes = l4=2\n")
     yield tmp_path
-    for left in (tmp_path / "clusters").glob(f"{PREFIX}*"):
+    for left in standing(tmp_path):
         remove(left)
+
+
+def standing(folder: Path) -> list[Path]:
+    return list((folder / "clusters").glob(f"{PREFIX}*"))
 
 
 def run(folder: Path, test: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -82,21 +86,21 @@ def test_a_failed_test_shows_its_cluster_and_the_next_has_it_as_new(folder: Path
     assert "its components' last lines" in done.stdout
     assert "kube-scheduler:\n" in done.stdout
     assert "KumulusWarning: removed all the same: pods/default/held (with example.com/stay)" in done.stdout
-    assert list((folder / "clusters").iterdir()) == []
+    assert standing(folder) == []
 
 
 def test_each_worker_has_a_cluster_of_its_own_and_both_end(folder: Path) -> None:
     done = run(folder, SIDE_BY_SIDE, "-p", "xdist", "-n", "2")
     assert "2 passed" in done.stdout, done.stdout
     assert len({(folder / worker).read_text() for worker in ("gw0", "gw1")}) == 2
-    assert list((folder / "clusters").iterdir()) == []
+    assert standing(folder) == []
 
 
 @pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "1")], ids=["in one process", "in a worker"])
 def test_a_failed_tests_cluster_is_kept_as_it_is(folder: Path, options: tuple[str, ...]) -> None:
     done = run(folder, FAILING, "--kumulus-keep", "-k", "fails or next", *options)
     assert "1 failed, 1 passed" in done.stdout, done.stdout
-    (kept,) = (folder / "clusters").iterdir()
+    (kept,) = standing(folder)
     kubeconfig = kept / "clusters" / "test" / "kubeconfig.yaml"
     assert f"export KUBECONFIG={kubeconfig}\nto remove it: kumulus cluster down {kept}" in done.stdout
     assert [each["metadata"]["name"] for each in Api(kubeconfig).list("/api/v1/pods")] == ["held"]
