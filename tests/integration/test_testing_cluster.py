@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from kumulus.host import ports
 from kumulus.kube import ApiError
 from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime, Pool
 from tests.support.api import Api
@@ -198,7 +199,7 @@ async def test_an_event_loop_has_a_cluster_of_its_own_and_nothing_is_left_of_it(
         folder, port = cluster.folder, cluster.server.rpartition(":")[2]
     assert not folder.exists()
     assert _left(folder) == []
-    assert int(port) not in {each.laddr[1] for each in psutil.net_connections("tcp") if each.status == "LISTEN"}
+    assert not ports.in_use(int(port))
 
 
 def test_a_pools_clusters_are_leased_as_new_and_one_at_a_time() -> None:
@@ -259,8 +260,14 @@ def test_another_program_gets_a_cluster_as_one_json_object_and_takes_it_down(tmp
     assert (down.returncode, down.stdout, down.stderr) == (0, "", "")
     assert not folder.exists()
     assert _left(folder) == []
-    refused = subprocess.run([*command, "down", "/etc"], capture_output=True, text=True, check=False, timeout=60)
-    assert (refused.returncode, refused.stderr.splitlines()[0]) == (1, "error: /etc is no cluster's folder")
+    (mine := tmp_path / "kumulus-test-of-mine").mkdir()
+    (mine / "notes.txt").write_text("mine")
+    for named in ("/etc", str(mine)):
+        refused = subprocess.run([*command, "down", named], capture_output=True, text=True, check=False, timeout=60)
+        assert (refused.returncode, refused.stderr.splitlines()[0]) == (1, f"error: {named} is no cluster's folder")
+    assert (mine / "notes.txt").exists()
+    again = subprocess.run([*command, "down", str(folder)], capture_output=True, text=True, check=False, timeout=60)
+    assert (again.returncode, again.stderr) == (0, "")
 
 
 def test_a_detached_cluster_ends_with_the_process_that_it_is_for(tmp_path: Path) -> None:

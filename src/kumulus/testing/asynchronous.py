@@ -31,7 +31,7 @@ from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
 from kumulus.testing.manifests import Manifests
-from kumulus.testing.plane import Plane, Progress, start
+from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, start
 from kumulus.testing.reset import Baseline, Reset, gone_from_discovery, groups
 from kumulus.testing.views import Event, Node, Pod, events_of
 from kumulus.testing.wanted import Nodes, Spec
@@ -338,7 +338,7 @@ class AsyncCluster:
             from kumulus.extras.lab.experiment import Experiment
         except ImportError as error:
             raise ClusterError(f"experiments need more packages ({error}); pip install 'kumulus[lab]'") from None
-        results, kubeconfig = self._up.folder / "experiments", self.kubeconfig
+        results, kubeconfig = self._up.folder / EXPERIMENTS, self.kubeconfig
         try:
             found = Experiment(description)
             return await asyncio.to_thread(found.run, kubeconfig, results=results, stack=self._loaded.cluster_name)

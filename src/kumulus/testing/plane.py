@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ PREFIX = "kumulus-test-"
 _SILENT_S, _LOOK_EVERY = 30.0, 0.02
 # With fewer nodes, the work is done before the controllers could be told to yield.
 _MANY = 100
+CLUSTERS, EXPERIMENTS = "clusters", "experiments"
+_KEPT = (CLUSTERS, EXPERIMENTS)
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -150,7 +152,8 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
         return await _start(folder, loaded, report)
     except (ProviderError, guard.NotGuarded) as error:
         await asyncio.to_thread(remove, folder)
-        raise ClusterError(str(error)) from None
+        # For a stack, its home is elsewhere; here, it is a temporary folder.
+        raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
     except (ApiError, Unreachable, operations.Refused) as error:
         await asyncio.to_thread(remove, folder)
         raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
@@ -166,7 +169,7 @@ def _folder() -> Path:
 def remove(folder: Path) -> None:
     """End every process of a cluster, and remove its folder; also when its start or its removal was cut off."""
     guard.dismiss(folder)
-    for directory in (folder / "clusters").glob("*"):
+    for directory in (folder / CLUSTERS).glob("*"):
         layout = Layout(directory)
         wanted = Recorded(layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), "")
         # What was just being started when kwokctl was ended has its name only a moment later.
@@ -174,7 +177,10 @@ def remove(folder: Path) -> None:
             asyncio.run(KwokRuntime().delete(wanted, Progress(lambda line: None)))
             if not processes.running(directory):
                 break
-    shutil.rmtree(folder, ignore_errors=True)
+    for kept in _KEPT:
+        shutil.rmtree(folder / kept, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:

@@ -77,10 +77,10 @@ def _up(args: argparse.Namespace) -> int:
 
 
 def _down(named: Path) -> int:
-    from kumulus.testing.plane import PREFIX, remove
+    from kumulus.testing.plane import CLUSTERS, PREFIX, remove
 
     folder = next((each for each in (named, *named.parents) if each.name.startswith(PREFIX)), None)
-    if folder is None:
+    if folder is None or (folder.exists() and not (folder / CLUSTERS).is_dir()):
         raise UserError(f"{named} is no cluster's folder\n  Name what `kumulus cluster up` printed as folder")
     remove(folder.absolute())
     return 0
