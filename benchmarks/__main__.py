@@ -17,6 +17,7 @@ from benchmarks import (
     engine,
     faults,
     fitting,
+    in_tests,
     largest,
     leases,
     many,
@@ -56,6 +57,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "same-names": same_names.kept,
     "sweeps": sweeps.judged,
     "ab": ab.decided,
+    "tests": in_tests.clusters,
 }
 
 

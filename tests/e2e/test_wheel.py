@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tarfile
 import zipfile
@@ -161,3 +162,17 @@ def test_the_installed_command_says_versions_and_what_is_for_a_checkout_only(
     )
     report = json.loads(user.run(["kumulus", "doctor", "--json"], user.home, shell).stdout)
     assert report["findings"][1]["place"] == str(environment.prefix)
+
+
+def test_the_first_example_of_the_page_on_testing_passes_as_copied(environment: Environment, user: User) -> None:
+    (example,) = re.findall(r"```python\n(# test_cordon\.py\n.+?)```", (ROOT / "docs" / "testing.md").read_text(), re.S)
+    folder = user.home / "empty"
+    folder.mkdir()
+    (folder / "test_cordon.py").write_text(example)
+    shell = user.variables(environment, TMPDIR=str(user.home))
+    done = user.run(["python", "-m", "pytest", "-o", "kumulus_nodes=h100=30"], folder, shell)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "plugins:" in done.stdout
+    assert not (user.home / ".kube").exists()
+    assert list(user.home.glob("kumulus-test-*")) == []
+    assert user.processes() == {}

@@ -19,7 +19,6 @@ from kumulus.kwok.usage import NAME, resource_usage
 from kumulus.model.node_effects import XID_ANNOTATION
 from kumulus.model.nodes import node_manifest
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.usage import ADDRESS
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.integration.conftest import NODES, PODS, Plane, plane_at

@@ -15,7 +15,7 @@ from kumulus.host import extras, installation
 from tests.support import toy
 from tests.support.project import ROOT
 
-OURS = sorted(path.parent.name for path in (ROOT / "src" / "kumulus" / "extras").glob("*/extra.py"))
+OURS = sorted(path.parent.name for path in (ROOT / "src" / "kumulus").rglob("extra.py"))
 
 COMMAND = "import sys; from kumulus.cli.main import main; sys.exit(main(sys.argv[1:]))"
 STACK = "from kumulus.stackfile.load import load; from pathlib import Path; "

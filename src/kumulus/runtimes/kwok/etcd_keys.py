@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kumulus.kube.etcd import CHANNEL
 from kumulus.kube.message_tables import Tables, classes_of
@@ -27,7 +27,7 @@ _KV: Tables = {
         "limit": (3, "int64"),
         "revision": (4, "int64"),
     },
-    "KeyValue": {"key": (1, "bytes"), "value": (5, "bytes")},
+    "KeyValue": {"key": (1, "bytes"), "create_revision": (2, "int64"), "value": (5, "bytes")},
     "RangeResponse": {"header": (1, "Header"), "kvs": (2, "*KeyValue"), "more": (3, "bool")},
     "PutRequest": {"key": (1, "bytes"), "value": (2, "bytes")},
     "DeleteRangeRequest": {"key": (1, "bytes")},
@@ -41,6 +41,14 @@ _MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
 _WITHIN = 30.0
 Put = tuple[bytes, bytes | None]
 """A key and its value; None for a key that is to be deleted."""
+
+
+class Entry(NamedTuple):
+    """A key with its value, and the revision at which it was created."""
+
+    key: bytes
+    value: bytes
+    created: int
 
 
 class EtcdKeys:
@@ -85,6 +93,15 @@ class EtcdKeys:
         Raises:
             ProviderError: etcd does not answer.
         """
+        at, entries = self.entries(prefix, revision)
+        return at, ((each.key, each.value) for each in entries)
+
+    def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[Entry]]:
+        """The same with the revision at which each key was created: another one means another object.
+
+        Raises:
+            ProviderError: etcd does not answer.
+        """
         first = self._range(prefix, _end(prefix), revision)
         at = revision or int(first.header.revision)
         return at, self._pages(first, _end(prefix), at)
@@ -109,10 +126,10 @@ class EtcdKeys:
         if operations:
             self._commit(operations)
 
-    def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[tuple[bytes, bytes]]:
+    def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[Entry]:
         while True:
             for each in page.kvs:
-                yield each.key, each.value
+                yield Entry(each.key, each.value, each.create_revision)
             if not page.more:
                 return
             page = self._range(page.kvs[-1].key + b"\0", end, revision)

@@ -1,0 +1,411 @@
+"""``AsyncCluster``: an emulated cluster for as long as a block or a test runs, for programs with an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kube.pods import PODS
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import Pool, names_of
+from kumulus.model.words import listed
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults import operations, records, stages
+from kumulus.nodes.faults.records import Record
+from kumulus.nodes.pools.live import NODES
+from kumulus.nodes.pools.result import explain
+from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.stackfile.fault_now import NoPools, resolved
+from kumulus.stackfile.faults import fault_from
+from kumulus.testing import canaries, guard, wanted
+from kumulus.testing import manifests as applying
+from kumulus.testing.clients import Clients
+from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
+from kumulus.testing.manifests import Manifests
+from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, start
+from kumulus.testing.reset import Baseline, Reset, gone_from_discovery, groups
+from kumulus.testing.views import Event, Node, Pod, events_of
+from kumulus.testing.wanted import Nodes, Spec
+
+T = TypeVar("T")
+_EVENTS = "/api/v1/events"
+_LOOK_EVERY, _LOOK_RARELY = 0.02, 0.25
+_SHOWN = 12
+
+
+def _silent(line: str) -> None:
+    pass
+
+
+class AsyncCluster:
+    """An emulated cluster: etcd, the Kubernetes control plane, and nodes by KWOK, as processes on this machine.
+
+    ::
+
+        async with AsyncCluster(nodes={"h100": 100}) as cluster:
+            await cluster.apply("operator.yaml")
+
+    It ends with its block, and with this process however that ends. All that it keeps is in a temporary folder.
+
+    Args:
+        spec: what a stack file has below `kumulus:cluster`, as a mapping; or the path of a stack file.
+        nodes: how many plain nodes; or how many of each instance type or GPU.
+        cluster: which of a stack file's clusters, if it has several.
+        say: takes lines of progress.
+        ends_with: another process that it ends with instead of this one; None for none.
+        sections: further sections of the spec, such as `kubernetesVersion="1.36.4"`.
+
+    Raises:
+        ClusterError: something of it is wrong; the message lists every problem, its place and the remedy.
+    """
+
+    def __init__(
+        self,
+        spec: Spec | None = None,
+        *,
+        nodes: Nodes | None = None,
+        cluster: str = "",
+        say: Callable[[str], None] = _silent,
+        ends_with: int | None = -1,
+        **sections: Any,
+    ) -> None:
+        self._loaded = wanted.loaded(spec, nodes, cluster, sections)
+        self._ends_with = os.getpid() if ends_with == -1 else ends_with
+        self._report = Progress(say)
+        self._plane: Plane | None = None
+        self._baseline: Baseline | None = None
+        self._first: dict[str, Pool] = {}
+        self._groups: set[str] = set()
+        self._kept = False
+        self._faults = 0
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        await self.stop()
+
+    async def start(self) -> Self:
+        """Start it, and wait until every node is Ready and takes pods.
+
+        Raises:
+            ClusterError: it does not start; nothing of it is left.
+        """
+        if self._plane is None:
+            self._plane = await start(self._loaded, self._ends_with, self._report)
+            self._first = dict(self._plane.pools)
+            self._baseline = Baseline(self._plane.layout)
+            await asyncio.to_thread(self._baseline.take)
+            self._groups = await groups(self.client)
+        return self
+
+    async def stop(self) -> None:
+        """End its processes and remove its folder; nothing happens when it is not up, or is kept."""
+        plane, self._plane = self._plane, None
+        if self._baseline is not None:
+            self._baseline.close()
+            self._baseline = None
+        if plane is None:
+            return
+        if self._kept:
+            await plane.client.close()
+        else:
+            await plane.stop()
+
+    def keep(self, *, guarded: bool = False) -> str:
+        """Leave it standing after its block and its process; returns how to reach and how to remove it, in words.
+
+        Args:
+            guarded: whether it still ends with the process that it was to end with.
+        """
+        if not guarded:
+            guard.dismiss(self._up.folder)
+        self._kept = True
+        return f"export KUBECONFIG={self.kubeconfig}\nto remove it: kumulus cluster down {self._up.folder}"
+
+    def described(self) -> dict[str, Any]:
+        """Where it is, for programs in any language: `kubeconfig`, `server`, `folder` and so on."""
+        plane = self._up
+        return {
+            "name": self._loaded.cluster_name,
+            "kubeconfig": str(self.kubeconfig),
+            "server": self.server,
+            "folder": str(plane.folder),
+            "nodes": sum(pool.count for pool in plane.pools.values()),
+            "kubernetesVersion": self._loaded.spec.kubernetesVersion or KwokRuntime().default_version(),
+        }
+
+    @property
+    def _up(self) -> Plane:
+        if self._plane is None:
+            raise ClusterError(NOT_UP)
+        return self._plane
+
+    @property
+    def folder(self) -> Path:
+        """The temporary folder with all that it keeps."""
+        return self._up.folder
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Its kubeconfig file."""
+        return Path(self._up.observed.kubeconfig)
+
+    @property
+    def server(self) -> str:
+        """The address of its API server."""
+        return self._up.observed.server
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables for programs that are to use it: `subprocess.run(…, env={**os.environ, **cluster.env})`."""
+        return {"KUBECONFIG": str(self.kubeconfig)}
+
+    @property
+    def client(self) -> Client:
+        """A client of its API server, to be used on the event loop that started it."""
+        return self._up.client
+
+    @property
+    def clients(self) -> Clients:
+        """Clients of the packages kubernetes, kr8s and lightkube."""
+        return Clients(self.kubeconfig)
+
+    async def apply(self, manifests: Manifests, *, namespace: str = "default") -> list[dict[str, Any]]:
+        """Apply manifests on the server's side, in their order; returns the objects as they are stored.
+
+        Args:
+            manifests: a mapping, several, the text of a YAML file, or the path of one or of a folder of them.
+            namespace: for namespaced objects that name none.
+
+        Raises:
+            ClusterError: one is none, cannot be read, is of an unknown kind, or is refused.
+        """
+        return await self._asked(applying.apply(self.client, manifests, namespace))
+
+    @overload
+    async def wait(self, condition: Callable[[], Awaitable[T]], *, timeout: float = ..., what: str = ...) -> T: ...
+
+    @overload
+    async def wait(self, condition: Callable[[], T], *, timeout: float = ..., what: str = ...) -> T: ...
+
+    async def wait(self, condition: Callable[[], Any], *, timeout: float = 30.0, what: str = "") -> Any:
+        """Wait until a condition is true; returns what it came to.
+
+        Args:
+            condition: called again and again; one that fails an assertion is not true yet.
+            timeout: seconds.
+            what: what is waited for, for the error.
+
+        Raises:
+            NotInTime: it was not true in time; the message has the last assertion and the cluster's last events.
+        """
+        ends, last, pause = time.monotonic() + timeout, "", _LOOK_EVERY
+        while True:
+            try:
+                answer = condition()
+                found = await answer if inspect.isawaitable(answer) else answer
+                if found:
+                    return found
+            except AssertionError as error:
+                last = f": {error}" if str(error) else ""
+            if time.monotonic() > ends:
+                break
+            await asyncio.sleep(pause)
+            # A condition that reads thousands of pods should not keep the cluster busy.
+            pause = min(_LOOK_RARELY, pause * 1.2)
+        events = "".join(f"\n  {each}" for each in (await self.events())[-_SHOWN:])
+        named = what or getattr(condition, "__name__", "the condition")
+        raise NotInTime(f"{named} was not true within {timeout:g} s{last}; the last events:{events or ' none'}")
+
+    async def nodes(self, selector: str = "") -> list[Node]:
+        """Its nodes, or those that a label selector selects."""
+        return [Node(each) for each in await self._list(NODES, selector)]
+
+    async def pods(self, namespace: str = "", selector: str = "") -> list[Pod]:
+        """Its pods, or those of a namespace or that a label selector selects."""
+        path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
+        return [Pod(each) for each in await self._list(path, selector)]
+
+    async def events(self) -> list[Event]:
+        """Its events, the latest last; those of a reset's own objects are left out."""
+        return [each for each in events_of(await self._list(_EVENTS, "")) if not each.name.startswith(canaries.NAME)]
+
+    def logs(self, component: str = "", lines: int = 20) -> str:
+        """The last lines of a component's log, such as `kube-scheduler`; of all components without a name.
+
+        Raises:
+            ClusterError: there is no such component.
+        """
+        layout = self._up.layout
+        known = layout.components()
+        if component and component not in known:
+            raise ClusterError(f"{component} is no component of the cluster; it has: {', '.join(known)}")
+        tails = {each: layout.log_tail(each, lines) for each in ([component] if component else known)}
+        return tails[component] if component else "\n".join(f"{each}:\n{tail}" for each, tail in tails.items() if tail)
+
+    @asynccontextmanager
+    async def fault(
+        self, kind: str = "", *, nodes: int | Sequence[str] | Mapping[str, Any] | None = None, **fields: Any
+    ) -> AsyncIterator[Fault]:
+        """A fault for as long as the block runs.
+
+        Args:
+            kind: an entry of the catalog (docs/faults.md); empty for effects of its own.
+            nodes: how many nodes, which ones by name, or a `target` as in a stack file; all nodes if left out.
+            fields: the other fields of a fault in a stack file, such as `conditions`, `pods` or `delay`.
+
+        Raises:
+            ClusterError: there is no such kind, or it contradicts a fault that is active.
+        """
+        fault = await self._asked(self._begin(kind, nodes, fields))
+        try:
+            yield fault
+        finally:
+            await self._asked(self._end(fault.name))
+
+    async def _begin(
+        self, kind: str, nodes: int | Sequence[str] | Mapping[str, Any] | None, fields: Mapping[str, Any]
+    ) -> Fault:
+        self._faults += 1
+        target = {"count": nodes} if isinstance(nodes, int) else dict(nodes) if isinstance(nodes, Mapping) else nodes
+        if target is not None and not isinstance(target, dict):
+            target = {"names": [target] if isinstance(target, str) else list(target)}
+        raw = {"name": f"{kind or 'fault'}-{self._faults}", **({"kind": kind} if kind else {}), **fields}
+        raw |= {"target": target} if target is not None else {}
+        plane = self._up
+        known = await records.read(plane.client)
+        try:
+            found = resolved(fault_from(raw, "the fault"), known.pools, "the fault")
+            record = Record(found.name, found.kind, found.nodes, found.node, found.pods, offers=found.offers)
+            began, turned = await operations.begin(plane.client, replace(record, owner=plane.owner))
+        except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
+            raise ClusterError(str(error)) from None
+        if left := turned.left():
+            raise ClusterError(f"the fault {found.name}: {left}")
+        return Fault(self, found.name, frozenset(names_of(began.nodes, plane.pools)) | set(began.machines))
+
+    async def _end(self, name: str) -> None:
+        if self._plane is None:
+            return
+        _, turned = await operations.end(self._plane.client, name, owner=self._plane.owner)
+        if left := turned.left():
+            raise ClusterError(f"the fault {name} is not over: {left}")
+
+    async def resize(self, nodes: int | Mapping[str, int]) -> None:
+        """Change how many nodes there are; `reset` takes that back.
+
+        Args:
+            nodes: the number for the only pool, or numbers by node group or pool.
+
+        Raises:
+            ClusterError: there is no such group or pool, or the nodes could not all be made or removed.
+        """
+        plane, first = self._up, self._first
+        if isinstance(nodes, int):
+            if len(first) != 1:
+                raise ClusterError(f"the cluster has several pools; write numbers by pool: {listed(sorted(first), 10)}")
+            nodes = dict.fromkeys(first, nodes)
+        changed = []
+        for name, number in nodes.items():
+            pools = [each for each in plane.pools.values() if name in (each.name, each.group)]
+            if len(pools) != 1 or number < 0:
+                known = listed(sorted(first), 10)
+                raise ClusterError(f"{name}: {number} cannot be; write a number from 0 for one of the pools {known}")
+            changed.append(replace(pools[0], replicas=number))
+        for pool in changed:
+            await self._asked(plane.converge(pool))
+
+    async def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+        """Run an experiment on it; returns its report (docs/experiments.md).
+
+        Args:
+            description: an experiment file, or the contents of one.
+
+        Raises:
+            ClusterError: it is wrong, or cannot be run; or what experiments need is not installed.
+        """
+        try:
+            from kumulus.extras.lab.experiment import Experiment
+        except ImportError as error:
+            raise ClusterError(f"experiments need more packages ({error}); pip install 'kumulus[lab]'") from None
+        results, kubeconfig = self._up.folder / EXPERIMENTS, self.kubeconfig
+        try:
+            found = Experiment(description)
+            return await asyncio.to_thread(found.run, kubeconfig, results=results, stack=self._loaded.cluster_name)
+        except (ValueError, RuntimeError, OSError) as error:
+            raise ClusterError(str(error)) from None
+
+    async def reset(self) -> Reset:
+        """Put everything back to what it was when the cluster had started: all objects, nodes and faults.
+
+        What a webhook or a finalizer would hold back is removed all the same, and named in the result.
+
+        Raises:
+            ClusterError: something is changed again and again by a program outside, or the cluster does not answer.
+        """
+        plane, baseline, begun, done = self._up, self._baseline, time.monotonic(), Reset()
+        assert baseline is not None
+        gone = await self._asked(baseline.restore(plane.client, done))
+        if gone:
+            lost = [pool for pool in self._first.values() if gone & set(pool.node_names())]
+            plane.pools = dict(self._first)
+            await self._asked(_all(plane.converge(pool) for pool in lost))
+            done.restored += len(gone)
+            await asyncio.to_thread(baseline.made_again, gone)
+            await self._asked(baseline.restore(plane.client, done))
+        plane.pools = dict(self._first)
+        await self._asked(gone_from_discovery(plane.client, self._groups))
+        done.seconds = time.monotonic() - begun
+        return done
+
+    async def _list(self, path: str, selector: str) -> list[dict[str, Any]]:
+        params = {"labelSelector": selector} if selector else None
+        return await self._asked(_pages(self.client, path, params))
+
+    async def _asked(self, asking: Awaitable[T]) -> T:
+        """What the cluster answers; an error says what is wrong with it."""
+        try:
+            return await asking
+        except ProviderError as error:
+            raise ClusterError(str(error)) from None
+        except ApiError as error:
+            raise ClusterError(explain(error)) from None
+        except Unreachable as error:
+            died = f"\n{self.logs(lines=3)}" if self._plane else ""
+            raise ClusterError(f"{error}; start another cluster{died}") from None
+
+
+class Fault:
+    """A fault that is active.
+
+    Attributes:
+        name: its name.
+        names: of its nodes.
+    """
+
+    def __init__(self, cluster: AsyncCluster, name: str, names: frozenset[str] | set[str]) -> None:
+        self._cluster = cluster
+        self.name = name
+        self.names = sorted(names)
+
+    async def nodes(self) -> list[Node]:
+        """Its nodes, as they are now."""
+        return [each for each in await self._cluster.nodes() if each.name in self.names]
+
+
+async def _all(converging: Any) -> None:
+    await asyncio.gather(*converging)
+
+
+async def _pages(client: Client, path: str, params: Mapping[str, str] | None) -> list[dict[str, Any]]:
+    return [each async for page in client.pages(path, params) for each in page]

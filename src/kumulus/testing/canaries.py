@@ -1,0 +1,104 @@
+"""Objects by which a reset learns that the controllers have seen what it has done.
+
+A controller hears of each kind by a watch of its own, in the order of the changes. So when it has acted on an object
+that was made after others of that kind were removed, it knows that these are gone, and makes nothing more for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
+
+from kumulus.kube import ApiError, Client, objects
+
+_WITHIN_S, _LOOK_EVERY = 30.0, 0.01
+NAME = "kumulus-reset"
+"""How the names of these objects begin."""
+_LABELS = {"app.kubernetes.io/name": NAME}
+_CONTAINERS = {"containers": [{"name": "none", "image": "none"}]}
+_POD = {"metadata": {"labels": _LABELS}, "spec": _CONTAINERS}
+_NOWHERE = {"metadata": {"labels": _LABELS}, "spec": {**_CONTAINERS, "nodeSelector": {NAME: "none"}}}
+_SELECTED = {"selector": {"matchLabels": _LABELS}, "template": _POD}
+_APPS, _CORE = "/apis/apps/v1/namespaces/default", "/api/v1/namespaces"
+_REPLICA_SET = {"spec": {"replicas": 0, **_SELECTED}}
+_JOB = {"spec": {"suspend": True, "template": {"spec": {**_CONTAINERS, "restartPolicy": "Never"}}}}
+# By the name below which objects of a kind are stored: where to make one that has no pods, and what it is like.
+_CANARIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "deployments": (f"{_APPS}/deployments", {"spec": {"replicas": 0, **_SELECTED}}),
+    "replicasets": (f"{_APPS}/replicasets", _REPLICA_SET),
+    "statefulsets": (f"{_APPS}/statefulsets", {"spec": {"replicas": 0, "serviceName": NAME, **_SELECTED}}),
+    "daemonsets": (f"{_APPS}/daemonsets", {"spec": {**_SELECTED, "template": _NOWHERE}}),
+    "controllers": ("/api/v1/namespaces/default/replicationcontrollers", {"spec": {"replicas": 0, "template": _POD}}),
+    "jobs": ("/apis/batch/v1/namespaces/default/jobs", _JOB),
+    "namespaces": (_CORE, {}),
+}
+KINDS = frozenset({*_CANARIES, "cronjobs"})
+"""The kinds whose controllers make other objects, by the names below which they are stored."""
+
+
+def is_one(key: bytes) -> bool:
+    """Whether an object was made here, or for one that was, by its key in etcd."""
+    return f"/{NAME}-".encode() in key
+
+
+async def seen(client: Client, kinds: Collection[str]) -> None:
+    """Wait until the controllers of kinds have seen all that has become of objects of these kinds.
+
+    The objects that this makes are left for the caller to remove.
+
+    Args:
+        client: of the cluster.
+        kinds: of :data:`KINDS`.
+
+    Raises:
+        ApiError, Unreachable: the server refused, or gave no answer.
+        TimeoutError: the controllers do nothing.
+    """
+    # Nobody has a CronJob's Jobs before its controller has made one, which it does at a full minute only.
+    async with asyncio.timeout(_WITHIN_S):
+        await asyncio.gather(*(_one(client, kind) for kind in sorted(set(kinds) & _CANARIES.keys())))
+
+
+async def _one(client: Client, kind: str) -> None:
+    collection, body = _CANARIES[kind]
+    # Another name each time: a controller remembers those that are gone.
+    name = f"{NAME}-{time.monotonic_ns():x}"
+    await _made(client, collection, {"metadata": {"name": name}, **body})
+    if kind == "namespaces":
+        await _until(lambda: _there(client, f"{_CORE}/{name}/serviceaccounts/default"))
+        await _until(lambda: _there(client, f"{_CORE}/{name}/configmaps/kube-root-ca.crt"))
+        return
+    await _until(lambda: _acted(client, f"{collection}/{name}"))
+
+
+async def _made(client: Client, collection: str, body: Mapping[str, Any]) -> None:
+    ends = time.monotonic() + _WITHIN_S
+    while True:
+        try:
+            await client.create(collection, body, patience=0)
+            return
+        except ApiError:
+            # The API server may not have seen yet that a webhook, a policy or a quota is gone.
+            if time.monotonic() > ends:
+                raise
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
+    while True:
+        if await condition():
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _there(client: Client, path: str) -> bool:
+    return await objects.find(client, path) is not None
+
+
+async def _acted(client: Client, path: str) -> bool:
+    """Whether the controller has written a status; one that removed the object has seen it as well."""
+    found = await objects.find(client, path)
+    status = (found or {}).get("status") or {}
+    return found is None or bool(status.get("observedGeneration") or status.get("conditions"))

@@ -1,0 +1,226 @@
+"""``Cluster``: an emulated cluster for as long as a block or a test runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kumulus.kube import Client
+from kumulus.kube.media import MERGE_PATCH
+from kumulus.testing.asynchronous import AsyncCluster
+from kumulus.testing.asynchronous import Fault as AsyncFault
+from kumulus.testing.clients import Clients
+from kumulus.testing.errors import NOT_UP, ClusterError
+from kumulus.testing.loop import Loop
+from kumulus.testing.manifests import Manifests
+from kumulus.testing.reset import Reset
+from kumulus.testing.views import Event, Node, Pod
+from kumulus.testing.wanted import Nodes, Spec
+
+T = TypeVar("T")
+
+
+class Cluster:
+    """An emulated cluster: etcd, the Kubernetes control plane, and nodes by KWOK, as processes on this machine.
+
+    ::
+
+        with Cluster(nodes={"h100": 100}) as cluster:
+            cluster.apply("operator.yaml")
+            with cluster.fault("gpu-fell-off-bus", nodes=3) as broken:
+                cluster.wait(lambda: all(node.unschedulable for node in broken.nodes))
+
+    Arguments and errors are those of :class:`kumulus.testing.AsyncCluster`, whose methods wait here for their results.
+    """
+
+    def __init__(self, spec: Spec | None = None, *, nodes: Nodes | None = None, cluster: str = "", **more: Any) -> None:
+        self._of = AsyncCluster(spec, nodes=nodes, cluster=cluster, **more)
+        self._loop: Loop | None = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> Self:
+        """See :meth:`AsyncCluster.start`."""
+        self._loop = self._loop or Loop()
+        try:
+            self._loop.run(self._of.start())
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """See :meth:`AsyncCluster.stop`."""
+        if self._loop is not None:
+            loop, self._loop = self._loop, None
+            try:
+                loop.run(self._of.stop())
+            finally:
+                loop.close()
+
+    def keep(self, *, guarded: bool = False) -> str:
+        """See :meth:`AsyncCluster.keep`."""
+        return self._of.keep(guarded=guarded)
+
+    def described(self) -> dict[str, Any]:
+        """See :meth:`AsyncCluster.described`."""
+        return self._of.described()
+
+    @property
+    def folder(self) -> Path:
+        """See :attr:`AsyncCluster.folder`."""
+        return self._of.folder
+
+    @property
+    def kubeconfig(self) -> Path:
+        """See :attr:`AsyncCluster.kubeconfig`."""
+        return self._of.kubeconfig
+
+    @property
+    def server(self) -> str:
+        """See :attr:`AsyncCluster.server`."""
+        return self._of.server
+
+    @property
+    def env(self) -> dict[str, str]:
+        """See :attr:`AsyncCluster.env`."""
+        return self._of.env
+
+    @property
+    def client(self) -> Api:
+        """A client of its API server."""
+        return Api(self._of.client, self._run)
+
+    @property
+    def clients(self) -> Clients:
+        """See :attr:`AsyncCluster.clients`."""
+        return self._of.clients
+
+    def apply(self, manifests: Manifests, *, namespace: str = "default") -> list[dict[str, Any]]:
+        """See :meth:`AsyncCluster.apply`."""
+        return self._run(self._of.apply(manifests, namespace=namespace))
+
+    def wait(self, condition: Callable[[], T], *, timeout: float = 30.0, what: str = "") -> T:
+        """See :meth:`AsyncCluster.wait`."""
+
+        async def asked() -> T:
+            # The condition itself uses this cluster, so it needs another thread than the event loop's.
+            return await asyncio.to_thread(condition)
+
+        return self._run(self._of.wait(asked, timeout=timeout, what=what or _named(condition)))
+
+    def nodes(self, selector: str = "") -> list[Node]:
+        """See :meth:`AsyncCluster.nodes`."""
+        return self._run(self._of.nodes(selector))
+
+    def pods(self, namespace: str = "", selector: str = "") -> list[Pod]:
+        """See :meth:`AsyncCluster.pods`."""
+        return self._run(self._of.pods(namespace, selector))
+
+    def events(self) -> list[Event]:
+        """See :meth:`AsyncCluster.events`."""
+        return self._run(self._of.events())
+
+    def logs(self, component: str = "", lines: int = 20) -> str:
+        """See :meth:`AsyncCluster.logs`."""
+        return self._of.logs(component, lines)
+
+    @contextmanager
+    def fault(
+        self, kind: str = "", *, nodes: int | Sequence[str] | Mapping[str, Any] | None = None, **fields: Any
+    ) -> Iterator[Fault]:
+        """See :meth:`AsyncCluster.fault`."""
+        active = self._of.fault(kind, nodes=nodes, **fields)
+        begun = self._run(_begun(active))
+        try:
+            yield Fault(begun, self._run)
+        finally:
+            self._run(_ended(active))
+
+    def resize(self, nodes: int | Mapping[str, int]) -> None:
+        """See :meth:`AsyncCluster.resize`."""
+        self._run(self._of.resize(nodes))
+
+    def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+        """See :meth:`AsyncCluster.experiment`."""
+        return self._run(self._of.experiment(description))
+
+    def reset(self) -> Reset:
+        """See :meth:`AsyncCluster.reset`."""
+        return self._run(self._of.reset())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise ClusterError(NOT_UP)
+        return self._loop.run(work)
+
+
+class Fault:
+    """A fault that is active.
+
+    Attributes:
+        name: its name.
+        names: of its nodes.
+    """
+
+    def __init__(self, of: AsyncFault, run: Callable[[Any], Any]) -> None:
+        self._of, self._run = of, run
+        self.name, self.names = of.name, of.names
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Its nodes, as they are now."""
+        found: list[Node] = self._run(self._of.nodes())
+        return found
+
+
+class Api:
+    """A client of an API server by paths, such as `/api/v1/nodes`; its answers are the decoded JSON.
+
+    A refusal is raised as :class:`kumulus.kube.ApiError`, which has `status`, `reason` and `message`.
+    """
+
+    def __init__(self, client: Client, run: Callable[[Any], Any]) -> None:
+        self._client, self._run = client, run
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+        """GET an object or a list."""
+        return self._run(self._client.get(path, params))
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Any:
+        """POST an object; returns it as stored."""
+        return self._run(self._client.create(path, body))
+
+    def patch(self, path: str, body: Mapping[str, Any], content_type: str = MERGE_PATCH) -> Any:
+        """PATCH an object, by a JSON merge patch unless said otherwise."""
+        return self._run(self._client.request("PATCH", path, body=body, content_type=content_type))
+
+    def put(self, path: str, body: Mapping[str, Any]) -> Any:
+        """PUT an object in the place of another."""
+        return self._run(self._client.request("PUT", path, body=body))
+
+    def delete(self, path: str, body: Mapping[str, Any] | None = None) -> None:
+        """DELETE an object; the body are DeleteOptions."""
+        self._run(self._client.delete(path, body))
+
+
+async def _begun(active: AbstractAsyncContextManager[AsyncFault]) -> AsyncFault:
+    return await active.__aenter__()
+
+
+async def _ended(active: AbstractAsyncContextManager[AsyncFault]) -> None:
+    await active.__aexit__(None, None, None)
+
+
+def _named(condition: Callable[[], object]) -> str:
+    name = getattr(condition, "__name__", "")
+    return "the condition" if name in ("", "<lambda>") else name

@@ -1,0 +1,14 @@
+"""What goes wrong with a cluster for tests."""
+
+from __future__ import annotations
+
+
+class ClusterError(Exception):
+    """A cluster could not be made, changed or reset; the message's first line says what is wrong, and the remedy."""
+
+
+class NotInTime(ClusterError, TimeoutError):
+    """What was waited for did not come about; the message has the cluster's last events."""
+
+
+NOT_UP = "the cluster is not up; use it in a `with` block, or call start() first"

@@ -1,0 +1,151 @@
+"""Manifests, from a file, a text or mappings, put into a cluster by server-side apply, as `kubectl apply` does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kumulus.kube import ApiError, Client, objects
+from kumulus.kube.paths import inside, root
+from kumulus.kube.yaml_limits import FAST_LOADER
+from kumulus.testing.errors import ClusterError
+
+Manifest = Mapping[str, Any]
+Manifests = Manifest | Iterable[Manifest] | str | Path
+"""A mapping, several, the text of a YAML file, or the path of one or of a folder of them."""
+
+MANAGER = "kumulus-testing"
+_APPLY = "application/apply-patch+yaml"
+# Seconds within which the API server serves a new kind.
+_SERVED_S = 10.0
+_LOOK_EVERY = 0.02
+
+
+async def apply(client: Client, manifests: Manifests, namespace: str) -> list[dict[str, Any]]:
+    """Apply manifests, in their order; returns the objects as they are stored.
+
+    Args:
+        client: of the cluster.
+        manifests: what to apply.
+        namespace: for namespaced objects that name none.
+
+    Raises:
+        ClusterError: a manifest is none, cannot be read, is of an unknown kind, or is refused.
+        Unreachable: the API server does not answer.
+    """
+    made: list[dict[str, Any]] = []
+    kinds: dict[tuple[str, str], tuple[str, bool]] = {}
+    defined: set[str] = set()
+    for each in read(manifests):
+        api_version, kind, name = str(each["apiVersion"]), str(each["kind"]), _name(each)
+        if (api_version, kind) not in kinds:
+            kinds[api_version, kind] = await _resource(client, api_version, kind, defined)
+        plural, namespaced = kinds[api_version, kind]
+        within = str((each.get("metadata") or {}).get("namespace") or namespace) if namespaced else None
+        collection = f"{root(api_version)}{inside(within)}/{plural}"
+        try:
+            if "name" in each["metadata"]:
+                made.append(await _applied(client, f"{collection}/{name}", each))
+            else:
+                made.append(await client.create(collection, each))
+        except ApiError as error:
+            where = f" in namespace {within}" if within else ""
+            raise ClusterError(f"{kind} {name}{where} is refused: {error.message}") from None
+        if kind == "CustomResourceDefinition":
+            defined.add(str(each["spec"]["group"]))
+            await _established(client, f"{collection}/{name}")
+    return made
+
+
+def read(manifests: Manifests) -> Iterator[dict[str, Any]]:
+    """The objects of manifests; those of a List one by one.
+
+    Raises:
+        ClusterError: they cannot be read, or are none.
+    """
+    for source, document in _documents(manifests):
+        if document is None:
+            continue
+        if isinstance(document, Mapping) and isinstance(document.get("items"), list) and "kind" in document:
+            yield from read(document["items"])
+            continue
+        metadata = document.get("metadata") if isinstance(document, Mapping) else None
+        named = isinstance(metadata, Mapping) and ("name" in metadata or "generateName" in metadata)
+        if not named or not (document.get("apiVersion") and document.get("kind")):
+            raise ClusterError(f"{source} has a document without apiVersion, kind or metadata.name; write all three")
+        yield dict(document)
+
+
+def _documents(manifests: Manifests) -> Iterator[tuple[str, Any]]:
+    if isinstance(manifests, Mapping):
+        yield "a mapping", manifests
+    elif isinstance(manifests, str) and ("\n" in manifests or manifests.lstrip().startswith("{")):
+        yield from _parsed(manifests, "the text")
+    elif isinstance(manifests, str | Path):
+        for file in _files(Path(manifests)):
+            try:
+                text = file.read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                why = f"{file} cannot be read: {error}"
+                raise ClusterError(f"{why}; name a file, a folder, or write the text") from None
+            yield from _parsed(text, str(file))
+    else:
+        for each in manifests:
+            yield "a mapping", each
+
+
+def _files(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    return sorted(each for each in place.iterdir() if each.suffix in (".yaml", ".yml", ".json"))
+
+
+def _parsed(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    try:
+        for document in yaml.load_all(text, Loader=FAST_LOADER):
+            yield source, document
+    except (ValueError, yaml.YAMLError) as error:
+        raise ClusterError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _name(each: Mapping[str, Any]) -> str:
+    metadata = each["metadata"]
+    return str(metadata.get("name") or f"{metadata['generateName']}…")
+
+
+async def _applied(client: Client, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    params = {"fieldManager": MANAGER, "force": "true"}
+    # JSON is YAML, too.
+    text = json.dumps(body, default=str).encode()
+    found: dict[str, Any] = await client.request("PATCH", path, params=params, body=text, content_type=_APPLY)
+    return found
+
+
+async def _resource(client: Client, api_version: str, kind: str, defined: set[str]) -> tuple[str, bool]:
+    """A kind's name in paths, and whether it is namespaced; waits for one that was defined just before."""
+    ends = time.monotonic() + (_SERVED_S if api_version.partition("/")[0] in defined else 0)
+    while True:
+        served = await objects.find(client, root(api_version))
+        for each in (served or {}).get("resources") or ():
+            if each["kind"] == kind and "/" not in each["name"]:
+                return str(each["name"]), bool(each["namespaced"])
+        if time.monotonic() >= ends:
+            raise ClusterError(
+                f"the cluster has no kind {kind} of {api_version}; apply its CustomResourceDefinition first"
+            )
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _established(client: Client, path: str) -> None:
+    ends = time.monotonic() + _SERVED_S
+    while time.monotonic() < ends:
+        found = await objects.find(client, path)
+        if found is None or objects.is_established(found):
+            return
+        await asyncio.sleep(_LOOK_EVERY)

@@ -1,0 +1,253 @@
+"""A control plane with nodes, in a temporary folder of its own: started, filled and removed by the core's own parts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kumulus.host import processes
+from kumulus.kube import ApiError, Client, Unreachable
+from kumulus.kwok import usage
+from kumulus.kwok.lifecycle_stages import stage_objects
+from kumulus.kwok.stages import API_VERSION
+from kumulus.model.identity import Owner, drawn
+from kumulus.model.pools import Pool
+from kumulus.model.slices import RESOURCE_API, device_class_expression
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.faults import operations
+from kumulus.nodes.faults.records import Record
+from kumulus.nodes.pools.converge import converge
+from kumulus.nodes.pools.faulted import recorded, wait_for_kwok
+from kumulus.nodes.pools.observe import observe
+from kumulus.nodes.pools.result import explain
+from kumulus.nodes.pools.through_storage import find_storage
+from kumulus.nodes.reporter import Reporter
+from kumulus.runtimes import apiserver
+from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.runtimes.kwok.storage import Storages
+from kumulus.runtimes.owner import owner as owner_of
+from kumulus.stackfile.kwok_options import cluster_options
+from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.machine_prices import machine_prices
+from kumulus.stackfile.resource_slices import device_classes
+from kumulus.testing import guard
+from kumulus.testing.errors import ClusterError
+from kumulus.testing.manifests import apply
+from kumulus.testing.wanted import tools
+from kumulus.toolchain import supply
+from kumulus.toolchain.errors import ToolchainError
+
+PREFIX = "kumulus-test-"
+"""How the temporary folder of a cluster begins."""
+_SILENT_S, _LOOK_EVERY = 30.0, 0.02
+# With fewer nodes, the work is done before the controllers could be told to yield.
+_MANY = 100
+CLUSTERS, EXPERIMENTS = "clusters", "experiments"
+_KEPT = (CLUSTERS, EXPERIMENTS)
+_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+class Progress(Reporter):
+    """Passes progress on to a function that takes lines."""
+
+    def __init__(self, say: Any) -> None:
+        self._say = say
+
+    def status(self, message: str, *, last: bool = False) -> None:
+        """See :meth:`Reporter.status`."""
+        if last:
+            self._say(message)
+
+    def info(self, message: str) -> None:
+        """See :meth:`Reporter.info`."""
+        self._say(message)
+
+    def warn(self, message: str) -> None:
+        """See :meth:`Reporter.warn`."""
+        self._say(message)
+
+
+@dataclass
+class Plane:
+    """A control plane that is up.
+
+    Attributes:
+        folder: the temporary folder, in which is all that the cluster keeps.
+        loaded: what was asked for.
+        observed: the control plane.
+        client: of its API server, for the event loop that started it.
+        owner: what its nodes, records and faults are marked with.
+        pools: as they are wanted now, by name.
+        report: takes lines of progress.
+    """
+
+    folder: Path
+    loaded: Loaded
+    observed: Observed
+    client: Client
+    owner: Owner
+    pools: dict[str, Pool]
+    report: Reporter
+
+    @property
+    def layout(self) -> Layout:
+        """Its files."""
+        return Layout(Path(self.observed.directory))
+
+    async def converge(self, pool: Pool) -> None:
+        """Make a pool's nodes as they are wanted.
+
+        Raises:
+            ClusterError: they could not all be made.
+        """
+        client, stop = self.client, asyncio.Event()
+        wanted = await recorded(client, pool, self.owner)
+        seen = await observe(client, wanted, formerly=self.pools.get(pool.name, pool).replicas)
+        kubeconfig = self.observed.kubeconfig
+        storage = await find_storage(Storages().of, kubeconfig, client, len(seen.missing), self.report)
+        many = len(seen.missing) + len(seen.extra) >= _MANY
+        with Way().cleared(kubeconfig) if many else nullcontext():
+            result = await converge(client, wanted, seen, stop, self.report, storage)
+        if not result.complete:
+            raise ClusterError(f"pool {pool.name}: {result.describe()}: {'; '.join(result.problems)}")
+        if unmanaged := await wait_for_kwok(client, wanted, seen.missing, stop):
+            raise ClusterError(f"pool {pool.name}: {unmanaged}")
+        self.pools[pool.name] = pool
+
+    async def stop(self) -> None:
+        """Remove the cluster with everything of it."""
+        await self.client.close()
+        await asyncio.to_thread(remove, self.folder)
+
+
+async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plane:
+    """Start a control plane, and its nodes, and wait until they take pods.
+
+    Args:
+        loaded: what is wanted.
+        ends_with: the process that it ends with; None for none.
+        report: takes lines of progress.
+
+    Raises:
+        ClusterError: it does not start; nothing of it is left.
+    """
+    try:
+        await asyncio.to_thread(supply.provide, tools(loaded), loaded.spec.kubernetesVersion)
+    except ToolchainError as error:
+        raise ClusterError(str(error)) from None
+    folder = await asyncio.to_thread(_folder)
+    try:
+        if ends_with is not None:
+            guard.begin(folder, ends_with)
+        return await _start(folder, loaded, report)
+    except (ProviderError, guard.NotGuarded) as error:
+        await asyncio.to_thread(remove, folder)
+        # For a stack, its home is elsewhere; here, it is a temporary folder.
+        raise ClusterError(str(error).replace("KUMULUS_HOME", "TMPDIR")) from None
+    except (ApiError, Unreachable, operations.Refused) as error:
+        await asyncio.to_thread(remove, folder)
+        raise ClusterError(f"the cluster does not come up: {explain(error)}") from None
+    except BaseException:
+        await asyncio.to_thread(remove, folder)
+        raise
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+
+
+def remove(folder: Path) -> None:
+    """End every process of a cluster, and remove its folder; also when its start or its removal was cut off."""
+    guard.dismiss(folder)
+    for directory in (folder / CLUSTERS).glob("*"):
+        layout = Layout(directory)
+        wanted = Recorded(layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), "")
+        # What was just being started when kwokctl was ended has its name only a moment later.
+        while True:
+            asyncio.run(KwokRuntime().delete(wanted, Progress(lambda line: None)))
+            if not processes.running(directory):
+                break
+    for kept in _KEPT:
+        shutil.rmtree(folder / kept, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:
+    runtime, identity = KwokRuntime(), drawn()
+    nodes = sum(pool.replicas for pool in loaded.pools)
+    owner = owner_of(loaded.cluster_name, "urn:kumulus:testing", os.getcwd(), identity)
+    version = loaded.spec.kubernetesVersion or runtime.default_version()
+    wanted = Wanted(loaded.cluster_name, owner, str(folder), version, _options(loaded), nodes)
+    observed = await runtime.create(wanted, report, asyncio.Event())
+    marked = Owner(identity, loaded.cluster_name)
+    client = apiserver.client(Path(observed.kubeconfig), patience=_SILENT_S)
+    plane = Plane(folder, loaded, observed, client, marked, {}, report)
+    pools = [replace(pool, labels={**pool.labels, **marked.labels}) for pool in loaded.pools]
+    await asyncio.gather(_settled(client), *map(plane.converge, pools))
+    await _declared(plane)
+    return plane
+
+
+def _options(loaded: Loaded) -> dict[str, Any]:
+    """The runtime's options: those of the spec, and what its other sections require."""
+    spec = loaded.spec
+    options = {"etcdFsync": False, **spec.runtime_options(Path.cwd()), **cluster_options(spec), "stageObjects": True}
+    if spec.observability:
+        options |= {"observability": spec.observability.options(), "prices": machine_prices(loaded)}
+    if loaded.autoscaler:
+        options["autoscaler"] = dict(loaded.autoscaler)
+    return options
+
+
+async def _settled(client: Client) -> None:
+    """Wait for what the controllers make in every new cluster: without a service account, pods are refused."""
+    ends = time.monotonic() + _SILENT_S
+    paths = [
+        f"/api/v1/namespaces/{namespace}/{what}"
+        for namespace in _NAMESPACES
+        for what in ("serviceaccounts/default", "configmaps/kube-root-ca.crt")
+    ]
+    while paths:
+        try:
+            await client.get(paths[-1])
+            paths.pop()
+        except ApiError as error:
+            if error.status != 404 or time.monotonic() > ends:
+                raise
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _declared(plane: Plane) -> None:
+    """Put into effect what the spec declares besides nodes."""
+    spec = plane.loaded.spec
+    objects = [
+        {"apiVersion": API_VERSION, "kind": "Stage", "metadata": each.metadata, "spec": dict(each.spec)}
+        for each in stage_objects([each.lifecycle() for each in spec.podLifecycles])
+    ]
+    if spec.podUsage:
+        used = usage.resource_usage([each.usage() for each in spec.podUsage])
+        metadata = {"name": usage.NAME}
+        objects.append({"apiVersion": API_VERSION, "kind": "ClusterResourceUsage", "metadata": metadata, "spec": used})
+    for name, driver in device_classes(group.resourceSlices for group in spec.nodeGroups).items():
+        selectors = [{"cel": {"expression": device_class_expression(driver, name)}}]
+        metadata = {"name": name}
+        objects.append(
+            {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": metadata, "spec": {"selectors": selectors}}
+        )
+    await apply(plane.client, objects, "default")
+    for fault in plane.loaded.faults:
+        record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, offers=fault.offers)
+        _, turned = await operations.begin(plane.client, replace(record, declared=True, owner=plane.owner))
+        if left := turned.left():
+            raise ClusterError(f"the fault {fault.name}: {left}")

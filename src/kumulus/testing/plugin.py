@@ -1,0 +1,189 @@
+"""The pytest plugin: the fixtures `kumulus` and `kumulus_cluster`.
+
+pytest imports this for everybody who has Kumulus installed, so it imports nothing of Kumulus until a fixture is used.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kumulus.testing import Cluster
+
+_FIXTURES = ("kumulus", "kumulus_cluster")
+_EVENTS, _LINES = 20, 3
+_KEPT = pytest.StashKey[list[str]]()
+_FAILED = pytest.StashKey[bool]()
+
+
+class KumulusWarning(pytest.PytestWarning):
+    """What a test has left in its cluster that had to be forced, or could not be put back."""
+
+
+class _Shared:
+    """The cluster of a run, started when a test first asks for it, and another one after a test that spoilt it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.cluster: Cluster | None = None
+
+    def started(self) -> Cluster:
+        if self.cluster is None:
+            self.cluster = _started(self._config, {})
+        return self.cluster
+
+    def after(self, *, failed: bool) -> None:
+        """Put the cluster back for the next test; one that a failed test is to leave standing is left to it."""
+        assert self.cluster is not None
+        if failed and self._config.getoption("kumulus_keep"):
+            self._end(keep=True)
+            return
+        from kumulus.testing import ClusterError
+
+        try:
+            done = self.cluster.reset()
+        except ClusterError as error:
+            warnings.warn(KumulusWarning(f"the next test has a new cluster: {error}"), stacklevel=1)
+            self._end(keep=False)
+            return
+        if done.forced:
+            warnings.warn(KumulusWarning(f"removed all the same: {', '.join(done.forced)}"), stacklevel=1)
+
+    def end(self) -> None:
+        if self.cluster is not None:
+            self._end(keep=self._config.getoption("kumulus_keep") and not self._config.stash[_KEPT])
+
+    def _end(self, *, keep: bool) -> None:
+        assert self.cluster is not None
+        cluster, self.cluster = self.cluster, None
+        _end(self._config, cluster, keep=keep)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("kumulus", "emulated Kubernetes clusters (kumulus)")
+    group.addoption(
+        "--kumulus-keep",
+        action="store_true",
+        help="leave a failed test's cluster standing, and say how to reach and remove it; without failure the last one",
+    )
+    group.addoption("--kumulus-stack", metavar="FILE", help="the stack file that says what the cluster is like")
+    parser.addini("kumulus_stack", "the stack file that says what the cluster is like; below the root directory")
+    parser.addini("kumulus_nodes", "its nodes: a number, or numbers by machine such as h100=100 (default: 3)", "args")
+    parser.addini("kumulus_kubernetes", "its Kubernetes version, such as 1.36.4")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark, and what is remembered for the end of the run."""
+    config.addinivalue_line(
+        "markers", "kumulus(**cluster): what the test's own cluster is like, as arguments of kumulus.testing.Cluster"
+    )
+    config.stash[_KEPT] = []
+
+
+@pytest.fixture(scope="session")
+def _kumulus_shared(pytestconfig: pytest.Config) -> Iterator[_Shared]:
+    shared = _Shared(pytestconfig)
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def kumulus(_kumulus_shared: _Shared, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """An emulated cluster, one for the whole run, put back after each test to what it was at first."""
+    yield _kumulus_shared.started()
+    _kumulus_shared.after(failed=request.node.stash.get(_FAILED, False))
+
+
+@pytest.fixture
+def kumulus_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """An emulated cluster of the test's own; the mark `kumulus(nodes=…)` says what it is like."""
+    mark = request.node.get_closest_marker("kumulus")
+    cluster = _started(request.config, mark.kwargs if mark else {})
+    yield cluster
+    keep = request.config.getoption("kumulus_keep") and request.node.stash.get(_FAILED, False)
+    _end(request.config, cluster, keep=keep)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the cluster's events and its components' last lines to a failed test's report."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+        # Only a fixture that was set up is among these.
+        found = getattr(item, "funcargs", {})
+        for name in _FIXTURES:
+            if report.when == "call" and name in found:
+                report.sections += list(_sections(found[name]))
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what is left standing to the process that shows it, from a worker of pytest-xdist."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["kumulus_kept"] = session.config.stash[_KEPT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take from a worker of pytest-xdist what it has left standing."""
+    node.config.stash[_KEPT] += (getattr(node, "workeroutput", None) or {}).get("kumulus_kept", [])
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what is left standing, how to reach and how to remove it."""
+    for text in config.stash[_KEPT]:
+        terminalreporter.section("a cluster is left standing")
+        terminalreporter.line(text)
+
+
+def _started(config: pytest.Config, asked: dict[str, Any]) -> Cluster:
+    from kumulus.testing import Cluster
+
+    if asked:
+        return Cluster(**asked).start()
+    version = config.getini("kumulus_kubernetes")
+    sections = {"kubernetesVersion": version} if version else {}
+    stack = config.getoption("kumulus_stack") or config.getini("kumulus_stack")
+    if stack:
+        return Cluster(config.rootpath / stack, **sections).start()
+    return Cluster(nodes=_nodes(config.getini("kumulus_nodes")), **sections).start()
+
+
+def _nodes(words: list[str]) -> int | dict[str, int]:
+    """The nodes in pytest's configuration.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        if len(words) <= 1 and "=" not in "".join(words):
+            return int(words[0]) if words else 3
+        return {name: int(number) for name, _, number in (word.rstrip(",").partition("=") for word in words)}
+    except ValueError:
+        raise pytest.UsageError(f"kumulus_nodes is {' '.join(words)!r}; write 30, or h100=100 l4=20") from None
+
+
+def _sections(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    from kumulus.testing import ClusterError
+
+    try:
+        events = cluster.events()[-_EVENTS:]
+        yield "the cluster's last events", "\n".join(map(str, events)) or "none"
+    except ClusterError as error:
+        yield "the cluster does not answer", str(error)
+    yield "its components' last lines", cluster.logs(lines=_LINES)
+
+
+def _end(config: pytest.Config, cluster: Cluster, *, keep: bool) -> None:
+    if keep:
+        config.stash[_KEPT].append(cluster.keep())
+    cluster.stop()

@@ -1,0 +1,298 @@
+"""Put a cluster back to what it was: every key of its etcd that a test has added, changed or removed.
+
+Nothing that a test leaves can hold this back: neither a webhook nor a finalizer is asked when a key is written. The
+API server and the controllers see each change by their watches, as of any other. Objects keep their UIDs.
+
+A controller may still be at work on what is being removed, and make something of it again, such as a pod of a Job. So
+it is looked again, and again, until a look finds nothing to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kumulus.kube import Client, objects
+from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.messages import opened
+from kumulus.model.words import listed
+from kumulus.nodes.errors import ProviderError
+from kumulus.runtimes.kwok.etcd_keys import Entry, EtcdKeys
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.testing import canaries
+from kumulus.testing.errors import ClusterError
+
+_ROOT = b"/registry/"
+# What processes that run keep renewing, or make again by themselves.
+_OF_THE_MOMENT = (
+    b"/registry/masterleases/",
+    b"/registry/leases/kube-system/",
+    b"/registry/services/endpoints/default/kubernetes",
+    b"/registry/endpointslices/default/kubernetes",
+)
+_NODES, _LEASES = b"/registry/minions/", b"/registry/leases/kube-node-lease/"
+_EVENTS, _SERVICES = b"/registry/events/", b"/registry/apiregistration.k8s.io/apiservices/"
+_DEFINITIONS = b"/registry/apiextensions.k8s.io/customresourcedefinitions/"
+# Whoever makes objects again goes before what it makes: owners and their kinds, and what they are allowed to.
+_FIRST = tuple(
+    f"/registry/{each}/".encode()
+    for each in (
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicybindings",
+        "mutatingadmissionpolicybindings",
+        "resourcequotas",
+        "cronjobs",
+        "deployments",
+        "statefulsets",
+        "daemonsets",
+        "replicasets",
+        "controllers",
+        "jobs",
+        "namespaces",
+    )
+)
+_WITHIN_S, _LOOK_EVERY = 30.0, 0.01
+# Seconds for a controller to have made what it was about to make.
+_QUIET_S = 0.05
+Change = tuple[bytes, bytes | None]
+_META: Tables = {
+    "ObjectMeta": {"name": (1, "string"), "namespace": (3, "string"), "finalizers": (14, "*string")},
+    "Any": {"metadata": (1, "ObjectMeta")},
+}
+
+
+@dataclass
+class Reset:
+    """What a reset did.
+
+    Attributes:
+        removed: how many objects it removed; events and leases do not count.
+        restored: how many it changed back or made again.
+        forced: what would have held it back and was removed all the same: objects with finalizers, and webhooks.
+        seconds: how long it took.
+    """
+
+    removed: int = 0
+    restored: int = 0
+    forced: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        """In words."""
+        forced = f"; forced: {', '.join(self.forced)}" if self.forced else ""
+        return f"{self.removed:,} objects removed, {self.restored:,} restored in {self.seconds:.2f} s{forced}"
+
+
+class Baseline:
+    """What is in a cluster at one moment, to which it can be put back.
+
+    Args:
+        layout: the cluster.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._etcd = EtcdKeys(layout)
+        self._kept: dict[bytes, Entry] = {}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._etcd.__exit__()
+
+    def take(self) -> None:
+        """Keep what there is now.
+
+        Raises:
+            ClusterError: etcd does not answer.
+        """
+        self._kept = self._now()
+
+    async def restore(self, client: Client, done: Reset) -> set[str]:
+        """Put everything back but nodes that are gone, until a look finds nothing to do.
+
+        Args:
+            client: of the cluster.
+            done: what has been done, to which this adds.
+
+        Returns:
+            The names of the nodes that are gone; they are made again by what makes nodes.
+
+        Raises:
+            ClusterError: others keep changing something, or the cluster does not answer.
+        """
+        ends, gone, owners, quiet = time.monotonic() + _WITHIN_S, set[str](), set[str](), False
+        changes: list[Change] = []
+        while time.monotonic() < ends:
+            known = set(owners)
+            changes = await asyncio.to_thread(self._look, gone, done, owners)
+            if not changes and quiet:
+                return gone
+            quiet = not changes
+            await self._seen(client, owners - known, known)
+        named = listed(sorted({_shown(key) for key, _ in changes}), 5)
+        raise ClusterError(
+            f"the cluster does not come to rest: {named} is written again and again; end the program that does it, "
+            "such as an operator that the test has started, before the reset"
+        )
+
+    async def _seen(self, client: Client, new: set[str], known: set[str]) -> None:
+        """Wait until the controllers have seen what was written, as far as they would make something of it."""
+        if not new and not known:
+            await asyncio.sleep(_QUIET_S)
+            return
+        try:
+            # A namespace is asked for once: it is not gone at once itself, as controllers fill it.
+            await canaries.seen(client, new or (known - {"namespaces"} | {"deployments"}))
+        except TimeoutError:
+            raise ClusterError(
+                "the cluster cannot be reset: its kube-controller-manager does nothing; start another one"
+            ) from None
+
+    def _look(self, gone: set[str], done: Reset, owners: set[str]) -> list[Change]:
+        """Find what differs and write it; returns it. Of owners, only these: what they own is next, when they are gone.
+
+        Args:
+            gone: nodes that are gone, to which this adds.
+            done: what has been done, likewise.
+            owners: the kinds of owners that were removed, likewise.
+        """
+        now = self._now()
+        changes = list(self._changes(now, gone))
+        kinds = {kind for key, value in changes if value is None and (kind := _kind(key)) in canaries.KINDS}
+        mine = {key for key, _ in changes if canaries.is_one(key)}
+        first = [each for each in changes if each[0].startswith(_FIRST)]
+        if kinds - owners and not all(key in mine for key, _ in first):
+            owners |= kinds
+            self._note(first, now, done)
+            self._write(first)
+            return first
+        self._write(changes)
+        # Events are reported a while after what they report, and nothing follows from them.
+        changes = [each for each in changes if each[0] not in mine and not each[0].startswith(_EVENTS)]
+        self._note(changes, now, done)
+        return changes
+
+    def made_again(self, names: Iterable[str]) -> None:
+        """Take nodes that were made again for what was there at first."""
+        now = self._now()
+        for name in names:
+            for prefix in (_NODES, _LEASES):
+                if (key := prefix + name.encode()) in now:
+                    self._kept[key] = now[key]
+
+    def _now(self) -> dict[bytes, Entry]:
+        try:
+            _, entries = self._etcd.entries(_ROOT)
+            return {each.key: each for each in entries if not each.key.startswith(_OF_THE_MOMENT)}
+        except ProviderError as error:
+            raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
+
+    def _changes(self, now: Mapping[bytes, Entry], gone: set[str]) -> Iterator[Change]:
+        """What to write, so that the cluster is what it was; adds to the nodes that are gone."""
+        kept = self._kept
+        for key, entry in kept.items():
+            if not key.startswith(_NODES):
+                continue
+            name = key.removeprefix(_NODES).decode()
+            if name not in gone and (key not in now or now[key].created != entry.created):
+                # Its leases and pods refer to the UID, which controllers know to be gone.
+                gone.add(name)
+        again = {prefix + name.encode() for name in gone for prefix in (_NODES, _LEASES)}
+        for key in again & now.keys():
+            yield key, None
+        for key in now.keys() - kept.keys() - again:
+            # The API server removes these itself when their kinds are gone; before, it would make them again.
+            if not (key.startswith(_SERVICES) and self._has_definitions(now)):
+                yield key, None
+        for key, entry in kept.items():
+            if key in again or (key.startswith(_LEASES) and key in now):
+                continue
+            if key not in now:
+                if not key.startswith(_EVENTS):
+                    yield key, entry.value
+            elif now[key].value != entry.value and not key.startswith(_EVENTS):
+                yield key, entry.value
+
+    def _has_definitions(self, now: Mapping[bytes, Entry]) -> bool:
+        return any(key.startswith(_DEFINITIONS) and key not in self._kept for key in now)
+
+    def _write(self, changes: list[Change]) -> None:
+        try:
+            self._etcd.write(sorted(changes, key=_order))
+        except ProviderError as error:
+            raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
+
+    def _note(self, changes: Iterable[Change], now: Mapping[bytes, Entry], done: Reset) -> None:
+        for key, value in changes:
+            if key.startswith(_LEASES):
+                continue
+            if value is not None:
+                done.restored += 1
+                continue
+            done.removed += 1
+            held = "a webhook" if key.startswith(_FIRST[:2]) else ""
+            if finalizers := _finalizers(now[key].value):
+                held = f"with {', '.join(finalizers)}"
+            if held and not _is_usual(finalizers) and (text := f"{_shown(key)} ({held})") not in done.forced:
+                done.forced.append(text)
+
+
+async def gone_from_discovery(client: Client, kept: set[str]) -> None:
+    """Wait until the API server serves no further groups than it did: clients would ask for kinds that are gone."""
+    ends = time.monotonic() + _WITHIN_S
+    while time.monotonic() < ends:
+        if await groups(client) <= kept:
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def groups(client: Client) -> set[str]:
+    """The versions of API groups that are served."""
+    found = await objects.find(client, "/apis")
+    return {version["groupVersion"] for group in (found or {}).get("groups") or () for version in group["versions"]}
+
+
+def _order(change: Change) -> tuple[int, bytes]:
+    key, value = change
+    if value is not None:
+        return len(_FIRST) + 2, key
+    first = next((place for place, prefix in enumerate(_FIRST) if key.startswith(prefix)), len(_FIRST))
+    return first + key.startswith(_EVENTS), key
+
+
+@cache
+def _classes() -> Mapping[str, Any]:
+    return classes_of(_META)
+
+
+def _finalizers(value: bytes) -> list[str]:
+    """The finalizers of a stored object: in protobuf, or in JSON as custom resources are."""
+    try:
+        if value.startswith(b"{"):
+            return [str(each) for each in json.loads(value)["metadata"].get("finalizers") or ()]
+        return [str(each) for each in _classes()["Any"].FromString(opened(value).raw).metadata.finalizers]
+    except (DecodeError, ValueError, KeyError):
+        return []
+
+
+def _is_usual(finalizers: Iterable[str]) -> bool:
+    """Whether Kubernetes' own controllers have put them there, and would take them away."""
+    found = list(finalizers)
+    own = ("kubernetes.io/", "batch.kubernetes.io/", "resource.kubernetes.io/", "service.kubernetes.io/")
+    names = ("foregroundDeletion", "orphan", "customresourcecleanup.apiextensions.k8s.io")
+    return bool(found) and all(each in names or each.startswith(own) for each in found)
+
+
+def _kind(key: bytes) -> str:
+    return key.removeprefix(_ROOT).partition(b"/")[0].decode(errors="replace")
+
+
+def _shown(key: bytes) -> str:
+    return key.removeprefix(_ROOT).decode(errors="replace").replace("minions/", "nodes/")

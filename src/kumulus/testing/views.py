@@ -1,0 +1,133 @@
+"""Nodes, pods and events as tests look at them: the usual questions as attributes, the whole object beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node.
+
+    Attributes:
+        object: the whole object, as the API server has it.
+    """
+
+    object: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.object["metadata"]["name"])
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        return self.object["metadata"].get("labels") or {}
+
+    @property
+    def unschedulable(self) -> bool:
+        """Whether it is cordoned."""
+        return bool(self.object["spec"].get("unschedulable"))
+
+    @property
+    def taints(self) -> list[Mapping[str, str]]:
+        """Its taints."""
+        return self.object["spec"].get("taints") or []
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The status of each of its conditions, by type."""
+        return {each["type"]: each["status"] for each in self.object["status"].get("conditions") or ()}
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is Ready."""
+        return self.conditions.get("Ready") == "True"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod.
+
+    Attributes:
+        object: the whole object, as the API server has it.
+    """
+
+    object: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.object["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return str(self.object["metadata"]["namespace"])
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        return self.object["metadata"].get("labels") or {}
+
+    @property
+    def phase(self) -> str:
+        """Pending, Running, Succeeded, Failed or Unknown."""
+        return str((self.object.get("status") or {}).get("phase") or "Pending")
+
+    @property
+    def node(self) -> str:
+        """The node that it is bound to; empty for none."""
+        return str(self.object["spec"].get("nodeName") or "")
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event.
+
+    Attributes:
+        when: when it was last seen, RFC 3339.
+        kind, name, namespace: the object that it is about.
+        type: Normal or Warning.
+        reason: such as FailedScheduling.
+        message: what happened.
+        count: how often.
+    """
+
+    when: str
+    kind: str
+    name: str
+    namespace: str
+    type: str
+    reason: str
+    message: str
+    count: int
+
+    def __str__(self) -> str:
+        """One line."""
+        where = f"{self.namespace}/" if self.namespace else ""
+        times = f" (×{self.count})" if self.count > 1 else ""
+        return f"{self.when} {self.type} {self.kind} {where}{self.name} {self.reason}: {self.message}{times}"
+
+
+def events_of(items: Iterable[Mapping[str, Any]]) -> list[Event]:
+    """Events by the time when they were last seen, the latest last."""
+    return sorted((_event(each) for each in items), key=lambda each: each.when)
+
+
+def _event(item: Mapping[str, Any]) -> Event:
+    about, series = item.get("involvedObject") or {}, item.get("series") or {}
+    seen = (series.get("lastObservedTime"), item.get("lastTimestamp"), item.get("eventTime"))
+    return Event(
+        when=str(next((each for each in seen if each), item["metadata"].get("creationTimestamp") or ""))[:19] + "Z",
+        kind=str(about.get("kind") or ""),
+        name=str(about.get("name") or ""),
+        namespace=str(about.get("namespace") or ""),
+        type=str(item.get("type") or ""),
+        reason=str(item.get("reason") or ""),
+        message=str(item.get("message") or "").strip(),
+        count=int(series.get("count") or item.get("count") or 1),
+    )

@@ -1,0 +1,133 @@
+"""What cluster a test asks for: keywords, a mapping or a stack file, read and checked as a stack file is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kumulus.cli import needs
+from kumulus.host import pulumi_project
+from kumulus.model.errors import SpecError
+from kumulus.model.words import listed
+from kumulus.nodes.catalog.instances import InstanceType, instance_types
+from kumulus.stackfile.clusters import load_stack
+from kumulus.stackfile.load import Loaded
+from kumulus.stackfile.secrets import without_secrets
+from kumulus.stackfile.yamltext import read_stack_file
+from kumulus.testing.errors import ClusterError
+from kumulus.toolchain.plugins import COMMAND, PROVIDER
+
+Spec = Mapping[str, Any] | str | Path
+"""A cluster as a stack file's `kumulus:cluster` has it, or the path of a stack file."""
+Nodes = int | Mapping[str, int]
+"""How many plain nodes, or how many of each kind of machine: an instance type, or a GPU such as `h100`."""
+
+NAME = "test"
+_ZONE = "zone-1"
+_PLAIN = {"cpu": "32", "memory": "256Gi", "pods": "110"}
+_SOURCE = "the cluster"
+# Sections that only Pulumi's resources, or nodes that run containers, can bring about.
+_NEED_A_STACK = ("clusterAddons", "hostCommands", "loadImages", "tenants")
+
+
+def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mapping[str, Any]) -> Loaded:
+    """The cluster that is asked for.
+
+    Args:
+        spec: the cluster; None if keywords say all.
+        nodes: nodes in addition to those of the spec.
+        cluster: which of a stack file's clusters, if it has several.
+        sections: further sections of the spec, such as `kubernetesVersion`.
+
+    Raises:
+        ClusterError: something of it is wrong, or needs a stack; the message lists every problem.
+    """
+    added = {**sections, **({"nodeGroups": list(_groups(nodes))} if nodes is not None else {})}
+    try:
+        if isinstance(spec, str | Path):
+            found = _of_file(Path(spec), cluster, added)
+        else:
+            if spec and (both := spec.keys() & added.keys()):
+                raise ClusterError(f"{listed(sorted(both), 3)}: in the mapping and beside it; write it in one place")
+            given = {"name": NAME, **(spec or {}), **added}
+            found = load_stack({"cluster": given}, NAME, Path.cwd(), source=_SOURCE).clusters[""]
+    except SpecError as error:
+        raise ClusterError(str(error)) from None
+    _require(found)
+    return found
+
+
+def tools(wanted: Loaded) -> list[str]:
+    """The programs that a cluster needs."""
+    of_pulumi = {*needs.ENGINE, PROVIDER, COMMAND}
+    return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in of_pulumi]
+
+
+def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> Loaded:
+    if added:
+        raise ClusterError(f"{', '.join(sorted(added))}: {file} says what the cluster is like; write it there")
+    try:
+        document = read_stack_file(file, str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClusterError(f"{file} cannot be read: {error}; name a stack file, or write nodes=30") from None
+    config = document.get("config") if isinstance(document, dict) else None
+    ours = {
+        str(key): without_secrets(value)
+        for key, value in (config if isinstance(config, dict) else {}).items()
+        if str(key).startswith("kumulus:")
+    }
+    if not ours:
+        raise ClusterError(f"{file} is no stack file of Kumulus: it has no kumulus:cluster below config")
+    stack, owner = file.name.removeprefix("Pulumi.").partition(".")[0], pulumi_project.find(file.absolute().parent)
+    base = owner.root if owner else file.absolute().parent
+    found = load_stack(ours, stack, base, source=str(file))
+    if (cluster or found.hub) in found.clusters:
+        return found.clusters[cluster or found.hub]
+    names = listed([each for each in found.clusters if each], 10)
+    why = f"{file} has the clusters {names}" if names else f"{file} has one cluster, without a name"
+    raise ClusterError(f"{why}; " + ("write cluster= with one of them" if names else "leave cluster= out"))
+
+
+def _require(found: Loaded) -> None:
+    """Refuse what cannot be done without a stack."""
+    if found.spec.runtime != "kwok":
+        raise ClusterError(f"runtime: {found.spec.runtime} takes a stack; clusters for tests have the runtime kwok")
+    sections = [each for each in _NEED_A_STACK if getattr(found.spec, each)]
+    sections += ["federation"] if found.kueue is not None else []
+    if sections:
+        raise ClusterError(f"{', '.join(sections)}: takes a stack (pulumi up); leave it out for a test")
+
+
+def _groups(nodes: Nodes) -> Iterator[dict[str, Any]]:
+    if isinstance(nodes, bool) or not isinstance(nodes, int | Mapping):
+        raise ClusterError(f"nodes is {nodes!r}; write a number, or numbers by machine such as {{'h100': 100}}")
+    if isinstance(nodes, int):
+        placement = [{"availabilityZone": _ZONE, "replicas": nodes}]
+        yield {"name": "node", "placement": placement, "nodeTemplate": {"capacity": _PLAIN, "taints": []}}
+        return
+    for name, number in nodes.items():
+        placement = [{"availabilityZone": _ZONE, "replicas": number}]
+        # Nobody else's pods are kept away in a cluster that is all the test's own.
+        template: dict[str, Any] = {"taints": []}
+        yield {
+            "name": name,
+            "instanceType": _machine(name).name,
+            "placement": placement,
+            "nodeTemplate": template,
+        }
+
+
+def _machine(name: str) -> InstanceType:
+    """A machine by its own name, or by its GPU's: the first one of the catalog with the most of these."""
+    known = instance_types()
+    if name in known:
+        return known[name]
+    fitting = [each for each in known.values() if name.upper() in each.product.upper().replace("_", "-").split("-")]
+    if not fitting:
+        gpus = sorted({each.product for each in known.values() if each.product})
+        raise ClusterError(
+            f"nodes: {name} is no instance type, and no GPU of the catalog; write an instance type such as "
+            f"a3-highgpu-8g, or a part of one of {', '.join(gpus)}"
+        )
+    return max(fitting, key=lambda each: int(each.capacity["nvidia.com/gpu"]))

@@ -1,0 +1,305 @@
+"""`kumulus.testing.Cluster` on real control planes: what it gives a test, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kumulus.host import ports
+from kumulus.kube import ApiError
+from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime, Pool
+from tests.support.api import Api
+from tests.support.everything import everything
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[2]
+NODES = "/api/v1/nodes"
+STARTING = """
+import sys, time
+from kumulus.testing import Cluster
+cluster = Cluster(nodes=2)
+print("starting", flush=True)
+with cluster:
+    print(cluster.folder, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(nodes=30) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def api(cluster: Cluster) -> Iterator[Api]:
+    made = Api(cluster.kubeconfig)
+    yield made
+    made.close()
+
+
+def definition(kind: str) -> dict[str, Any]:
+    plural = f"{kind.lower()}s"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def deployment(replicas: int) -> dict[str, Any]:
+    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": pod},
+    }
+
+
+def pod(name: str, **metadata: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "none"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def refusing_everything() -> dict[str, Any]:
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"], "scope": "*"}
+    webhook = {
+        "name": "no.example.com",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [rule],
+    }
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    return {**kind, "metadata": {"name": "no"}, "webhooks": [webhook]}
+
+
+def test_all_nodes_are_ready_and_take_pods_at_once(cluster: Cluster) -> None:
+    assert len(cluster.nodes()) == 30
+    assert all(node.ready for node in cluster.nodes())
+    cluster.apply(pod("one"))
+    cluster.wait(lambda: [each.phase for each in cluster.pods("default")] == ["Running"])
+    assert cluster.pods()[0].node in {node.name for node in cluster.nodes()}
+    cluster.reset()
+
+
+def test_reset_puts_back_every_object_whatever_holds_it(cluster: Cluster, api: Api) -> None:
+    before = everything(api)
+    cluster.resize(100)
+    cluster.apply([definition("Gear"), definition("Wheel"), definition("Cart"), deployment(200)])
+    cluster.apply({"apiVersion": "example.com/v1", "kind": "Gear", "metadata": {"name": "g", "finalizers": ["a.b/c"]}})
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "stuck"}})
+    cluster.apply(pod("held", namespace="stuck", finalizers=["a.b/stay"]))
+    cluster.wait(lambda: sum(each.phase == "Running" for each in cluster.pods()) == 201, timeout=120)
+    cluster.client.delete("/api/v1/namespaces/stuck")
+    cluster.client.patch(
+        f"{NODES}/node-zone-1-1", {"spec": {"unschedulable": True}, "metadata": {"labels": {"a": "b"}}}
+    )
+    cluster.client.delete(f"{NODES}/node-zone-1-2")
+    cluster.client.patch("/api/v1/namespaces/kube-system/configmaps/kube-root-ca.crt", {"data": {"ca.crt": "none"}})
+    cluster.client.delete("/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
+    with cluster.fault("kernel-deadlock", nodes=3) as fault:
+        assert all(node.conditions["KernelDeadlock"] == "True" for node in fault.nodes)
+        cluster.apply(refusing_everything())
+        cluster.wait(lambda: _refused(cluster), what="the webhook's refusal")
+
+        done = cluster.reset()
+
+        after = everything(api)
+        assert after.keys() == before.keys()
+        assert {path: (before[path], after[path]) for path in before if before[path] != after[path]} == {}
+        assert "gears/default/g (with a.b/c)" in str(done)
+        assert "pods/stuck/held (with a.b/stay)" in str(done)
+        assert "validatingwebhookconfigurations/no (a webhook)" in str(done)
+    # The fault is over; and what controllers still had to do has not brought anything back.
+    assert not {each["metadata"]["name"] for each in api.list("/api/v1/pods")}
+    cluster.apply([definition("Gear"), {"apiVersion": "example.com/v1", "kind": "Gear", "metadata": {"name": "g"}}])
+    cluster.reset()
+    assert everything(api).keys() == before.keys()
+
+
+def _refused(cluster: Cluster) -> bool:
+    try:
+        cluster.client.create("/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"name": "x"}})
+    except ApiError:
+        return True
+    return False
+
+
+def test_reset_ends_work_that_controllers_have_just_begun(cluster: Cluster, api: Api) -> None:
+    before = everything(api).keys()
+    for _ in range(3):
+        cluster.apply(deployment(150))
+        cluster.wait(lambda: cluster.pods("default"), what="the first pod")
+        cluster.reset()
+        assert everything(api).keys() == before
+
+
+def test_what_a_fault_does_ends_with_its_block(cluster: Cluster) -> None:
+    with cluster.fault(nodes=["node-zone-1-0"], kubelet="notReady") as fault:
+        assert fault.names == ["node-zone-1-0"]
+        cluster.wait(lambda: not fault.nodes[0].ready)
+    cluster.wait(lambda: all(node.ready for node in cluster.nodes()))
+
+
+def test_a_mistake_is_named_with_its_remedy(cluster: Cluster, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="kernel-deadlock"), cluster.fault("kernel-dedlock", nodes=1):
+        pass
+    with pytest.raises(ClusterError, match=r"no kind Gear of example.com/v1; apply its CustomResourceDefinition"):
+        cluster.apply({"apiVersion": "example.com/v1", "kind": "Gear", "metadata": {"name": "g"}})
+    with pytest.raises(ClusterError, match=r"absent\.yaml cannot be read"):
+        cluster.apply(tmp_path / "absent.yaml")
+    with pytest.raises(ClusterError, match="etcd, kube-apiserver"):
+        cluster.logs("kubelet")
+    with pytest.raises(NotInTime, match=r"no such pod[\s\S]*the last events:"):
+        cluster.wait(lambda: _assert_pods(cluster), timeout=0.5)
+
+
+def _assert_pods(cluster: Cluster) -> bool:
+    assert cluster.pods("nowhere"), "no such pod"
+    return True
+
+
+def test_nothing_of_the_users_own_is_used_or_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cluster: Cluster
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    assert cluster.env["KUBECONFIG"].startswith(str(cluster.folder))
+    assert len(cluster.nodes()) == 30
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_an_event_loop_has_a_cluster_of_its_own_and_nothing_is_left_of_it() -> None:
+    async with AsyncCluster(nodes={"h100": 2}, podLifecycles=[{"name": "short", "run": "0s"}]) as cluster:
+        nodes = await cluster.nodes("nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3")
+        assert [node.object["status"]["capacity"]["nvidia.com/gpu"] for node in nodes] == ["8", "8"]
+        brief = pod("brief")
+        await cluster.apply({**brief, "spec": {**brief["spec"], "restartPolicy": "Never"}})
+
+        async def ended() -> bool:
+            return [each.phase for each in await cluster.pods()] == ["Succeeded"]
+
+        await cluster.wait(ended)
+        folder, port = cluster.folder, cluster.server.rpartition(":")[2]
+    assert not folder.exists()
+    assert _left(folder) == []
+    assert not ports.in_use(int(port))
+
+
+def test_a_pools_clusters_are_leased_as_new_and_one_at_a_time() -> None:
+    with Pool(size=2, nodes=1) as pool:
+        folders = []
+        with pool.lease() as one, pool.lease() as other:
+            assert one.folder != other.folder
+            folders = [one.folder, other.folder]
+            one.apply(pod("left", finalizers=["a.b/stay"]))
+            with pytest.raises(ClusterError, match=r"no cluster became free within 0\.1 s"), pool.lease(timeout=0.1):
+                pass
+        with pool.lease() as one, pool.lease() as other:
+            assert {one.folder, other.folder} == set(folders)
+            assert one.pods() + other.pods() == []
+    assert not any(_left(folder) or folder.exists() for folder in folders)
+
+
+@pytest.mark.parametrize("moment", ["while it starts", "when it is up"])
+def test_a_killed_process_leaves_no_cluster(moment: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(tmp_path)}
+    program = subprocess.Popen(
+        [sys.executable, "-c", STARTING], env=environment, stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert program.stdout is not None
+    try:
+        assert program.stdout.readline() == "starting\n"
+        if moment == "when it is up":
+            folder = Path(program.stdout.readline().strip())
+        else:
+            _until(lambda: list(tmp_path.glob("kumulus-test-*/clusters/*/pki")))
+            folder = next(tmp_path.glob("kumulus-test-*"))
+        # It struck: there is something to leave behind.
+        assert _left(folder)
+    finally:
+        program.send_signal(signal.SIGKILL)
+        program.communicate()
+    _until(lambda: not _left(folder) and not folder.exists())
+    assert list(tmp_path.glob("kumulus-test-*")) == []
+
+
+def test_another_program_gets_a_cluster_as_one_json_object_and_takes_it_down(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "kumulus"), "cluster"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    up = subprocess.run(
+        [*command, "up", "--nodes", "2", "--json", "--detach"],
+        env=environment, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert up.returncode == 0, up.stderr
+    found = json.loads(up.stdout)
+    folder = Path(found["folder"])
+    try:
+        assert found["nodes"] == 2
+        assert len(Api(Path(found["kubeconfig"])).list(NODES)) == 2
+    finally:
+        down = subprocess.run(
+            [*command, "down", found["kubeconfig"]], capture_output=True, text=True, check=False, timeout=60
+        )
+    assert (down.returncode, down.stdout, down.stderr) == (0, "", "")
+    assert not folder.exists()
+    assert _left(folder) == []
+    (mine := tmp_path / "kumulus-test-of-mine").mkdir()
+    (mine / "notes.txt").write_text("mine")
+    for named in ("/etc", str(mine)):
+        refused = subprocess.run([*command, "down", named], capture_output=True, text=True, check=False, timeout=60)
+        assert (refused.returncode, refused.stderr.splitlines()[0]) == (1, f"error: {named} is no cluster's folder")
+    assert (mine / "notes.txt").exists()
+    again = subprocess.run([*command, "down", str(folder)], capture_output=True, text=True, check=False, timeout=60)
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_detached_cluster_ends_with_the_process_that_it_is_for(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "kumulus"), "cluster", "up", "--nodes", "1", "--json", "--detach"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    owner = subprocess.Popen(["sleep", "600"])
+    try:
+        up = subprocess.run(
+            [*command, "--ends-with", str(owner.pid)],
+            env=environment, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert up.returncode == 0, up.stderr
+        folder = Path(json.loads(up.stdout)["folder"])
+        assert _left(folder)
+    finally:
+        owner.kill()
+        owner.wait()
+    _until(lambda: not _left(folder) and not folder.exists())
+
+
+def _left(folder: Path) -> list[str]:
+    """The command lines of the processes that have to do with a folder."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        command = " ".join(process.info["cmdline"] or [])
+        if str(folder) in command:
+            found.append(command)
+    return found
+
+
+def _until(condition: Any) -> None:
+    ends = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.05)

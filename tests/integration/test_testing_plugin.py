@@ -1,0 +1,106 @@
+"""The pytest plugin, in runs of pytest of their own: as a user has it, with his own tests and options."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kumulus.testing.plane import PREFIX, remove
+from tests.support.api import Api
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[2]
+POD = """{
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "held", "finalizers": ["example.com/stay"]},
+    "spec": {"containers": [{"name": "c", "image": "none"}]},
+}"""
+FAILING = f"""
+import pytest
+
+def test_a_pod_that_fails_its_test(kumulus):
+    kumulus.apply({POD})
+    kumulus.wait(lambda: any(each.reason == "Scheduled" for each in kumulus.events()))
+    assert False, kumulus.kubeconfig
+
+def test_the_next_one_has_a_cluster_as_new(kumulus):
+    assert kumulus.pods() == []
+    assert [node.name for node in kumulus.nodes()] == ["l4-zone-1-0", "l4-zone-1-1"]
+
+@pytest.mark.kumulus(nodes=1)
+def test_a_cluster_of_its_own(kumulus_cluster):
+    assert len(kumulus_cluster.nodes()) == 1
+"""
+SIDE_BY_SIDE = """
+import pathlib, pytest, time
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_workers(kumulus, worker_id, half):
+    pathlib.Path(worker_id).write_text(str(kumulus.kubeconfig))
+    deadline = time.monotonic() + 200
+    while len(list(pathlib.Path().glob("gw?"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\nkumulus_nodes = l4=2\n")
+    yield tmp_path
+    for left in standing(tmp_path):
+        remove(left)
+
+
+def standing(folder: Path) -> list[Path]:
+    return list((folder / "clusters").glob(f"{PREFIX}*"))
+
+
+def run(folder: Path, test: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_mine.py").write_text(test)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "src"),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "TMPDIR": str(folder / "clusters"),
+    }
+    command = [sys.executable, "-m", "pytest", "-p", "kumulus.testing.plugin", "-p", "no:cacheprovider", *options]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=500
+    )
+
+
+def test_a_failed_test_shows_its_cluster_and_the_next_has_it_as_new(folder: Path) -> None:
+    done = run(folder, FAILING)
+    assert "1 failed, 2 passed, 1 warning" in done.stdout, done.stdout
+    assert "the cluster's last events" in done.stdout
+    assert "Pod default/held Scheduled: Successfully assigned default/held to l4-zone-1-" in done.stdout
+    assert "its components' last lines" in done.stdout
+    assert "kube-scheduler:\n" in done.stdout
+    assert "KumulusWarning: removed all the same: pods/default/held (with example.com/stay)" in done.stdout
+    assert standing(folder) == []
+
+
+def test_each_worker_has_a_cluster_of_its_own_and_both_end(folder: Path) -> None:
+    done = run(folder, SIDE_BY_SIDE, "-p", "xdist", "-n", "2")
+    assert "2 passed" in done.stdout, done.stdout
+    assert len({(folder / worker).read_text() for worker in ("gw0", "gw1")}) == 2
+    assert standing(folder) == []
+
+
+@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "1")], ids=["in one process", "in a worker"])
+def test_a_failed_tests_cluster_is_kept_as_it_is(folder: Path, options: tuple[str, ...]) -> None:
+    done = run(folder, FAILING, "--kumulus-keep", "-k", "fails or next", *options)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    (kept,) = standing(folder)
+    kubeconfig = kept / "clusters" / "test" / "kubeconfig.yaml"
+    assert f"export KUBECONFIG={kubeconfig}\nto remove it: kumulus cluster down {kept}" in done.stdout
+    assert [each["metadata"]["name"] for each in Api(kubeconfig).list("/api/v1/pods")] == ["held"]

@@ -1,0 +1,74 @@
+"""What cluster a test asks for, by keywords, a mapping or a stack file; mistakes are named with their remedies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kumulus.testing import ClusterError
+from kumulus.testing.wanted import loaded, tools
+
+STACK = """
+config:
+  kumulus:cluster:
+    name: mine
+    nodeGroups:
+      - {name: plain, placement: [{availabilityZone: a, replicas: 4}], nodeTemplate: {capacity: {cpu: "1", pods: "9"}}}
+"""
+
+
+def test_a_number_is_plain_nodes_without_taints() -> None:
+    (pool,) = loaded(None, 30, "", {}).pools
+    assert (pool.replicas, pool.taints, pool.gpu_product) == (30, (), "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "product", "gpus"),
+    [
+        ("h100", "NVIDIA-H100-80GB-HBM3", "8"),
+        ("a2-highgpu-1g", "NVIDIA-A100-SXM4-40GB", "1"),
+        ("l4", "NVIDIA-L4", "8"),
+        ("t4", "Tesla-T4", "4"),
+    ],
+)
+def test_a_machine_is_an_instance_type_or_one_with_the_most_of_a_gpu(asked: str, product: str, gpus: str) -> None:
+    (pool,) = loaded(None, {asked: 2}, "", {}).pools
+    assert (pool.gpu_product, pool.capacity["nvidia.com/gpu"], pool.replicas) == (product, gpus, 2)
+
+
+def test_a_stack_files_section_is_what_the_file_says(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(STACK)
+    found = loaded(file, None, "", {})
+    assert (found.cluster_name, [pool.replicas for pool in found.pools]) == ("mine", [4])
+    assert set(tools(found)) & {"pulumi", "helm", "kumulus"} == set()
+
+
+@pytest.mark.parametrize(
+    ("spec", "more", "message"),
+    [
+        (None, {"nodes": {"h1000": 3}}, "h1000 is no instance type, and no GPU of the catalog; write an instance type"),
+        (None, {"nodes": "30"}, r"nodes is '30'; write a number"),
+        (None, {"nodes": True}, r"nodes is True; write a number"),
+        (None, {"nodes": -1}, r"replicas"),
+        ({"runtime": "kind"}, {}, "runtime: kind takes a stack"),
+        ({"tenants": [{"name": "a"}]}, {}, r"tenants: takes a stack \(pulumi up\)"),
+        ({"nodeGroup": []}, {}, "nodeGroups"),
+        ({"nodeGroups": []}, {"nodes": 3}, "nodeGroups: in the mapping and beside it"),
+        ("absent.yaml", {}, r"absent\.yaml cannot be read"),
+        ("absent.yaml", {"nodes": 3}, r"nodeGroups: absent\.yaml says what the cluster is like"),
+    ],
+)
+def test_a_mistake_is_named_with_what_to_write_instead(spec: Any, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ClusterError, match=message):
+        loaded(spec, more.pop("nodes", None), "", more)
+
+
+def test_of_several_clusters_one_has_to_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.many.yaml"
+    file.write_text("config: {kumulus:clusters: [{name: a}, {name: b}]}")
+    with pytest.raises(ClusterError, match="has the clusters a, b; write cluster="):
+        loaded(file, None, "", {})
+    assert loaded(file, None, "b", {}).member == "b"
