@@ -30,6 +30,7 @@ from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets
 from tests.support.program import Program, run
 from tests.support.project import ROOT
+from tests.support.said import Said
 
 RELEASE, READY = "kubernetes:helm.sh/v3:Release", "kumulus:index:ReleaseReady"
 NAME = "dev-observability-release"
@@ -347,20 +348,6 @@ def test_what_a_pod_waits_for(found: dict[str, Any], says: str) -> None:
     assert reason(found) == says
 
 
-class Said:
-    def __init__(self) -> None:
-        self.statuses: list[str] = []
-        self.warnings: list[str] = []
-
-    def status(self, message: str, *, last: bool = False) -> None:
-        self.statuses.append(message)
-
-    def info(self, message: str) -> None:
-        self.warnings.append(message)
-
-    warn = info
-
-
 @contextmanager
 def waiting(client: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ReleaseReady, Operation, Said]]:
     monkeypatch.setattr(release_ready, "_EVERY", 0.01)
@@ -397,7 +384,7 @@ async def test_a_release_that_does_not_come_up_fails_with_the_pods_that_are_to_b
         assert "load the images into them (with runtime kind: loadImages)" in message
         # Each once: in a pipe every one is a line.
         assert said.statuses == ["1 of 2 ready: a-1: ErrImagePull e.com/x:1: lookup e.com on 10.0.0.1:53: no such host"]
-        [warning] = said.warnings
+        [warning] = said.messages
         assert warning.startswith("waiting up to 0 s for a-1: ErrImagePull")
 
 

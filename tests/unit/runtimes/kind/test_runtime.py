@@ -33,25 +33,12 @@ from kumulus.runtimes.kind.containers import Engine
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime
 from tests.support.apiserver import listening
+from tests.support.said import Said
 from tests.unit.runtimes.kind.standin import StandIn
 
 CONFIG = {"kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4"}
 ME = "this stack"
 DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
-
-
-@dataclass
-class Said:
-    statuses: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-
-    def status(self, message: str, *, last: bool = False) -> None:
-        self.statuses.append(message)
-
-    def info(self, message: str) -> None:
-        self.messages.append(message)
-
-    warn = info
 
 
 @dataclass
