@@ -17,9 +17,9 @@ from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
-from kumulus.components.resources import Autoscaler, Cluster, ClusterLike, DestroyCheck, HyperNodes, Lifetime
+from kumulus.components.resources import Cluster, ClusterLike, DestroyCheck, InCluster, Lifetime
 from kumulus.host import extras
-from kumulus.model.hypernodes import Fabric
+from kumulus.model.hypernodes import Fabric, fabrics_to_plain
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
@@ -198,16 +198,17 @@ class EmulatedCluster(pulumi.ComponentResource):
 
     def _autoscaler(
         self, resource_name: str, loaded: Loaded, plan: KwokPlan, after: Sequence[pulumi.Resource]
-    ) -> Autoscaler | None:
+    ) -> InCluster | None:
         """The autoscaler as a Deployment; None if the runtime runs it beside the cluster."""
         if loaded.autoscaler is None or loaded.spec.runtime_descriptor.local:
             return None
-        return Autoscaler(
+        return InCluster(
+            "kumulus:index:Autoscaler",
             f"{resource_name}-autoscaler",
+            self.cluster,
             # A KWOK that others installed may not read its stages from the cluster.
-            autoscaler={**loaded.autoscaler, "stages": plan.stages},
-            cluster=self.cluster,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
+            {"autoscaler": {**loaded.autoscaler, "stages": plan.stages}},
+            pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self.cluster.end),
         )
 
     def _sections_of_extras(
@@ -225,16 +226,17 @@ class EmulatedCluster(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         return [Fault.of_resolved(fault, self.cluster, opts) for fault in loaded.faults]
 
-    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> list[HyperNodes]:
+    def _hyper_nodes(self, resource_name: str, loaded: Loaded) -> list[InCluster]:
         """Volcano's HyperNodes, for the groups whose topology has its preset."""
         groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
         if not groups:
             return []
-        fabrics = [Fabric.of(pool) for pool in loaded.pools if pool.group in groups]
+        pools = fabrics_to_plain([Fabric.of(pool) for pool in loaded.pools if pool.group in groups])
         # An add-on may install the CRD.
         first = list(self.addons.values())
         opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)
-        return [HyperNodes(f"{resource_name}-hypernodes", fabrics=fabrics, cluster=self.cluster, opts=opts)]
+        name = f"{resource_name}-hypernodes"
+        return [InCluster("kumulus:index:HyperNodes", name, self.cluster, {"pools": pools}, opts)]
 
     @property
     def resource(self) -> Cluster:

@@ -15,7 +15,7 @@ from kumulus.components import helm_addon
 from kumulus.components.arguments import check, fields
 from kumulus.components.helm_addon import HelmAddon
 from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike, Definitions, depended_on, marked
+from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
 from kumulus.kwok import node_metrics
 from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage_manifests
 from kumulus.kwok.stages import API_VERSION
@@ -131,11 +131,12 @@ class KwokCharts(pulumi.ComponentResource):
     def _install(
         self, resource_name: str, charts: Charts, controllers: Controllers, after: Sequence[pulumi.Resource]
     ) -> None:
-        definitions = Definitions(
+        definitions = InCluster(
+            "kumulus:index:Definitions",
             f"{resource_name}-definitions",
-            group=API_VERSION.partition("/")[0],
-            cluster=self._cluster,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self._cluster.end),
+            self._cluster,
+            {"group": API_VERSION.partition("/")[0]},
+            pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=self._cluster.end),
         )
         name = release_name(controllers.cluster)
         kwok = self._release(name, charts.addon(charts.chart), controllers.release_values(), [definitions])

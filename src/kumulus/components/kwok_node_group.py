@@ -11,7 +11,7 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check
 from kumulus.components.inputs import Checked, problems_explained, refused
-from kumulus.components.resources import ClusterLike, NodePool, depended_on
+from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import path_text
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.pools import Pool
@@ -147,13 +147,13 @@ class KwokNodeGroup(pulumi.ComponentResource):
         super().__init__("kumulus:index:KwokNodeGroup", resource_name, None, opts)
         self.pools = list(pools)
         self.resources = {
-            pool.name: NodePool(
+            pool.name: InCluster(
+                "kumulus:index:NodePool",
                 f"{cluster.prefix}{pool.name}",
-                pool=pool,
-                cluster=cluster,
-                further=further.get(pool.name),
+                cluster,
+                {**pool_to_properties(pool), **further.get(pool.name, {})},
                 # Nodes are lost with their control plane: deleting thousands one by one first would be useless.
-                opts=pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.end),
+                pulumi.ResourceOptions(parent=self, depends_on=list(depends_on), deleted_with=cluster.end),
             )
             for pool in pools
         }

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pulumi
 
 from kumulus.components import plugin
-from kumulus.model.hypernodes import Fabric, fabrics_to_plain
 from kumulus.model.identity import STACK_ID
-from kumulus.model.pool_form import pool_to_properties
-from kumulus.model.pools import CLUSTER_LABEL, Pool
+from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.runtimes import registry
 
 if TYPE_CHECKING:
@@ -140,6 +138,13 @@ class InCluster(pulumi.CustomResource):
     """A resource of the plugin's inside a cluster, whose place is among its inputs.
 
     Another identity of the cluster (the UID of its kube-system namespace) means another resource.
+
+    Args:
+        token: its type, such as ``kumulus:index:NodePool``.
+        resource_name: its name in the stack.
+        cluster: the cluster component it belongs to.
+        properties: its other inputs.
+        opts: Pulumi's resource options.
     """
 
     def __init__(
@@ -158,127 +163,6 @@ class InCluster(pulumi.CustomResource):
             **({"clusterOutlivesStack": True} if cluster.end is None else {}),
         }
         super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
-
-
-class NodePool(InCluster):
-    """``kumulus:index:NodePool``: the emulated nodes of one node group in one availability zone.
-
-    Args:
-        resource_name: its name in the stack.
-        pool: the nodes.
-        cluster: the cluster component it belongs to.
-        further: properties instead of the pool's, with what is known later.
-        opts: Pulumi's resource options.
-    """
-
-    replicas: pulumi.Output[int]
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        pool: Pool,
-        cluster: ClusterLike,
-        further: Mapping[str, Any] | None = None,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        properties = {**pool_to_properties(pool), **(further or {})}
-        super().__init__("kumulus:index:NodePool", resource_name, cluster, properties, opts)
-
-
-class Definitions(InCluster):
-    """``kumulus:index:Definitions``: the kinds that a chart brings, which Helm would leave behind.
-
-    Args:
-        resource_name: its name in the stack.
-        group: the kinds' API group.
-        cluster: the cluster component it belongs to.
-        opts: Pulumi's resource options.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        group: str,
-        cluster: ClusterLike,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__("kumulus:index:Definitions", resource_name, cluster, {"group": group}, opts)
-
-
-class HyperNodes(InCluster):
-    """``kumulus:index:HyperNodes``: Volcano's HyperNodes for the pools of a cluster.
-
-    Args:
-        resource_name: its name in the stack.
-        fabrics: the pools, as far as HyperNodes follow from them.
-        cluster: the cluster component it belongs to.
-        opts: Pulumi's resource options.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        fabrics: Sequence[Fabric],
-        cluster: ClusterLike,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        pools = fabrics_to_plain(fabrics)
-        super().__init__("kumulus:index:HyperNodes", resource_name, cluster, {"pools": pools}, opts)
-
-
-class Namespace(InCluster):
-    """``kumulus:index:Namespace``: a namespace that is this stack's own.
-
-    Args:
-        resource_name: its name in the stack.
-        name: the namespace's.
-        labels: those it is to have.
-        annotations: likewise.
-        cluster: the cluster component it belongs to.
-        opts: Pulumi's resource options.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        name: str,
-        labels: pulumi.Input[Mapping[str, Any]],
-        annotations: pulumi.Input[Mapping[str, Any]],
-        cluster: ClusterLike,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        properties = {
-            "name": name,
-            "stack": f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}",
-            "labels": labels,
-            "annotations": annotations,
-        }
-        super().__init__("kumulus:index:Namespace", resource_name, cluster, properties, opts)
-
-
-class Autoscaler(InCluster):
-    """``kumulus:index:Autoscaler``: an autoscaler inside a cluster whose nodes run containers.
-
-    Args:
-        resource_name: its name in the stack.
-        autoscaler: what the stack asks of it, with its machines.
-        cluster: the cluster component it belongs to.
-        opts: Pulumi's resource options.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        autoscaler: Mapping[str, Any],
-        cluster: ClusterLike,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__("kumulus:index:Autoscaler", resource_name, cluster, {"autoscaler": dict(autoscaler)}, opts)
 
 
 class Lifetime(pulumi.CustomResource):

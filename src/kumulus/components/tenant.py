@@ -12,7 +12,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, Rol
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import Checked, problems_explained, within
-from kumulus.components.resources import ClusterLike, Namespace, depended_on, marked
+from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
@@ -90,13 +90,17 @@ class Tenant(pulumi.ComponentResource):
         self._tenant, self._cluster, self._after = tenant, cluster, depended_on(opts)
         self._prefix = f"{resource_name}-tenant"
         self._labels = {CLUSTER_LABEL: cluster.cluster_name, TENANT_LABEL: tenant.name}
-        self._home = Namespace(
+        self._home = InCluster(
+            "kumulus:index:Namespace",
             f"{self._prefix}-namespace",
-            name=tenant.home,
-            labels=_laid({POD_SECURITY_LABEL: tenant.podSecurity}, found["labels"], self._labels),
-            annotations=found["annotations"],
-            cluster=cluster,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.end),
+            cluster,
+            {
+                "name": tenant.home,
+                "stack": f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}",
+                "labels": _laid({POD_SECURITY_LABEL: tenant.podSecurity}, found["labels"], self._labels),
+                "annotations": found["annotations"],
+            },
+            pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.end),
         )
         if found.is_later("quota") or tenant.quota:
             quota = f"{self._prefix}-quota"

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from kumulus.model.bounds import bounds_from, bounds_problems
 from kumulus.model.checks import problem, replicas_problems, unknown_key_problems
-from kumulus.model.errors import Problem, SpecError, shown
+from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.gfd import expanded
 from kumulus.model.names import NODE_NAME_LENGTH, dns_subdomain_mistake, longest_node_name
 from kumulus.model.pools import (
@@ -127,8 +127,14 @@ def _name_problems(name: object, replicas: object) -> list[Problem]:
         return [problem(("name",), f"{shown(name)} {mistake.message}", mistake.remedy)]
     if replicas_problems((), replicas):
         return []
-    longest = longest_node_name(name, int(cast(float, replicas)))
+    return length_problems(("name",), name, int(cast(float, replicas)), "write a shorter name")
+
+
+def length_problems(where: Where, pool: str, replicas: int, remedy: str) -> list[Problem]:
+    """Whether the names of a pool's nodes, made of the pool's and their ordinals, are too long."""
+    longest = longest_node_name(pool, replicas)
     if len(longest) <= NODE_NAME_LENGTH:
         return []
-    message = f"makes the node name {longest} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
-    return [problem(("name",), message, "write a shorter name")]
+    name = longest if len(longest) <= 100 else f"{longest[:97]}..."
+    message = f"makes the node name {name} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
+    return [problem(where, message, remedy)]

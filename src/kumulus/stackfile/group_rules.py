@@ -11,15 +11,13 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.named_nodes import count_problems
 from kumulus.model.names import (
-    NODE_NAME_LENGTH,
     SYSTEM_GROUP,
     collisions,
     is_dns_subdomain,
-    longest_node_name,
     node_name,
     pool_name,
 )
-from kumulus.model.pool_form import allocatable_problems
+from kumulus.model.pool_form import allocatable_problems, length_problems
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
 from kumulus.stackfile.plain import Found, count, duplicates, items, text
 from kumulus.stackfile.shapes import shape_problems
@@ -63,7 +61,8 @@ def pool_problems(raw: Mapping[str, object]) -> Found:
             named = placement.get("nodes")
             yield from count_problems((*where, "replicas"), named, placement.get("replicas"))
             # A pool's name is part of its nodes' names only if the nodes do not have their own.
-            yield from _length(where, names[-1], 0 if named else placement.get("replicas"))
+            replicas = 0 if named else count(placement.get("replicas"))
+            yield from length_problems(where, names[-1], replicas, "write a shorter group or zone name")
             if topology:
                 yield from placement_problems(where, topology, names[-1], count(placement.get("replicas")))
     for one, other in collisions(names):
@@ -91,14 +90,6 @@ def node_name_problems(raw: Mapping[str, object]) -> Found:
             yield problem(place, f"{shown(name)} is already a node of {first[name]}", "write another name")
         elif pool in counted and last.isdecimal() and str(int(last)) == last and int(last) < counted[pool]:
             yield problem(place, f"{shown(name)} is what the pool {pool} calls a node", "write another name")
-
-
-def _length(where: Where, pool: str, replicas: object) -> Found:
-    longest = longest_node_name(pool, count(replicas))
-    if len(longest) > NODE_NAME_LENGTH:
-        name = longest if len(longest) <= 100 else f"{longest[:97]}..."
-        message = f"makes the node name {name} of {len(longest)} characters, at most {NODE_NAME_LENGTH} are allowed"
-        yield problem(where, message, "write a shorter group or zone name")
 
 
 def _labels_of(template: object) -> object:

@@ -1,13 +1,15 @@
-"""Node groups in the stack file: where their nodes are, how many there are, and what each of them has."""
+"""Node groups in the stack file: where their nodes are, what each of them has, and the pools that they become."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from kumulus.model.bounds import Bounds
 from kumulus.model.fields import (
     COMPLETED,
     FORM,
@@ -23,15 +25,42 @@ from kumulus.model.fields import (
     Taints,
     checked,
 )
+from kumulus.model.gfd import SIMULATED_POOL_LABEL
 from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
-from kumulus.model.pools import Taint
+from kumulus.model.names import pool_name
+from kumulus.model.pools import (
+    ARCH_LABEL,
+    CLUSTER_LABEL,
+    GROUP_LABEL,
+    INSTANCE_TYPE_LABEL,
+    OS_LABEL,
+    POOL_LABEL,
+    REGION_LABEL,
+    ZONE_LABEL,
+    Pool,
+    Taint,
+    allocatable_of,
+    node_info_from,
+)
 from kumulus.stackfile.group_topology import GroupTopology
-from kumulus.stackfile.resource_slices import ResourceSlices
+from kumulus.stackfile.resource_slices import ResourceSlices, devices_of, without_extended
 from kumulus.stackfile.shapes import gpu_product_problems, instance_type_problems
 
 KWOK_TAINT = Taint("kwok.x-k8s.io/node", "fake", "NoSchedule")
 """Keeps pods off emulated nodes unless they tolerate it; a template without `taints` has it."""
 
+
+Flavour = Literal["kumulus", "kemu"]
+"""Whose labels nodes have: ours, or also KEMU's, so that workloads written for KEMU still fit."""
+
+ROLE_LABEL = "kubernetes.io/role"
+# Labels of KEMU's nodes that differ from ours, or that ours lack.
+KEMU_LABELS = {OS_LABEL: "kemu", ARCH_LABEL: "arm64", "kemu.datastrophic.io/managed": "true"}
+
+_GCP_ZONE = re.compile(r"([a-z]+-[a-z]+[0-9]+)-[a-z]")
+_AWS_ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-[0-9]+)[a-z]")
+_AZURE_ZONE = re.compile(r"([a-z]{5,}[0-9]?)-[1-4]")
+_COMPASS = re.compile(r"north|south|east|west|central")
 
 NamedNodes = Annotated[tuple[NamedNode, ...], checked(named_nodes_problems, named_nodes_from, form="namedNodes")]
 
@@ -176,3 +205,71 @@ class NodeGroup(Section):
         description="The devices that each node publishes for Dynamic Resource Allocation.",
         examples=["{driver: gpu.nvidia.com, count: 8}"],
     )
+
+
+def region_of(zone: str) -> str:
+    """The region in a zone's name, by the conventions of three clouds; empty when there is none.
+
+    `us-east1-b` (Google) is in us-east1, `us-east-1a` (Amazon) in us-east-1, `eastus-1` (Azure) in eastus.
+    """
+    for pattern in (_GCP_ZONE, _AWS_ZONE, _AZURE_ZONE):
+        match = pattern.fullmatch(zone)
+        # All three clouds name regions by a place and a compass point, which distinguishes eastus-1 from racks-1.
+        if match and _COMPASS.search(match[1]):
+            return match[1]
+    return ""
+
+
+def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: Flavour) -> Pool:
+    """The nodes of a group in one zone.
+
+    Args:
+        group: the group, completed from the catalog.
+        placement: the zone, one of the group's.
+        cluster_name: the value of the label kumulus.io/cluster.
+        flavour: `kemu` adds KEMU's own labels and values.
+    """
+    template = group.nodeTemplate
+    operator = group.gpuOperator
+    name = pool_name(group.name, placement.availabilityZone)
+    simulated = {SIMULATED_POOL_LABEL: operator.simulatedPool or group.name} if operator else {}
+    added = _labels(group, placement, flavour) if template.metadata.defaults else {}
+    labels = {**added, **simulated, **template.metadata.labels}
+    labels |= identity_labels(group.name, name, cluster_name)
+    return Pool(
+        name=name,
+        group=group.name,
+        zone=labels.get(ZONE_LABEL, ""),
+        region=labels.get(REGION_LABEL, ""),
+        replicas=placement.replicas,
+        labels=labels,
+        annotations=dict(template.metadata.annotations),
+        taints=template.taints,
+        capacity=without_extended(template.capacity, group.resourceSlices),
+        allocatable=without_extended(allocatable_of(template.capacity, template.allocatable), group.resourceSlices),
+        node_info=node_info_from(template.nodeInfo, labels),
+        topology=group.topology.topology() if group.topology else None,
+        devices=devices_of(group.resourceSlices, template.capacity, labels),
+        nodes=placement.nodes,
+        bounds=None if group.maxReplicas is None else Bounds(group.minReplicas or 0, group.maxReplicas),
+    )
+
+
+def _labels(group: NodeGroup, placement: Placement, flavour: Flavour) -> dict[str, str]:
+    info = group.nodeTemplate.nodeInfo
+    region = placement.region or region_of(placement.availabilityZone)
+    return {
+        OS_LABEL: info.get("operatingSystem") or "linux",
+        ARCH_LABEL: info.get("architecture") or "amd64",
+        ROLE_LABEL: "agent",
+        INSTANCE_TYPE_LABEL: group.name,
+        ZONE_LABEL: placement.availabilityZone,
+        **({REGION_LABEL: region} if region else {}),
+        "type": "kwok",
+        **(KEMU_LABELS if flavour == "kemu" else {}),
+    }
+
+
+def identity_labels(group: str, pool: str, cluster_name: str) -> dict[str, str]:
+    """The labels by which the nodes of a pool are found."""
+    return {CLUSTER_LABEL: cluster_name, GROUP_LABEL: group, POOL_LABEL: pool}

@@ -10,7 +10,7 @@ import yaml
 
 from kumulus.kube.yaml_writing import Dumper
 from kumulus.model.errors import Notice
-from kumulus.stackfile.expand import KEMU_LABELS
+from kumulus.stackfile.groups import KEMU_LABELS
 from kumulus.stackfile.kemu import KemuFile, Plain
 
 _WIDTH = 120

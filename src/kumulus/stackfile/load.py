@@ -16,7 +16,8 @@ from kumulus.runtimes.existing.section import content_problems
 from kumulus.runtimes.kind.network import node_ranges, real_nodes, with_room
 from kumulus.stackfile import host_commands
 from kumulus.stackfile.addons import Addon, chart_kind, in_order, missing_chart
-from kumulus.stackfile.expand import Flavour, pools, system_pool
+from kumulus.stackfile.expand import pools, system_pool
+from kumulus.stackfile.groups import Flavour
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets, hidden
 from kumulus.stackfile.settings import Settings

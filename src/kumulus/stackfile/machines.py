@@ -14,7 +14,8 @@ from kumulus.model.pools import CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, REGION_L
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.catalog.prices import Prices
 from kumulus.stackfile.autoscaler import Autoscaler
-from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.model import ClusterSpec
 
 # Number of delays that are drawn; further machines start again with the first delay.

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from kumulus.model.identity import STACK_ID, Owner
+from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pool_form import pool_to_properties
 from kumulus.model.posted import posted_node, record_of
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
+from kumulus.nodes.faults.records import Record
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Properties
 from kumulus.provider.resources.diffing import Difference
@@ -149,3 +151,38 @@ async def test_a_look_for_lost_nodes_takes_two_requests_for_all_pools(adopted: A
     for _ in range(5):
         assert await adopted.resource.compare(adopted.outputs, adopted.outputs) == []
     assert adopted.store.asked == []
+
+
+async def overdue(adopted: Adopted) -> str:
+    """Have a fault be over that labels a node which is lost, and return the path of its record."""
+    async with adopted.store.client() as client:
+        effects = node_effects_from({"labels": {"example.com/sick": "yes"}})
+        over = Record("brief", "", {"a100-use1": frozenset({3})}, effects, until="2026-01-01T00:00:00Z")
+        await records.write_fault(client, replace(over, owner=Owner(OLD)))
+    for ordinal in (3, 7):
+        adopted.store.objects.pop(f"{NODES}/a100-use1-{ordinal}")
+    adopted.store.asked.clear()
+    return f"{MAPS}/kumulus-fault-brief"
+
+
+async def test_faults_whose_time_is_up_end_once_the_nodes_are_as_wanted(adopted: Adopted) -> None:
+    fault = await overdue(adopted)
+    await adopted.resource.update(operation(), "dev/a", adopted.outputs, adopted.outputs)
+    assert fault not in adopted.store.objects
+    assert len(adopted.store.under(NODES)) == 12
+    changes = [each for each in adopted.store.asked if each[0] != "GET"]
+    posts = [at for at, each in enumerate(changes) if each == ("POST", NODES)]
+    assert len(posts) == 2
+    assert max(posts) < changes.index(("PATCH", fault))
+
+
+async def test_a_pool_whose_faults_cannot_be_ended_is_recorded_and_ends_them_next_time(adopted: Adopted) -> None:
+    fault = await overdue(adopted)
+    adopted.store.refuse = lambda verb, path, _: 403 if (verb, path) == ("PATCH", fault) else None
+    with pytest.raises(PartialFailure, match="403") as failure:
+        await adopted.resource.update(operation(), "dev/a", adopted.outputs, adopted.outputs)
+    assert failure.value.outputs == adopted.outputs
+    assert len(adopted.store.under(NODES)) == 12
+    adopted.store.refuse = lambda *_: None
+    await adopted.resource.update(operation(), "dev/a", failure.value.outputs, adopted.outputs)
+    assert fault not in adopted.store.objects

@@ -9,7 +9,8 @@ import pytest
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import NodeInfo, Pool
-from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.model import ClusterSpec
 
 

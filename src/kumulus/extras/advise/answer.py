@@ -11,7 +11,7 @@ from kumulus.kube import yaml_writing
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
 from kumulus.model.words import listed
-from kumulus.stackfile.expand import region_of
+from kumulus.stackfile.groups import region_of
 
 _NAMED = 4
 _FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": "pods of the most memory"}

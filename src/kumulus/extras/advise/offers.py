@@ -21,7 +21,8 @@ from kumulus.model.pools import (
 from kumulus.model.quantity import parse
 from kumulus.nodes.catalog.instances import InstanceType, instance_types
 from kumulus.nodes.catalog.prices import Prices, is_spot, spot_labels
-from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.model import ClusterSpec
 
 DEFAULT_ZONES = {"aws": "us-east-1a", "gcp": "us-central1-a", "azure": "eastus-1"}

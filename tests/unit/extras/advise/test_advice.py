@@ -21,7 +21,8 @@ from kumulus.extras.advise.programme import Programme
 from kumulus.model.pools import Pool
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.catalog.prices import Price, Prices, catalog
-from kumulus.stackfile.expand import pools, region_of
+from kumulus.stackfile.expand import pools
+from kumulus.stackfile.groups import region_of
 from kumulus.stackfile.model import ClusterSpec
 
 GIB = 1 << 30

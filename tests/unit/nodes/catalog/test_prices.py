@@ -10,7 +10,7 @@ import pytest
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.instances import instance_types
 from kumulus.nodes.catalog.prices import Price, catalog, is_spot, with_own
-from kumulus.stackfile.expand import region_of
+from kumulus.stackfile.groups import region_of
 
 REGIONS = {"aws": "us-east-1", "gcp": "us-central1", "azure": "eastus"}
 
