@@ -14,6 +14,7 @@ from benchmarks.report import Row
 from kumulus.kube import ApiError, Client, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
+from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 
 PODS = "/api/v1/namespaces/default/pods"
 _TRIES, _NODES, _AT_ONCE, _PATIENCE_S = 500, 10, 32, 60.0
@@ -28,6 +29,8 @@ async def kept() -> list[Row]:
             nodes = [f"node-{number}" for number in range(_NODES)]
             for node in nodes:
                 await plane.client.create("/api/v1/nodes", {"metadata": {"name": node}})
+            # Pods that are bound to a node before KWOK has it never run.
+            await wait_until_all_are_managed(plane.client, asyncio.Event())
             gone = await lost(plane.client, nodes, _TRIES, grace)
         rows.append(
             Row(

@@ -77,7 +77,9 @@ async def test_what_a_list_brings_after_a_real_410_has_no_time_and_is_counted(
             )
             measures = client.measures()
             beside.task.cancel()
-    assert (measures["client.interruptions"], measures["pods.untimed"]) == (1, NUMBER)
+    # It is cut off, and the answer may be 410 when it is in touch again.
+    assert measures["client.interruptions"] in (1, 2)
+    assert measures["pods.untimed"] == NUMBER
     assert measures["pods.scheduled"] == NUMBER
     for name in ("timeToSchedule.min", "timeToSchedule.p50", "timeToSchedule.max", "scheduling.ratePeak"):
         assert isinstance(measures[name], Between), name

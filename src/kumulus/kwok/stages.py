@@ -44,9 +44,12 @@ def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any]) -> dic
 
 
 def pod_status(template: str) -> dict[str, Any]:
-    """The key ``next`` of a stage that patches a pod's status, as a kubelet does: the patch has the pod's UID.
+    """The key ``next`` of a stage that patches a pod's status, but not if the pod has changed meanwhile.
 
-    KWOK patches by name. Without the UID, a pod that was made under the name of a deleted one would get its status.
+    KWOK patches by name: a pod that was made under the name of a deleted one would get its status. And a patch of a pod
+    that was deleted with a grace period of 0 a moment ago removes whatever has its name (k8s.io/apiserver,
+    ShouldDeleteDuringUpdate): 1 of 640 pods that were made again at once, on a busy machine. A pod that has changed is
+    shown to KWOK, so that what was refused is done to the changed one.
 
     Args:
         template: a Go template of YAML, the status.
@@ -65,13 +68,13 @@ def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
         subresource: of the pod; that is then what the template is of.
     """
     content = f"{subresource}:\n{textwrap.indent(template, '  ')}" if subresource else template
-    unchanged = f"  resourceVersion: {{{{ .metadata.resourceVersion | Quote }}}}\n{content}"
-    return {"steps": [{"patch": _of_this_pod(unchanged, subresource)}, {"delete": True}]}
+    return {"steps": [{"patch": _of_this_pod(content, subresource)}, {"delete": True}]}
 
 
 def _of_this_pod(content: str, subresource: str) -> dict[str, str]:
     where = {"subresource": subresource} if subresource else {}
-    return {**where, "template": f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\n{content}"}
+    version = "  resourceVersion: {{ .metadata.resourceVersion | Quote }}\n"
+    return {**where, "template": f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\n{version}{content}"}
 
 
 def is_in(key: str, *values: str) -> Match:

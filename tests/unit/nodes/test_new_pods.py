@@ -86,7 +86,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 async def client(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
-    monkeypatch.setattr(new_pods, "_BEHIND", 0.01)
+    monkeypatch.setattr(new_pods, "BEHIND_S", 0.01)
     async with listening(cluster.answer) as address, Client(Connection(address, "test"), patience=2.0) as found:
         yield found
 

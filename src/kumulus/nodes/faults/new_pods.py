@@ -22,12 +22,12 @@ from kumulus.nodes.faults.leases import LEASES
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
+BEHIND_S = 0.3
+"""Seconds by which KWOK's view of a lease may be behind."""
 # Seconds to wait for KWOK to take one more of the created nodes.
 _STANDSTILL = 20.0
 # Likewise, for any nodes: no KWOK may manage some of them.
 _OF_ANY = 5.0
-# Seconds by which KWOK's view of a lease may be behind.
-_BEHIND = 0.3
 _LOOKS = 3
 _NODES = "/api/v1/nodes"
 # Up to this many leases are read one by one, as a cluster may have tens of thousands.
@@ -98,7 +98,7 @@ async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> 
     """Have KWOK look at the pods that are bound to nodes and have not begun to run, until they have."""
     shown: set[str] = set()
     for look in range(_LOOKS):
-        await asyncio.sleep(_BEHIND)
+        await asyncio.sleep(BEHIND_S)
         waiting = [pod for pod in await _waiting(client, nodes) if not look or pod["metadata"]["uid"] in shown]
         if not waiting or stop.is_set():
             return

@@ -17,6 +17,7 @@ from kumulus.kube.bulk import for_each
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.nodes.faults import leases, pods
+from kumulus.nodes.faults.new_pods import BEHIND_S
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -61,6 +62,7 @@ async def resume(client: Client, *, everything: bool = False) -> None:
     while not await _held(client) and time.monotonic() < give_up:
         await asyncio.sleep(pause)
         pause = min(1.0, pause * 2)
+    await asyncio.sleep(BEHIND_S)
     waiting = [
         pod
         async for page in client.pages(PODS, {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"})
