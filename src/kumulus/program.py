@@ -94,11 +94,19 @@ def _declared() -> tuple[dict[str, EmulatedCluster], str]:
 
         Federation("federation", stack.federation, made, stack.clusters)
         pulumi.export("federation", {"hub": stack.federation.hub, "workers": list(stack.federation.workers)})
+    costs = _costs(stack)
     if stack.only:
-        _export(made[""])
+        _export(made[""], costs[""])
     else:
-        _export_all(made, stack.hub)
+        _export_all(made, stack.hub, costs)
     return made, stack.hub
+
+
+def _costs(stack: Stack) -> dict[str, dict[str, Any]]:
+    """What the nodes of each cluster cost, as outputs."""
+    from kumulus.nodes.catalog.costs import fleet_cost
+
+    return {name: fleet_cost(each.pools, each.known_prices()).outputs() for name, each in stack.clusters.items()}
 
 
 @contextmanager
@@ -154,20 +162,20 @@ def _require_protection(stack_file: Stack, base: Path) -> None:
         pulumi.log.warn(message)
 
 
-def _export(emulated: EmulatedCluster) -> None:
-    for name, value in _outputs(emulated).items():
+def _export(emulated: EmulatedCluster, cost: Mapping[str, Any]) -> None:
+    for name, value in {**_outputs(emulated), **cost}.items():
         pulumi.export(name, value)
     if emulated.tenants:
         pulumi.export("tenants", _tenants(emulated))
 
 
-def _export_all(made: Mapping[str, EmulatedCluster], hub: str) -> None:
+def _export_all(made: Mapping[str, EmulatedCluster], hub: str, costs: Mapping[str, Mapping[str, Any]]) -> None:
     """The outputs of several clusters: each one's under its name, and beside them the hub's kubeconfig."""
     if hub:
         pulumi.export("hub", hub)
         pulumi.export("kubeconfig", made[hub].kubeconfig)
     pulumi.export("nodeCount", sum(each.node_count for each in made.values()))
-    pulumi.export("clusters", {name: _outputs(each) for name, each in made.items()})
+    pulumi.export("clusters", {name: {**_outputs(each), **costs[name]} for name, each in made.items()})
     # Apart: an output with a secret in it is secret as a whole.
     if shared := {name: _tenants(each) for name, each in made.items() if each.tenants}:
         pulumi.export("tenants", shared)

@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--nodes is {args.nodes:,}; the model is not asked beyond {_MOST:,}")
     if args.nodes is not None and args.cluster is not None:
         raise UserError("--cluster is for the clusters of a stack, not for --nodes; leave one of the two out")
-    fleets, what = [(args.nodes, args.heartbeat_factor)], ""
+    fleets, what, costs = [(args.nodes, args.heartbeat_factor)], "", ""
     if args.nodes is None:
-        fleets, what = _fleets(args)
+        fleets, what, costs = _fleets(args)
     machine = scale.Machine(
         cores=args.cores or psutil.cpu_count() or 1,
         memory_mb=args.memory * 1000 if args.memory else memory.total() / 1e6,
@@ -64,12 +64,15 @@ def run(args: argparse.Namespace) -> int:
         answer = {**asdict(found), "machine": asdict(machine), "limits": problems, "most_nodes": most}
         print(json.dumps(answer, indent=2))
     else:
-        print(what + "\n".join(_report(found, machine, problems, most)))
+        print(what + "\n".join([*_report(found, machine, problems, most), *([costs] if costs else [])]))
     return 1 if problems else 0
 
 
-def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str]:
-    """The number of nodes and the heartbeat factor of each cluster in question, and what to call them."""
+def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str, str]:
+    """The number of nodes and the heartbeat factor of each cluster in question, what to call them, and their cost."""
+    from kumulus.cli import price
+    from kumulus.nodes.catalog.costs import fleet_cost
+
     stack = project.chosen(args.stack)
     clusters = stack_file.load(stack).clusters
     what = f"{stack}: "
@@ -78,10 +81,13 @@ def _fleets(args: argparse.Namespace) -> tuple[list[tuple[int, int | None]], str
         clusters, what = {found.cluster: clusters[found.cluster]}, f"{found.label}: "
     elif "" not in clusters:
         what = f"{stack}: {len(clusters)} clusters, "
-    return [
+    fleets = [
         (sum(pool.replicas for pool in each.pools), args.heartbeat_factor or each.spec.kwok.heartbeatFactor)
         for each in clusters.values()
-    ], what
+    ]
+    prices = next(iter(clusters.values())).known_prices()
+    cost = fleet_cost([pool for each in clusters.values() for pool in each.pools], prices)
+    return fleets, what, f"such machines would cost {price.short(cost)}" if cost.total.priced else ""
 
 
 def _report(found: scale.Cost, machine: scale.Machine, problems: list[str], most: int) -> list[str]:

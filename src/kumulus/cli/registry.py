@@ -91,6 +91,9 @@ COMMANDS: dict[str, Command] = {
     "topology": Command(
         "kumulus.cli.topology", "show where a stack's nodes are, as a tree or a picture", venv=True, group=STACK
     ),
+    "price": Command(
+        "kumulus.cli.price", "say what a stack's fleet costs, by node group and zone", venv=True, group=STACK
+    ),
     "fault": Command(
         "kumulus.cli.fault",
         "inject a fault into a live cluster, clear it, list active faults",

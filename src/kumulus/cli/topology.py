@@ -28,12 +28,15 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UserError: there is no such stack, its file has mistakes, or the picture cannot be written.
     """
-    from kumulus.cli import topology_svg, topology_text
+    from kumulus.cli import price, topology_svg, topology_text
+    from kumulus.nodes.catalog.costs import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
-    name, pools = found.label, stack_file.load_one(found.stack, found.cluster).pools
+    loaded = stack_file.load_one(found.stack, found.cluster)
+    name, pools = found.label, loaded.pools
     if args.svg is None:
         print(topology_text.tree(name, pools))
+        print(f"cost: {price.short(fleet_cost(pools, loaded.known_prices()))}")
         return 0
     picture = topology_svg.picture(name, pools)
     if args.svg == "-":

@@ -21,6 +21,7 @@ from kumulus.extras.capture.raising import raised_quotas
 from kumulus.extras.capture.verdict import Verdict
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
 from kumulus.model.words import counted
+from kumulus.nodes.catalog import prices
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -147,11 +148,20 @@ async def _nodes(
         added = await dry.nodes(like, needed)
         verdict = await dry.pods(probe, left, priority, among=there + needed)
         await dry.drop(added)
-        what = f"{first}{counted(needed, 'more node')} like those of {name}"
+        what = f"{first}{counted(needed, 'more node')} like those of {name}{_cost(like, needed)}"
         if verdict.all_fit:
             answer.changes.append(Change(what, needed))
         else:
             answer.tried.append(f"with {what} {before + verdict.fitted:,} of {probe.count:,} fit")
+
+
+def _cost(node: Mapping[str, Any], count: int) -> str:
+    """What so many nodes like one cost by the catalog; empty for a node of no instance type."""
+    labels = node["metadata"].get("labels") or {}
+    if INSTANCE_TYPE_LABEL not in labels:
+        return ""
+    price = prices.catalog().of_node(labels)
+    return f" (+${count * price.hourly:,.2f}/h)" if price else " (price not known)"
 
 
 def _group(node: Mapping[str, Any]) -> str:

@@ -348,3 +348,59 @@ def test_an_import_holds_no_more_than_a_task(tmp_path: Path) -> None:
     next(tasks)
     assert notes.rows == 1
     assert sum(1 for _ in tasks) == 19_999
+
+
+OWN_COLUMNS = "arrival,duration,gpus,cpus,mem_gb,user\n0,100,4,8,200,a\n50,100,4,8,200,b\n100,100,8,8,100,b\n"
+
+
+def said_of(tmp_path: Path, text: str, columns: dict[str, str], **wanted: Any) -> list[str]:
+    (tmp_path / "jobs.csv").write_text(text)
+    machines = [Machine(f"m{number}", 64000, 512 << 10, 8) for number in range(2)]
+    files, outputs = [tmp_path / "jobs.csv"], (tmp_path / "s.yaml", tmp_path / "e.yaml")
+    options = Options(columns)
+    made = import_trace(FORMATS["csv"], files, *outputs, machines=machines, options=options, wanted=Wanted(**wanted))
+    return made.lines
+
+
+def test_a_memory_column_may_have_its_unit_named(tmp_path: Path) -> None:
+    _, tasks, _, _ = read("csv", [OWN_COLUMNS], tmp_path, Options({"memory": "mem_gb:Gi"}))
+    assert [task.memory for task in tasks] == [200 << 10, 200 << 10, 100 << 10]
+    _, tasks, _, _ = read("csv", ["arrival,a:Gi\n0,1Mi\n"], tmp_path, Options({"memory": "a:Gi"}))
+    assert [task.memory for task in tasks] == [1]
+    with pytest.raises(LabError, match="'Gib' is no unit; write one of B, Ki"):
+        read("csv", [OWN_COLUMNS], tmp_path, Options({"memory": "mem_gb:Gib"}))
+
+
+def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
+    lines = said_of(tmp_path, OWN_COLUMNS, {"cpu": "cpus"})
+    assert "not used   mem_gb; to use a column, name it with --columns KEY=HEADING" in lines
+
+
+def test_memory_that_no_pod_asks_for_is_warned_about(tmp_path: Path) -> None:
+    (line,) = [each for each in said_of(tmp_path, OWN_COLUMNS, {"memory": "mem_gb"}) if "warning" in each]
+    assert line.startswith("warning: no pod asks for more than 1 MiB of memory; if the column is in another unit")
+    (line,) = [each for each in said_of(tmp_path, OWN_COLUMNS, {"memory": "mem_gb:Ti"}) if "warning" in each]
+    assert "ask for more memory on average than any machine has" in line
+    assert not [each for each in said_of(tmp_path, OWN_COLUMNS, {"memory": "mem_gb:Gi"}) if "warning" in each]
+
+
+def test_the_demand_at_one_time_is_beside_the_sum(tmp_path: Path) -> None:
+    lines = said_of(tmp_path, OWN_COLUMNS, {})
+    place = lines.index("GPU        16.0 GPUs asked for by all tasks together, 100.0 % of what is there")
+    # Two of 4 GPUs until 100 s, 4 and 8 from then, 8 after 150 s: 1,600 GPU-seconds in 200 s.
+    assert lines[place + 1] == "           at one time 12.0 (75.0 %) at most, 8.0 (50.0 %) on average"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "said"),
+    [
+        ("arrival,duration,gpus\n9,1,1\n0,1,1\n", {}, "arrivals are not in order, so what is asked for at one time"),
+        ("arrival,gpus\n0,1\n1,1\n", {}, ""),
+        ("arrival,duration,gpus\n0,1,1\n1,1,1\n", {"stay": True}, ""),
+    ],
+    ids=["out of order", "no durations", "nothing ends"],
+)
+def test_the_demand_at_one_time_is_not_guessed(tmp_path: Path, text: str, wanted: dict[str, Any], said: str) -> None:
+    lines = "\n".join(said_of(tmp_path, text, {}, **wanted))
+    assert "at most" not in lines
+    assert said in lines

@@ -118,7 +118,7 @@ def import_trace(
     if wanted.stay:
         # Unknown durations do not matter then.
         notes.left_out = type(notes.left_out)({k: n for k, n in notes.left_out.items() if "duration" not in k})
-    lines = list(summary(everything, sums, notes))
+    lines = list(summary(everything, sums, notes, stay=wanted.stay))
     if sums.tasks > MOST_JOBS and wanted.limit is None and wanted.window is None:
         lines.append(f"an experiment takes {MOST_JOBS:,} tasks at most: choose a part by --window or --limit")
     return Written(tasks_path, bad.path if notes.bad else None, lines, bad.first)

@@ -34,12 +34,14 @@ class Notes:
         bad: how many there were.
         rows: how many rows were read, bad ones included.
         left_out: what could not be represented of good rows, with the number of such rows.
+        unused: the headings of columns that are not read, of a format whose columns the user names.
     """
 
     on_bad: Callable[[str, int, str], None]
     bad: int = 0
     rows: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    unused: list[str] = field(default_factory=list)
 
     def reject(self, file: Path, line: int, why: str) -> None:
         """Count a bad row and record it."""

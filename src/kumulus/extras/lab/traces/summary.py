@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 
 from kumulus.extras.lab.offline.fleet import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.traces.demand import Demand
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.task import Task
 
 _MOST_LINES = 12
+_LEAST_MEMORY = 16
 _DAY = 86_400.0
 
 
@@ -32,6 +34,8 @@ class Sums:
         last: arrival of the last.
         unknown: tasks whose duration is not known.
         models: tasks that ask for certain GPU models, by these models.
+        most_memory: MiB that the largest pod asks for.
+        demand: what they ask for at one time.
     """
 
     tasks: int = 0
@@ -46,6 +50,8 @@ class Sums:
     last: float = float("-inf")
     unknown: int = 0
     models: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    most_memory: int = 0
+    demand: Demand = field(default_factory=Demand)
 
     def add(self, task: Task) -> None:
         """Add a task."""
@@ -60,12 +66,21 @@ class Sums:
         self.first = min(self.first, task.arrival)
         self.last = max(self.last, task.arrival)
         self.unknown += task.duration is None
+        self.most_memory = max(self.most_memory, task.memory)
+        self.demand.add(task)
         if task.models:
             self.models[task.models] += 1
 
 
-def summary(machines: Sequence[Machine], sums: Sums, notes: Notes) -> Iterator[str]:
-    """The lines to print."""
+def summary(machines: Sequence[Machine], sums: Sums, notes: Notes, *, stay: bool = False) -> Iterator[str]:
+    """The lines to print.
+
+    Args:
+        machines: of the cluster.
+        sums: over the tasks.
+        notes: of reading them.
+        stay: whether no task ends, so that all of them are there at one time.
+    """
     gpus = sum(machine.gpus for machine in machines)
     models = Counter({model: 0 for machine in machines if (model := machine.model)})
     for machine in machines:
@@ -77,17 +92,42 @@ def summary(machines: Sequence[Machine], sums: Sums, notes: Notes) -> Iterator[s
         yield f"gangs      {sums.gangs:,} tasks of more than one pod"
     if sums.tasks:
         yield f"arrivals   over {(sums.last - sums.first) / _DAY:,.1f} days"
-    for name, unit, asked, there in (
-        ("CPU", "CPUs", sums.cpu / 1000, sum(machine.cpu for machine in machines) / 1000),
-        ("memory", "GiB", sums.memory / 1024, sum(machine.memory for machine in machines) / 1024),
-        ("GPU", "GPUs", sums.gpu / WHOLE_GPU, float(gpus)),
-    ):
+    demand = sums.demand if sums.demand.ordered and sums.unknown < sums.tasks and not stay else None
+    peaks, means = (demand.peak, demand.mean()) if demand else (None, None)
+    amounts = (
+        ("CPU", "CPUs", 1000, sums.cpu, sum(machine.cpu for machine in machines)),
+        ("memory", "GiB", 1024, sums.memory, sum(machine.memory for machine in machines)),
+        ("GPU", "GPUs", WHOLE_GPU, sums.gpu, gpus * WHOLE_GPU),
+    )
+    for index, (name, unit, size, asked, there) in enumerate(amounts):
         of = f", {100 * asked / there:,.1f} % of what is there" if there else ""
-        yield f"{name:<10} {asked:,.1f} {unit} asked for by all tasks together{of}"
+        yield f"{name:<10} {asked / size:,.1f} {unit} asked for by all tasks together{of}"
+        if peaks and means and asked:
+            peak, mean = (_share(each[index], size, there) for each in (peaks, means))
+            yield f"           at one time {peak} at most, {mean} on average"
+    if sums.tasks and not sums.demand.ordered:
+        yield "           arrivals are not in order, so what is asked for at one time is not known"
+    yield from _warnings(machines, sums)
+    if notes.unused:
+        yield f"not used   {', '.join(notes.unused)}; to use a column, name it with --columns KEY=HEADING"
     if notes.left_out:
         yield "not represented:"
         yield from _lines((f"{why}", count) for why, count in notes.left_out.most_common())
     yield f"rows       {notes.rows:,} read, {notes.bad:,} of them bad"
+
+
+def _share(amount: float, size: int, there: float) -> str:
+    return f"{amount / size:,.1f}" + (f" ({100 * amount / there:,.1f} %)" if there else "")
+
+
+def _warnings(machines: Sequence[Machine], sums: Sums) -> Iterator[str]:
+    """Memory that no pod of a real cluster asks for: the column has another unit than it was read in."""
+    remedy = "if the column is in another unit, write it: --columns memory=HEADING:Gi"
+    if 0 < sums.most_memory < _LEAST_MEMORY:
+        yield f"warning: no pod asks for more than {sums.most_memory:,} MiB of memory; {remedy}"
+    largest = max((machine.memory for machine in machines), default=0)
+    if sums.most_memory and largest * sums.pods < sums.memory:
+        yield f"warning: the pods ask for more memory on average than any machine has, {largest:,} MiB; {remedy}"
 
 
 def _listed(models: Counter[str]) -> str:

@@ -1,7 +1,8 @@
 """A CSV file of any headings, named by `--columns`.
 
 Columns, by their content: `arrival`, seconds of any epoch or a date; `duration`, seconds; `workers`; `cpu`, CPUs of a
-worker, such as 4 or 500m; `memory`, a quantity such as 16Gi, or bytes; `gpus` of a worker, where 0.5 is half of one;
+worker, such as 4 or 500m; `memory`, a quantity such as 16Gi, or bytes, or a number in the unit that is written behind
+the heading, as `memory=mem_gb:Gi`; `gpus` of a worker, where 0.5 is half of one;
 `gpuModels`, `A|B`; `priority`, a whole number; `user`; `qos`; `name`. Only `arrival` has to be there. A column whose
 heading is one of these words need not be named.
 """
@@ -25,6 +26,7 @@ from kumulus.model.quantity import NANO, QuantityError, parse
 COLUMNS = (
     "arrival", "duration", "workers", "cpu", "memory", "gpus", "gpuModels", "priority", "user", "qos", "name",
 )  # fmt: skip
+_UNITS = ("B", "Ki", "Mi", "Gi", "Ti", "k", "M", "G", "T")
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
@@ -40,24 +42,30 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
             raise LabError(f"--columns has no {key}: {f'did you mean {near}?' if near else ', '.join(COLUMNS)}")
     there = headings(files[0])
     columns = {key: key for key in COLUMNS if key in there} | dict(options.columns)
+    unit = ""
+    if (memory := columns.get("memory", "")) not in there and ":" in memory:
+        columns["memory"], _, unit = memory.rpartition(":")
+        if unit not in _UNITS:
+            raise LabError(f"--columns memory={memory}: {unit!r} is no unit; write one of {', '.join(_UNITS)}")
     if "arrival" not in columns:
         remedy = f"write --columns arrival=HEADING; it has {', '.join(there[:12])}"
         raise LabError(f"{files[0]} has no column arrival: {remedy}")
-    return Found([], _tasks(files[0], columns, notes))
+    notes.unused = [heading for heading in there if heading not in columns.values()]
+    return Found([], _tasks(files[0], columns, unit, notes))
 
 
 FORMAT = Format("csv", "FILE.csv", "a CSV file of any headings, named by --columns", "docs/traces.md", read)
 
 
-def _tasks(file: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Task]:
+def _tasks(file: Path, columns: Mapping[str, str], unit: str, notes: Notes) -> Iterator[Task]:
     for line, row in rows(file, notes, list(columns.values())):
         try:
-            yield _task(row, columns, line)
+            yield _task(row, columns, unit, line)
         except BadRow as error:
             notes.reject(file, line, str(error))
 
 
-def _task(row: Row, columns: Mapping[str, str], line: int) -> Task:
+def _task(row: Row, columns: Mapping[str, str], unit: str, line: int) -> Task:
     def cell(key: str) -> str:
         return row.text(columns[key]) if key in columns else ""
 
@@ -73,7 +81,7 @@ def _task(row: Row, columns: Mapping[str, str], line: int) -> Task:
         duration=row.number(columns["duration"]) if cell("duration") else None,
         workers=row.whole(columns["workers"], 1, MOST_WORKERS, 1) if cell("workers") else 1,
         cpu=_amount(cell("cpu"), NANO // 1000) if cell("cpu") else 0,
-        memory=_amount(cell("memory"), NANO * 2**20) if cell("memory") else 0,
+        memory=_amount(cell("memory") + unit.removesuffix("B"), NANO * 2**20) if cell("memory") else 0,
         gpus=max(1, int(asked)) if share else 0,
         gpu_milli=share,
         models=tuple(model for model in cell("gpuModels").split("|") if model),

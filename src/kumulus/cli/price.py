@@ -1,0 +1,108 @@
+"""What a stack's fleet costs, by node group and by zone, an hour and a month.
+
+    kumulus price -s dev            # as text
+    kumulus price -s dev --json     # for programs
+
+It needs only the stack file: no cluster has to be up. Prices are the catalog's or those of kumulus:prices
+(docs/prices.md). Nodes without a known price are counted and cost nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kumulus.cli import project, stack, stack_file, which
+
+if TYPE_CHECKING:
+    from kumulus.nodes.catalog.costs import Cost, FleetCost
+
+_SHOWN = 8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    stack.add_option(parser)
+    which.add_option(parser)
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show it.
+
+    Raises:
+        UserError: there is no such stack, or its file or prices have mistakes.
+    """
+    from kumulus.nodes.catalog.costs import fleet_cost
+
+    found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
+    loaded = stack_file.load_one(found.stack, found.cluster)
+    cost = fleet_cost(loaded.pools, loaded.known_prices())
+    if args.json:
+        print(json.dumps(_plain(found.label, cost), indent=2))
+    else:
+        print("\n".join(lines(found.label, cost)))
+    return 0
+
+
+def lines(name: str, cost: FleetCost) -> Iterator[str]:
+    """What a fleet costs, for people.
+
+    Args:
+        name: of the stack or cluster.
+        cost: what it costs.
+    """
+    from kumulus.model.words import aligned, counted, listed
+
+    total = cost.total
+    yield f"{name}: {counted(total.nodes, 'node')}, {_sum(total)}"
+    if total.priced:
+        rows = [("", "NODES", "AN HOUR", "A MONTH", "WITHOUT A PRICE")]
+        for what, parts in (("group", cost.by_group), ("zone", cost.by_zone)):
+            rows += [(f"{what} {each}", *_row(part)) for each, part in parts.items()]
+        yield from aligned([*rows, ("total", *_row(total))]).splitlines()
+        for what, hourly in (("all on demand", total.all_on_demand), ("all spot", total.all_spot)):
+            yield f"{what}: {_dollars(hourly)}/h" if hourly is not None else f"{what}: not known of every machine"
+    if cost.without:
+        each = [
+            f"{counted(number, 'node')} of {kind or 'no instance type'} in {region or 'no known region'}"
+            for (kind, region), number in cost.without.most_common()
+        ]
+        yield f"without a known price: {listed(each, _SHOWN, '; ')}"
+        yield "  A zone such as us-central1-a names its region; prices of your own: kumulus:prices (docs/prices.md)"
+
+
+def short(cost: FleetCost) -> str:
+    """What a fleet costs, in half a line; says of nodes without a price that they have none."""
+    return _sum(cost.total)
+
+
+def _sum(cost: Cost) -> str:
+    if not cost.priced:
+        return "price not known"
+    without = f", without {cost.unpriced:,} whose price is not known" if cost.unpriced else ""
+    return f"{_dollars(cost.hourly)}/h, {_dollars(cost.monthly)} a month{without}"
+
+
+def _row(cost: Cost) -> tuple[str, str, str, str]:
+    money = (_dollars(cost.hourly), _dollars(cost.monthly)) if cost.priced else ("not known", "not known")
+    return f"{cost.nodes:,}", *money, f"{cost.unpriced:,}" if cost.unpriced else ""
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}"
+
+
+def _plain(name: str, cost: FleetCost) -> dict[str, object]:
+    return {
+        "stack": name,
+        "currency": "USD",
+        **cost.total.to_plain(),
+        "byGroup": {each: part.to_plain() for each, part in cost.by_group.items()},
+        "byZone": {each: part.to_plain() for each, part in cost.by_zone.items()},
+        "withoutPrice": [
+            {"instanceType": kind, "region": region, "nodes": number} for (kind, region), number in cost.without.items()
+        ],
+    }
