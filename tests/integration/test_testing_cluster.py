@@ -158,6 +158,25 @@ def test_what_a_fault_does_ends_with_its_block(cluster: Cluster) -> None:
     cluster.wait(lambda: all(node.ready for node in cluster.nodes()))
 
 
+def test_an_experiment_is_measured_and_reset_forgets_it(cluster: Cluster, api: Api) -> None:
+    before = everything(api).keys()
+    workload = {"name": "few", "jobs": 1, "workers": 2, "requests": {"cpu": "1"}}
+    asked = {"name": "own", "settle": "1s", "timeout": "90s", "workloads": [workload]}
+    assert cluster.experiment(asked)["results"]["status"] == "success"
+    cluster.reset()
+    assert everything(api).keys() == before
+    with pytest.raises(ClusterError, match="workloads"):
+        cluster.experiment({"name": "own"})
+
+
+def test_a_client_of_a_library_that_is_not_there_says_what_to_install(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lightkube", None)
+    with pytest.raises(ClusterError, match="pip install lightkube"):
+        _ = cluster.clients.lightkube
+
+
 def test_a_mistake_is_named_with_its_remedy(cluster: Cluster, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="kernel-deadlock"), cluster.fault("kernel-dedlock", nodes=1):
         pass

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,9 @@ from kumulus.testing.manifests import apply
 from kumulus.testing.wanted import tools
 from kumulus.toolchain import supply
 from kumulus.toolchain.errors import ToolchainError
+
+# gRPC's handlers of a fork write into the output of programs that a test starts, or end them.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 PREFIX = "kumulus-test-"
 """How the temporary folder of a cluster begins."""
@@ -89,6 +92,8 @@ class Plane:
         owner: what its nodes, records and faults are marked with.
         pools: as they are wanted now, by name.
         report: takes lines of progress.
+        storages: its etcd, to which many nodes are written.
+        way: has its controllers yield meanwhile.
     """
 
     folder: Path
@@ -98,6 +103,8 @@ class Plane:
     owner: Owner
     pools: dict[str, Pool]
     report: Reporter
+    storages: Storages = field(default_factory=Storages)
+    way: Way = field(default_factory=Way)
 
     @property
     def layout(self) -> Layout:
@@ -114,9 +121,9 @@ class Plane:
         wanted = await recorded(client, pool, self.owner)
         seen = await observe(client, wanted, formerly=self.pools.get(pool.name, pool).replicas)
         kubeconfig = self.observed.kubeconfig
-        storage = await find_storage(Storages().of, kubeconfig, client, len(seen.missing), self.report)
+        storage = await find_storage(self.storages.of, kubeconfig, client, len(seen.missing), self.report)
         many = len(seen.missing) + len(seen.extra) >= _MANY
-        with Way().cleared(kubeconfig) if many else nullcontext():
+        with self.way.cleared(kubeconfig) if many else nullcontext():
             result = await converge(client, wanted, seen, stop, self.report, storage)
         if not result.complete:
             raise ClusterError(f"pool {pool.name}: {result.describe()}: {'; '.join(result.problems)}")

@@ -33,6 +33,7 @@ _ROOT = b"/registry/"
 # What processes that run keep renewing, or make again by themselves.
 _OF_THE_MOMENT = (
     b"/registry/masterleases/",
+    b"/registry/peerserverleases/",
     b"/registry/leases/kube-system/",
     b"/registry/services/endpoints/default/kubernetes",
     b"/registry/endpointslices/default/kubernetes",
