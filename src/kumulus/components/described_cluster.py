@@ -18,9 +18,9 @@ from kumulus.kwok.stages import STAGES
 from kumulus.model.contents import contents
 from kumulus.model.slices import DEVICE_CLASSES
 from kumulus.runtimes import registry
+from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.machine_prices import machine_prices
-from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.resource_slices import device_classes
 
 CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
@@ -105,16 +105,3 @@ def _objects(loaded: Loaded) -> list[str]:
         *(f"{STAGES}/{stage.metadata['name']}" for stage in stages),
         *usages,
     ]
-
-
-# Options that pod lifecycles and usage require of a cluster on the kwok runtime.
-
-
-def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
-    """Options of the kwok runtime in addition to the stack file's section ``kwok``: applied in place."""
-    options: dict[str, Any] = {"stageObjects": True} if spec.podLifecycles else {}
-    # Prometheus and metrics-server read the usage of nodes and pods even where it is zero.
-    if spec.podUsage or spec.observability:
-        has_gpus = any(float(group.nodeTemplate.capacity.get("nvidia.com/gpu", 0)) for group in spec.nodeGroups)
-        options["podUsage"] = "gpus" if has_gpus else "pods"
-    return options

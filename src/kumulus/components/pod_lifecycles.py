@@ -24,7 +24,7 @@ class PodLifecycles(pulumi.ComponentResource):
         lifecycles: as in the stack file's ``podLifecycles``.
         usages: as in its ``podUsage``.
         cluster: the cluster component they are for, with the options of
-            :func:`kumulus.components.described_cluster.cluster_options`.
+            :func:`kumulus.stackfile.kwok_options.cluster_options`.
         depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
         opts: Pulumi's resource options.
     """

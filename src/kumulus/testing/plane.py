@@ -9,6 +9,7 @@ import tempfile
 import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from kumulus.model.pools import Pool
 from kumulus.model.slices import RESOURCE_API, device_class_expression
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations
+from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record
+from kumulus.nodes.pools import record
 from kumulus.nodes.pools.converge import converge
-from kumulus.nodes.pools.faulted import recorded, wait_for_kwok
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.result import explain
-from kumulus.nodes.pools.through_storage import find_storage
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
@@ -118,16 +119,16 @@ class Plane:
             ClusterError: they could not all be made.
         """
         client, stop = self.client, asyncio.Event()
-        wanted = await recorded(client, pool, self.owner)
+        wanted = await record.write(client, pool, self.owner)
         seen = await observe(client, wanted, formerly=self.pools.get(pool.name, pool).replicas)
         kubeconfig = self.observed.kubeconfig
-        storage = await find_storage(self.storages.of, kubeconfig, client, len(seen.missing), self.report)
+        storage_of = partial(self.storages.of, kubeconfig, client)
         many = len(seen.missing) + len(seen.extra) >= _MANY
         with self.way.cleared(kubeconfig) if many else nullcontext():
-            result = await converge(client, wanted, seen, stop, self.report, storage)
+            result = await converge(client, wanted, seen, stop, self.report, storage_of)
         if not result.complete:
             raise ClusterError(f"pool {pool.name}: {result.describe()}: {'; '.join(result.problems)}")
-        if unmanaged := await wait_for_kwok(client, wanted, seen.missing, stop):
+        if unmanaged := await wait_until_managed(client, [*map(pool.node_name, seen.missing)], stop):
             raise ClusterError(f"pool {pool.name}: {unmanaged}")
         self.pools[pool.name] = pool
 

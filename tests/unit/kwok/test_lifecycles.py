@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kumulus.components.described_cluster import cluster_options
 from kumulus.kwok.lifecycle_stages import StageObject, stage_objects
 from kumulus.kwok.usage import resource_usage
 from kumulus.model.errors import SpecError
+from kumulus.stackfile.kwok_options import cluster_options
 from kumulus.stackfile.model import ClusterSpec
 
 
