@@ -49,7 +49,7 @@ def test_a_scheduler_that_is_not_built_is_refused_before_anything_is_changed(
     require_built(Scheduler(), tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(LabError, match="is missing\n  To get it: .* tools --with volcano"):
+    with pytest.raises(LabError, match=r"is missing\n  To get it: .* tools --with volcano"):
         require_built(Scheduler(name="volcano"), tmp_path)
     with pytest.raises(LabError, match="mine does not exist"):
         require_built(Scheduler(name="kube-scheduler", binary="mine"), tmp_path)
