@@ -144,6 +144,40 @@ def test_a_run_is_told_moment_by_moment(browser: Browser, tmp_path: Path) -> Non
         expect(page.locator(".events")).to_contain_text("fault: rack r1 is gone")
 
 
+def test_the_page_opens_when_the_most_pods_had_a_node_with_a_line_of_result(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        assert page.evaluate("kumulus.line().at") == 9499
+        expect(page.locator(".result")).to_have_text(
+            "Result: at most 100 % of the GPUs allocated, 4 of 4 pods had a node, 2 of 2 jobs whole"
+        )
+        expect(page.locator(".sums")).to_contain_text("32 of 32 GPUs allocated (100 %)")
+
+
+def test_columns_in_which_no_job_has_anything_are_not_shown(browser: Browser, tmp_path: Path) -> None:
+    recorder = Recorder({"title": "plain", "scheduler": "default"})
+    recorder.node("n", node("n"), 0)
+    recorder.job(JobKey("alone", "Job", "train"), Facts(1, "", 0), 0)
+    recorder.pod("default/a", pod("a", "n", 8), JobKey("alone", "Job", "train"), 1000)
+    recorder.history.end = 2000
+    for history, shown in ((recorder.history, False), (story(), True)):
+        with visiting(browser, tmp_path, [history]) as page:
+            heads = page.locator(".jobs .wide thead th")
+            expect(heads.filter(has_text="Job")).to_be_visible()
+            for name in ("Queue", "Priority"):
+                expect(heads.filter(has_text=name)).to_be_visible(visible=shown)
+
+
+def test_a_link_opens_the_page_at_a_moment(browser: Browser, tmp_path: Path) -> None:
+    with visiting(browser, tmp_path, [story()]) as page:
+        page.evaluate("location.hash = '#t=6s'")
+        until(page, "kumulus.line().at === 6000")
+        page.reload()
+        until(page, "globalThis.kumulus?.line().at === 6000")
+        expect(page.locator(".sums")).to_contain_text("24 of 32 GPUs allocated (75 %)")
+        page.get_by_role("slider", name="Moment").press("End")
+        until(page, "location.hash === '#t=10.0s'")
+
+
 def test_a_chosen_job_lights_its_nodes_and_names_racks_and_reasons(browser: Browser, tmp_path: Path) -> None:
     with visiting(browser, tmp_path, [story()]) as page:
         seek(page, 4000)

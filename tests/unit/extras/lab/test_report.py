@@ -63,6 +63,36 @@ def test_a_run_is_found_by_its_id_its_beginning_its_place_or_as_the_latest(tmp_p
         find("x", tmp_path)
 
 
+def test_a_run_that_is_under_way_is_running_and_not_the_latest(tmp_path: Path) -> None:
+    first, second = report("20261122-1"), report("20261122-2")
+    second.metadata.timestamp = "2027-01-01T00:00:00Z"
+    directory = RunDirectory(tmp_path, "fill", second.metadata.run_id)
+    directory.prepare({})
+    directory.write(second, running=True)
+    with pytest.raises(LabError, match="is the only one, and under way"):
+        find("latest", tmp_path)
+    written(tmp_path, first)
+    assert [run["status"] for run in manifest(tmp_path)] == ["success", "running"]
+    assert find("latest", tmp_path).parent.name == first.metadata.run_id
+    directory.write(second)
+    assert [run["status"] for run in manifest(tmp_path)] == ["success", "success"]
+    assert find("latest", tmp_path).parent.name == second.metadata.run_id
+
+
+def test_a_run_whose_process_is_gone_runs_no_more(tmp_path: Path) -> None:
+    made = report("20261122-1")
+    made.results.status = "partial"
+    directory = RunDirectory(tmp_path, "fill", made.metadata.run_id)
+    directory.prepare({})
+    directory.write(made, running=True)
+    index = tmp_path / "manifest.json"
+    gone = json.loads(index.read_text())
+    here = gone["runs"][0]["process"].split(" ")
+    gone["runs"][0]["process"] = " ".join([*here[:3], "999999999", "1"])
+    index.write_text(json.dumps(gone))
+    assert [run["status"] for run in manifest(tmp_path)] == ["partial"]
+
+
 def test_what_is_no_report_is_told_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text('{"metadata": {}, "results": {"status": "success", "tests": []}}')
     with pytest.raises(LabError, match=r"report.json is no report of an experiment: metadata.run_id: Field required"):

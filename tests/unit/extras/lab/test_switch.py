@@ -12,6 +12,9 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.model import Scheduler
+from kumulus.extras.lab.run.second import require_built
 from kumulus.extras.lab.run.switch import OwnSwitch, Turn
 
 
@@ -38,3 +41,15 @@ def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
     (third,) = components.pids(SCHEDULER)
     assert len({first.pid, second, third}) == 3
     turn(switch, "stop")
+
+
+def test_a_scheduler_that_is_not_built_is_refused_before_anything_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_built(Scheduler(), tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(LabError, match=r"is missing\n  To get it: .* tools --with volcano"):
+        require_built(Scheduler(name="volcano"), tmp_path)
+    with pytest.raises(LabError, match="mine does not exist"):
+        require_built(Scheduler(name="kube-scheduler", binary="mine"), tmp_path)

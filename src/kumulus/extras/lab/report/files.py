@@ -21,13 +21,17 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report.model import FILE, Report
 from kumulus.extras.watch.history import document
 from kumulus.extras.watch.history.document import History
-from kumulus.host import files
+from kumulus.host import files, lifetime
 
 MANIFEST = "manifest.json"
 HISTORY = "history-{}.json.gz"
 """The history of a repetition; numbers start at 1."""
 
+RUNNING = "running"
+"""The status in the index of a run that is under way."""
+
 _LOCK = ".manifest.lock"
+_PROCESS = "process"
 
 
 class RunDirectory:
@@ -65,8 +69,12 @@ class RunDirectory:
         with os_errors_explained(file):
             document.save(history, file)
 
-    def write(self, report: Report) -> None:
+    def write(self, report: Report, *, running: bool = False) -> None:
         """Write the report, whole or not at all, and its line in the index.
+
+        Args:
+            report: as far as it is known.
+            running: whether this process is still at work on it.
 
         Raises:
             LabError: it cannot be written; what was written earlier is still there.
@@ -74,7 +82,7 @@ class RunDirectory:
         with os_errors_explained(self.path / FILE):
             files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
         with os_errors_explained(self.results / MANIFEST):
-            _index(self.results, self.path.relative_to(self.results) / FILE, report)
+            _index(self.results, self.path.relative_to(self.results) / FILE, report, running)
 
 
 @contextmanager
@@ -95,9 +103,15 @@ def os_errors_explained(path: Path) -> Iterator[None]:
 def manifest(results: Path) -> list[dict[str, Any]]:
     """The runs of a results directory, the oldest first; none where there is no index.
 
+    The status of one that is under way is `running`; the report of one whose process is gone stays `partial`.
+
     Raises:
         LabError: the index cannot be read.
     """
+    return [_as_it_is(line) for line in _lines(results)]
+
+
+def _lines(results: Path) -> list[dict[str, Any]]:
     path = results / MANIFEST
     try:
         runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
@@ -108,7 +122,14 @@ def manifest(results: Path) -> list[dict[str, Any]]:
         raise LabError(f"{path} cannot be read: {error}; remove it, and later runs are indexed again") from None
 
 
-def _index(results: Path, path: Path, report: Report) -> None:
+def _as_it_is(line: Mapping[str, Any]) -> dict[str, Any]:
+    run = dict(line)
+    if lifetime.runs(run.pop(_PROCESS, "")):
+        run["status"] = RUNNING
+    return run
+
+
+def _index(results: Path, path: Path, report: Report, running: bool) -> None:
     """Add a run's line to the index, or update it; several runs may do so at once."""
     metadata = report.metadata
     line = {
@@ -119,8 +140,9 @@ def _index(results: Path, path: Path, report: Report) -> None:
         "experiment": metadata.experiment,
         "scheduler": " ".join(filter(None, (metadata.scheduler.name, metadata.scheduler.config))),
         "status": report.results.status,
+        **({_PROCESS: lifetime.own()} if running else {}),
     }
     with (results / _LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        runs = [run for run in manifest(results) if run.get("path") != line["path"]]
+        runs = [run for run in _lines(results) if run.get("path") != line["path"]]
         files.write(results / MANIFEST, json.dumps({"runs": [*runs, line]}, indent=1) + "\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report.files import manifest
+from kumulus.extras.lab.report.files import RUNNING, manifest
 from kumulus.extras.lab.report.model import FILE, Report
 from kumulus.model.names import nearest
 
@@ -45,6 +45,8 @@ def report_of(content: str | bytes, name: str) -> Report:
 def find(run: str, results: Path) -> Path:
     """The report.json of a run, named by its id, the beginning of its id, `latest`, its directory or its file.
 
+    `latest` is the latest one that has ended.
+
     Raises:
         LabError: no run matches, or several do.
     """
@@ -55,7 +57,10 @@ def find(run: str, results: Path) -> Path:
         return path
     runs = manifest(results)
     if run == "latest" and runs:
-        return results / str(runs[-1]["path"])
+        ended = [each for each in runs if each["status"] != RUNNING]
+        if not ended:
+            raise LabError(f"run {runs[-1]['run_id']} is the only one, and under way; wait for its end")
+        return results / str(ended[-1]["path"])
     matching = [each for each in runs if str(each["run_id"]).startswith(run)]
     if len(matching) == 1:
         return results / str(matching[0]["path"])

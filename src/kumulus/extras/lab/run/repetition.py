@@ -36,6 +36,7 @@ from kumulus.extras.lab.run.within import Within
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.kube import ApiError, Unreachable
+from kumulus.kube.errors import tolerating
 from kumulus.model.manifests import pod_templates
 
 _LOOK_EVERY = 0.1
@@ -137,6 +138,19 @@ class Repetition:
         finally:
             await self._undo()
         return self.outcome
+
+    async def pods_left(self) -> int:
+        """How many pods it still has in the cluster.
+
+        Raises:
+            ApiError, Unreachable: the server refused, or gave no answer.
+        """
+        left = 0
+        for each in (*self._within.others, self._name):
+            with tolerating(404):
+                page = await self._bench.client.get(f"/api/v1/namespaces/{each}/pods", {"limit": "1"})
+                left += len(page["items"]) + int(page["metadata"].get("remainingItemCount") or 0)
+        return left
 
     async def clean(self) -> None:
         """Remove everything that was created.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -35,7 +36,7 @@ from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.planning import planned
 from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
-from kumulus.extras.lab.run.second import SecondSwitch, started
+from kumulus.extras.lab.run.second import SecondSwitch, require_built, started
 from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 # Waits longer than this many seconds are reported.
 _WORTH_A_LINE = 2.0
+_TELL_EVERY = 10.0
 
 
 class Run:
@@ -86,6 +88,8 @@ class Run:
             require_outside(experiment, self._options.stack)
         else:
             require_inside(experiment, federation)
+        # Before the journal: a run that is refused leaves nothing to put back.
+        require_built(with_scheduler(self._loaded).experiment.scheduler, self._loaded.directory)
         journal, put_back = await recover.begin(self._client, self.id, experiment.name)
         for line in put_back:
             self._options.say(line)
@@ -119,7 +123,7 @@ class Run:
                         metadata=await self._metadata(plan, components, switch),
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
-                    self.directory.write(report)
+                    self.directory.write(report, running=True)
                 stop, owner = options.stop, beside(options.kubeconfig)
                 shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
                 bench = Bench(*shared, owner, self._places, options.prices, self._arriving, self._session)
@@ -231,7 +235,7 @@ class Run:
             except LabError as failed:
                 # The report matters more, and is written all the same.
                 options.say(f"what was where cannot be shown later: {failed}")
-            self._write(report)
+            self._write(report, running=True)
             if outcome.partial:
                 return outcome.ended
         return ""
@@ -243,14 +247,14 @@ class Run:
         self._write(report)
         self._options.on_report(report, self.directory.path)
 
-    def _write(self, report: Report) -> None:
+    def _write(self, report: Report, *, running: bool = False) -> None:
         """Write the report; if that fails, pass it on all the same, so that the measurements can be shown.
 
         Raises:
             LabError: it cannot be written; an earlier version is still there.
         """
         try:
-            self.directory.write(report)
+            self.directory.write(report, running=running)
         except LabError:
             with suppress(LabError):
                 self._options.on_report(report, self.directory.path)
@@ -259,6 +263,7 @@ class Run:
     async def _clean(self) -> None:
         while self._cleaning:
             repetition = self._cleaning.pop()
+            telling = asyncio.create_task(self._tell_what_is_left(repetition))
             try:
                 try:
                     await repetition.clean()
@@ -267,6 +272,20 @@ class Run:
                     await repetition.clean()
             except (LabError, JournalError, ApiError, Unreachable) as error:
                 self._options.say(f"not everything could be removed, the next command will: {error}")
+            finally:
+                telling.cancel()
+                await asyncio.gather(telling, return_exceptions=True)
+
+    async def _tell_what_is_left(self, repetition: Repetition) -> None:
+        """Say now and then how many pods are still to be removed, as thousands of them take minutes."""
+        first = 0
+        while True:
+            await asyncio.sleep(_TELL_EVERY if first else _WORTH_A_LINE)
+            with suppress(ApiError, Unreachable):
+                left = await repetition.pods_left()
+                first = max(first, left)
+                if left:
+                    self._options.say(f"the run is over; removing its pods: {left:,} of {first:,} are left")
 
     async def _plan(self) -> Plan:
         federation = self._options.federation

@@ -8,12 +8,14 @@ from pathlib import Path
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Scheduler
+from kumulus.extras.lab.plan.scheduling import is_own
 from kumulus.extras.lab.run.switch import Turn
-from kumulus.extras.schedulers import SchedulerError
+from kumulus.extras.schedulers import SchedulerError, definitions, registry
 from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
 from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.process import Running, start
 from kumulus.runtimes.owner import beside
+from kumulus.toolchain.pins import CONTROL_PLANE
 
 
 class SecondSwitch:
@@ -117,6 +119,30 @@ async def started(
     except SchedulerError as error:
         raise LabError(str(error)) from None
     return SecondSwitch(running, components)
+
+
+def require_built(wanted: Scheduler, base: Path) -> None:
+    """Check that the programs of the scheduler that an experiment names are there, before anything is changed.
+
+    Args:
+        wanted: the scheduler.
+        base: the directory that the experiment file's paths are relative to.
+
+    Raises:
+        LabError: one is not there; the message says how to get it.
+    """
+    if is_own(wanted.name):
+        return
+    able = registry.get(wanted.name)
+    if wanted.binary and not (base / wanted.binary).is_file():
+        raise LabError(f"the scheduler's binary {base / wanted.binary} does not exist\n  Check its path")
+    try:
+        for tool in able.tools[1:] if wanted.binary else able.tools:
+            # Which kube-scheduler it takes depends on the cluster's version.
+            if tool not in CONTROL_PLANE:
+                definitions.find(tool, able.tool_set)
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
 
 
 def _measured_as(program: str) -> str:

@@ -99,6 +99,33 @@ export class History {
     tally.spans.push({ state, from: time });
   }
 
+  // The last moment at which the most pods had a node: what is worth a look first. The end if none ever had one.
+  fullest() {
+    let held = 0;
+    let most = 0;
+    let at = this.end;
+    for (let n = 0; n < this.length(); n++) {
+      const [time, kind, , one] = this.event(n);
+      if (kind !== POD) continue;
+      const was = held;
+      held += holds(one) - holds(this.before[n]);
+      if (held > most) [most, at] = [held, this.end];
+      else if (was === most && held < was) at = time - 1;
+      else if (held === most && held > was) at = this.end;
+    }
+    return at;
+  }
+
+  // What came of it: how many pods ever had a node, and how many jobs were ever whole.
+  outcome() {
+    const placed = new Set();
+    for (let n = 0; n < this.length(); n++) {
+      const [, kind, what, one] = this.event(n);
+      if (kind === POD && holds(one)) placed.add(what);
+    }
+    return { pods: placed.size, jobs: this.tally.filter(({ whole }) => whole >= 0).length };
+  }
+
   // --- moving in time ---
 
   seek(at) {

@@ -43,7 +43,7 @@ export class Jobs extends SortedTable {
     place.replaceChildren(element("h2", { textContent: "Jobs and queues" }), this.counts,
       element("label", { className: "find" }, "Find jobs ", this.find), this.detail, this.why.place,
       element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `Table of jobs ${letter}` },
-        element("table", {}, this.caption, element("thead", {}, this.head), this.body)),
+        this.table = element("table", {}, this.caption, element("thead", {}, this.head), this.body)),
       element("nav", { "aria-label": `Pages of jobs ${letter}` }, this.before, this.where, this.after), this.queues);
     this.heads();
   }
@@ -83,6 +83,9 @@ export class Jobs extends SortedTable {
     const of = nodes && this.on(nodes);
     const jobs = all.filter((job) => (!of || of.has(job.number)) && this.words.every((word) => words(job).includes(word)))
       .sort((a, b) => (this.down ? -1 : 1) * order(value(a), value(b)) || b.wait - a.wait || compare(a.name, b.name));
+    // A column in which no job has anything is not shown.
+    this.table.classList.toggle("no-queue", !all.some(({ queue }) => queue));
+    this.table.classList.toggle("no-priority", !all.some(({ priority }) => priority));
     this.show(jobs, nodes);
     this.drawQueues(all);
     this.drawChosen();

@@ -23,6 +23,7 @@ class Side {
     const { about } = this.past.history;
     const canvas = element("canvas", { tabIndex: 0, role: "application", "aria-roledescription": "fleet map", "aria-label": `Fleet map ${letter}` });
     const tip = element("div", { className: "tip", role: "tooltip", hidden: true });
+    this.result = element("p", { className: "result" });
     this.says = element("p", { className: "sums" });
     this.panel = new NodePanel(element("aside", { className: "panel", tabIndex: -1, hidden: true }), async (name) => this.past.peek(name));
     this.gantt = element("section", { "aria-label": `Jobs over time ${letter}` });
@@ -30,7 +31,7 @@ class Side {
     const title = `${letter ? `${letter}: ` : ""}${about.title} · ${about.scheduler}${about.run ? ` · ${about.run}` : ""}`;
     this.place = element("section", { className: "side", "aria-label": title },
       element("h2", { textContent: title.slice(0, 300) }), element("p", { className: "quiet", textContent: (about.description ?? "").slice(0, 600) }),
-      this.says, element("div", { className: "beside" },
+      this.result, this.says, element("div", { className: "beside" },
         element("div", { className: "mapped" }, element("div", { className: "map" }, canvas, tip), this.panel.panel, this.gantt), this.jobs));
     this.parts = { canvas, tip, legend };
   }
@@ -47,6 +48,20 @@ class Side {
     past.addEventListener("nodes", ({ detail }) => this.map.changed(detail));
     this.panel.closed = () => this.table.again();
     this.map.layout();
+    this.sum();
+  }
+
+  // One line of result: what was so when the most pods had a node, and what came of all of them.
+  sum() {
+    const { history } = this.past;
+    const { pods, jobs } = history.outcome();
+    const was = history.at;
+    this.past.seek(history.fullest());
+    const { allocatable, allocated } = this.past.headline();
+    this.past.seek(was);
+    const gpus = allocatable.gpus ? `at most ${percent(allocated.gpus, allocatable.gpus)} of the GPUs allocated, ` : "";
+    const whole = history.jobs.length ? `, ${number(jobs)} of ${counted(history.jobs.length, "job")} whole` : "";
+    this.result.textContent = `Result: ${gpus}${number(pods)} of ${counted(history.pods.length, "pod")} had a node${whole}`;
   }
 
   open(name) {
@@ -130,6 +145,22 @@ function choose() {
 part("controls").addEventListener("input", choose);
 part("controls").addEventListener("submit", (event) => event.preventDefault());
 addEventListener("resize", () => sides.forEach(({ map }) => map.layout()));
+
+// A link to a moment ends with #t=100s; the page opens there, or when the most pods had a node.
+const SECONDS = { ms: 1e-3, s: 1, m: 60, h: 3600 };
+
+function linked() {
+  const [, amount, unit = "s"] = /^#t=(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(location.hash) ?? [];
+  return amount === undefined ? null : Number(amount) * SECONDS[unit] * 1000;
+}
+
+part("time").addEventListener("change", ({ target }) => {
+  if (target.type === "range") history.replaceState(null, "", `#t=${(line.at / 1000).toFixed(1)}s`);
+});
+addEventListener("hashchange", () => {
+  if (linked() !== null) line.want(linked());
+});
+line.want(linked() ?? Math.max(...sides.map(({ past }) => past.history.fullest())));
 line.show();
 
 // For measuring and testing from outside.
