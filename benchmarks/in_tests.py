@@ -15,7 +15,7 @@ from kumulus.host import processes
 from kumulus.testing import AsyncCluster
 from kumulus.testing.reset import Reset
 
-_NODES, _MORE, _PODS, _KINDS = 30, 100, 200, 3
+_NODES, _MORE, _PODS, _KINDS = 30, 130, 200, 3
 _RUNS = 3
 _MOST_START_S, _MOST_RESET_S, _MOST_MB = 3.0, 1.0, 200.0
 
