@@ -24,7 +24,7 @@ from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
 from kumulus.testing.manifests import Manifests
-from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, start
+from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, provide, start
 from kumulus.testing.reset import Baseline, Reset, gone_from_discovery, groups
 from kumulus.testing.views import Event, Node, Pod, events_of
 from kumulus.testing.wanted import Nodes, Spec, resized
@@ -100,6 +100,14 @@ class AsyncCluster:
             await asyncio.to_thread(self._baseline.take)
             self._groups = await groups(self.client)
         return self
+
+    def provide(self) -> None:
+        """Get the programs that it needs, if they are missing, as its start does.
+
+        Raises:
+            ClusterError: one can be neither downloaded nor built.
+        """
+        provide(self._loaded)
 
     async def stop(self) -> None:
         """End its processes and remove its folder; nothing happens when it is not up, or is kept."""

@@ -49,6 +49,8 @@ class Cluster:
 
     def start(self) -> Self:
         """See :meth:`AsyncCluster.start`."""
+        # Here, Ctrl-C ends a download or a build, which a thread of the loop would go on with.
+        self._of.provide()
         self._loop = self._loop or Loop()
         try:
             self._loop.run(self._of.start())
