@@ -22,7 +22,7 @@ from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 # Controllers continue to fill their caches for a while after the control plane answers.
-SETTLING_S = 4.0
+_SETTLING_S = 4.0
 _SCALING_S = 600.0
 CAPACITY = {"cpu": "96", "memory": "1360Gi", "ephemeral-storage": "3Ti", "pods": "110", "nvidia.com/gpu": "8"}
 
@@ -66,7 +66,7 @@ async def control_plane(
         observed = await runtime.create(wanted, Quiet(), asyncio.Event())
         try:
             async with Client(load_kubeconfig(observed.kubeconfig)) as client:
-                await asyncio.sleep(SETTLING_S)
+                await asyncio.sleep(_SETTLING_S)
                 yield ControlPlane(observed, client)
         finally:
             await runtime.delete(Recorded.of(wanted, observed), Quiet())
@@ -75,8 +75,13 @@ async def control_plane(
 
 
 @asynccontextmanager
-async def stock_control_plane(name: str = "stock") -> AsyncIterator[ControlPlane]:
-    """Start a control plane with kwokctl's own defaults, from the same binaries, with QPS limits off."""
+async def stock_control_plane(name: str = "stock", settling: float = _SETTLING_S) -> AsyncIterator[ControlPlane]:
+    """Start a control plane with kwokctl's own defaults, from the same binaries, with QPS limits off.
+
+    Args:
+        name: the cluster's name.
+        settling: seconds that its controllers have before it counts as started.
+    """
     home = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
     layout = Layout.of(str(home), name)
     layout.home.mkdir(exist_ok=True)
@@ -93,7 +98,7 @@ async def stock_control_plane(name: str = "stock") -> AsyncIterator[ControlPlane
         await kwokctl.run(layout, "create", "cluster", *settings, *found)
         observed = Observed("", str(layout.kubeconfig), "", str(layout.directory), {})
         async with Client(load_kubeconfig(layout.kubeconfig)) as client:
-            await asyncio.sleep(SETTLING_S)
+            await asyncio.sleep(settling)
             yield ControlPlane(observed, client)
     finally:
         with suppress(ProviderError):

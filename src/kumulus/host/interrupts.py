@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -10,7 +11,13 @@ from types import FrameType
 
 @contextmanager
 def like_ctrl_c() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP as SIGINT in this block, except where they are ignored, as under nohup."""
+    """Take SIGTERM and SIGHUP as SIGINT in this block, except where they are ignored, as under nohup.
+
+    Only the main thread can: in another one, the block just runs.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         # To whatever takes Ctrl-C at the moment, as asyncio does; a shell's background job ignores it.

@@ -6,35 +6,28 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.pods import PODS
-from kumulus.model.errors import SpecError
-from kumulus.model.pools import Pool, names_of
-from kumulus.model.words import listed
+from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.faults import operations, records, stages
-from kumulus.nodes.faults.records import Record
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.stackfile.fault_now import NoPools, resolved
-from kumulus.stackfile.faults import fault_from
-from kumulus.testing import canaries, guard, wanted
+from kumulus.testing import canaries, faults, guard, wanted
 from kumulus.testing import manifests as applying
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
 from kumulus.testing.manifests import Manifests
-from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, start
+from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, provide, start
 from kumulus.testing.reset import Baseline, Reset, gone_from_discovery, groups
 from kumulus.testing.views import Event, Node, Pod, events_of
-from kumulus.testing.wanted import Nodes, Spec
+from kumulus.testing.wanted import Nodes, Spec, resized
 
 T = TypeVar("T")
 _EVENTS = "/api/v1/events"
@@ -107,6 +100,14 @@ class AsyncCluster:
             await asyncio.to_thread(self._baseline.take)
             self._groups = await groups(self.client)
         return self
+
+    def provide(self) -> None:
+        """Get the programs that it needs, if they are missing, as its start does.
+
+        Raises:
+            ClusterError: one can be neither downloaded nor built.
+        """
+        provide(self._loaded)
 
     async def stop(self) -> None:
         """End its processes and remove its folder; nothing happens when it is not up, or is kept."""
@@ -254,9 +255,7 @@ class AsyncCluster:
         return tails[component] if component else "\n".join(f"{each}:\n{tail}" for each, tail in tails.items() if tail)
 
     @asynccontextmanager
-    async def fault(
-        self, kind: str = "", *, nodes: int | Sequence[str] | Mapping[str, Any] | None = None, **fields: Any
-    ) -> AsyncIterator[Fault]:
+    async def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> AsyncIterator[faults.Fault]:
         """A fault for as long as the block runs.
 
         Args:
@@ -267,39 +266,14 @@ class AsyncCluster:
         Raises:
             ClusterError: there is no such kind, or it contradicts a fault that is active.
         """
-        fault = await self._asked(self._begin(kind, nodes, fields))
-        try:
-            yield fault
-        finally:
-            await self._asked(self._end(fault.name))
-
-    async def _begin(
-        self, kind: str, nodes: int | Sequence[str] | Mapping[str, Any] | None, fields: Mapping[str, Any]
-    ) -> Fault:
         self._faults += 1
-        target = {"count": nodes} if isinstance(nodes, int) else dict(nodes) if isinstance(nodes, Mapping) else nodes
-        if target is not None and not isinstance(target, dict):
-            target = {"names": [target] if isinstance(target, str) else list(target)}
-        raw = {"name": f"{kind or 'fault'}-{self._faults}", **({"kind": kind} if kind else {}), **fields}
-        raw |= {"target": target} if target is not None else {}
-        plane = self._up
-        known = await records.read(plane.client)
+        name = f"{kind or 'fault'}-{self._faults}"
+        names = await self._asked(faults.begin(self._up, faults.described(name, kind, nodes, fields)))
         try:
-            found = resolved(fault_from(raw, "the fault"), known.pools, "the fault")
-            record = Record(found.name, found.kind, found.nodes, found.node, found.pods, offers=found.offers)
-            began, turned = await operations.begin(plane.client, replace(record, owner=plane.owner))
-        except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
-            raise ClusterError(str(error)) from None
-        if left := turned.left():
-            raise ClusterError(f"the fault {found.name}: {left}")
-        return Fault(self, found.name, frozenset(names_of(began.nodes, plane.pools)) | set(began.machines))
-
-    async def _end(self, name: str) -> None:
-        if self._plane is None:
-            return
-        _, turned = await operations.end(self._plane.client, name, owner=self._plane.owner)
-        if left := turned.left():
-            raise ClusterError(f"the fault {name} is not over: {left}")
+            yield faults.Fault(name, names, self.nodes)
+        finally:
+            if self._plane is not None:
+                await self._asked(faults.end(self._plane, name))
 
     async def resize(self, nodes: int | Mapping[str, int]) -> None:
         """Change how many nodes there are; `reset` takes that back.
@@ -310,19 +284,8 @@ class AsyncCluster:
         Raises:
             ClusterError: there is no such group or pool, or the nodes could not all be made or removed.
         """
-        plane, first = self._up, self._first
-        if isinstance(nodes, int):
-            if len(first) != 1:
-                raise ClusterError(f"the cluster has several pools; write numbers by pool: {listed(sorted(first), 10)}")
-            nodes = dict.fromkeys(first, nodes)
-        changed = []
-        for name, number in nodes.items():
-            pools = [each for each in plane.pools.values() if name in (each.name, each.group)]
-            if len(pools) != 1 or number < 0:
-                known = listed(sorted(first), 10)
-                raise ClusterError(f"{name}: {number} cannot be; write a number from 0 for one of the pools {known}")
-            changed.append(replace(pools[0], replicas=number))
-        for pool in changed:
+        plane = self._up
+        for pool in resized(plane.pools, nodes):
             await self._asked(plane.converge(pool))
 
     async def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
@@ -383,24 +346,6 @@ class AsyncCluster:
         except Unreachable as error:
             died = f"\n{self.logs(lines=3)}" if self._plane else ""
             raise ClusterError(f"{error}; start another cluster{died}") from None
-
-
-class Fault:
-    """A fault that is active.
-
-    Attributes:
-        name: its name.
-        names: of its nodes.
-    """
-
-    def __init__(self, cluster: AsyncCluster, name: str, names: frozenset[str] | set[str]) -> None:
-        self._cluster = cluster
-        self.name = name
-        self.names = sorted(names)
-
-    async def nodes(self) -> list[Node]:
-        """Its nodes, as they are now."""
-        return [each for each in await self._cluster.nodes() if each.name in self.names]
 
 
 async def _all(converging: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 
 from kumulus.kube import Client
 from kumulus.kube.media import MERGE_PATCH
+from kumulus.testing import faults
 from kumulus.testing.asynchronous import AsyncCluster
-from kumulus.testing.asynchronous import Fault as AsyncFault
 from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError
 from kumulus.testing.loop import Loop
@@ -49,6 +49,8 @@ class Cluster:
 
     def start(self) -> Self:
         """See :meth:`AsyncCluster.start`."""
+        # Here, Ctrl-C ends a download or a build, which a thread of the loop would go on with.
+        self._of.provide()
         self._loop = self._loop or Loop()
         try:
             self._loop.run(self._of.start())
@@ -134,9 +136,7 @@ class Cluster:
         return self._of.logs(component, lines)
 
     @contextmanager
-    def fault(
-        self, kind: str = "", *, nodes: int | Sequence[str] | Mapping[str, Any] | None = None, **fields: Any
-    ) -> Iterator[Fault]:
+    def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> Iterator[Fault]:
         """See :meth:`AsyncCluster.fault`."""
         active = self._of.fault(kind, nodes=nodes, **fields)
         begun = self._run(_begun(active))
@@ -172,7 +172,7 @@ class Fault:
         names: of its nodes.
     """
 
-    def __init__(self, of: AsyncFault, run: Callable[[Any], Any]) -> None:
+    def __init__(self, of: faults.Fault, run: Callable[[Any], Any]) -> None:
         self._of, self._run = of, run
         self.name, self.names = of.name, of.names
 
@@ -213,11 +213,11 @@ class Api:
         self._run(self._client.delete(path, body))
 
 
-async def _begun(active: AbstractAsyncContextManager[AsyncFault]) -> AsyncFault:
+async def _begun(active: AbstractAsyncContextManager[faults.Fault]) -> faults.Fault:
     return await active.__aenter__()
 
 
-async def _ended(active: AbstractAsyncContextManager[AsyncFault]) -> None:
+async def _ended(active: AbstractAsyncContextManager[faults.Fault]) -> None:
     await active.__aexit__(None, None, None)
 
 

@@ -1,6 +1,6 @@
 """What clusters for tests bring to the command."""
 
-from kumulus.cli.registry import Command
+from kumulus.cli.registry import MACHINE, Command
 from kumulus.host.extras import Extra
 
 EXTRA = Extra(
@@ -10,6 +10,7 @@ EXTRA = Extra(
         "cluster": Command(
             "kumulus.testing.commands.cluster",
             "start a cluster without a stack, for tests in any language; take it down",
+            group=MACHINE,
             venv=True,
         ),
     },

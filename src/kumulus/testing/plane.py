@@ -149,10 +149,7 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
     Raises:
         ClusterError: it does not start; nothing of it is left.
     """
-    try:
-        await asyncio.to_thread(supply.provide, tools(loaded), loaded.spec.kubernetesVersion)
-    except ToolchainError as error:
-        raise ClusterError(str(error)) from None
+    await asyncio.to_thread(provide, loaded)
     folder = await asyncio.to_thread(_folder)
     try:
         if ends_with is not None:
@@ -168,6 +165,18 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
     except BaseException:
         await asyncio.to_thread(remove, folder)
         raise
+
+
+def provide(loaded: Loaded) -> None:
+    """Get the programs that a cluster needs, if they are missing.
+
+    Raises:
+        ClusterError: one can be neither downloaded nor built.
+    """
+    try:
+        supply.provide(tools(loaded), loaded.spec.kubernetesVersion)
+    except ToolchainError as error:
+        raise ClusterError(str(error)) from None
 
 
 def _folder() -> Path:

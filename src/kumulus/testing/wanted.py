@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kumulus.cli import needs
 from kumulus.host import pulumi_project
 from kumulus.model.errors import SpecError
+from kumulus.model.pools import Pool
 from kumulus.model.words import listed
 from kumulus.nodes.catalog.instances import InstanceType, instance_types
 from kumulus.stackfile.clusters import load_stack
@@ -64,6 +66,30 @@ def tools(wanted: Loaded) -> list[str]:
     return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in of_pulumi]
 
 
+def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[Pool]:
+    """Pools with other numbers of nodes.
+
+    Args:
+        pools: all that there are, by name.
+        nodes: the number for the only pool, or numbers by node group or pool.
+
+    Raises:
+        ClusterError: there is no such group or pool, or it has several, or a number is below 0.
+    """
+    known = listed(sorted(pools), 10)
+    if isinstance(nodes, int):
+        if len(pools) != 1:
+            raise ClusterError(f"the cluster has several pools; write numbers by pool: {known}")
+        nodes = dict.fromkeys(pools, nodes)
+    found = []
+    for name, number in nodes.items():
+        named = [each for each in pools.values() if name in (each.name, each.group)]
+        if len(named) != 1 or number < 0:
+            raise ClusterError(f"{name}: {number} cannot be; write a number from 0 for one of the pools {known}")
+        found.append(replace(named[0], replicas=number))
+    return found
+
+
 def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> Loaded:
     if added:
         raise ClusterError(f"{', '.join(sorted(added))}: {file} says what the cluster is like; write it there")
@@ -91,7 +117,7 @@ def _of_file(file: Path, cluster: str, added: Mapping[str, Any]) -> Loaded:
 
 def _require(found: Loaded) -> None:
     """Refuse what cannot be done without a stack."""
-    if found.spec.runtime != "kwok":
+    if not found.spec.runtime_descriptor.local:
         raise ClusterError(f"runtime: {found.spec.runtime} takes a stack; clusters for tests have the runtime kwok")
     sections = [each for each in _NEED_A_STACK if getattr(found.spec, each)]
     sections += ["federation"] if found.kueue is not None else []

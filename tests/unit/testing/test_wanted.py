@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.testing import ClusterError
-from kumulus.testing.wanted import loaded, tools
+from kumulus.testing.wanted import loaded, resized, tools
 
 STACK = """
 config:
@@ -72,3 +72,18 @@ def test_of_several_clusters_one_has_to_be_named(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="has the clusters a, b; write cluster="):
         loaded(file, None, "", {})
     assert loaded(file, None, "b", {}).member == "b"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (5, "several pools; write numbers by pool: h100-zone-1, l4-zone-1"),
+        ({"t4": 1}, "t4: 1 cannot be"),
+        ({"l4": -1}, "l4: -1"),
+    ],
+)
+def test_other_numbers_are_of_pools_that_there_are(nodes: Any, message: str) -> None:
+    pools = {pool.name: pool for pool in loaded(None, {"h100": 1, "l4": 2}, "", {}).pools}
+    assert [(pool.name, pool.replicas) for pool in resized(pools, {"l4": 7})] == [("l4-zone-1", 7)]
+    with pytest.raises(ClusterError, match=message):
+        resized(pools, nodes)

@@ -80,7 +80,9 @@ def experiment(folder: Path, **fields: Any) -> Loaded:
 
 def test_the_files_of_the_command_line_are_among_a_runs_inputs(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml", "own.py"):
-        (tmp_path / name).write_text(f"# {name}\n")
+        (tmp_path / name).write_text(
+            f"# {name}\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        )
     loaded = experiment(tmp_path, scheduler={"name": "kube-scheduler", "config": "a.yaml"})
     assert loaded.inputs.keys() == {"experiment.yaml", "a.yaml"}
     found = experiment_run.overridden_by(

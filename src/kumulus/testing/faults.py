@@ -1,0 +1,86 @@
+"""Faults of a cluster for tests: begun and ended as `kumulus fault` does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kumulus.model.errors import SpecError
+from kumulus.model.pools import names_of
+from kumulus.nodes.faults import operations, records, stages
+from kumulus.nodes.faults.records import Record
+from kumulus.stackfile.fault_now import NoPools, resolved
+from kumulus.stackfile.faults import fault_from
+from kumulus.testing.errors import ClusterError
+from kumulus.testing.plane import Plane
+from kumulus.testing.views import Node
+
+Target = int | str | Sequence[str] | Mapping[str, Any] | None
+"""How many nodes, which ones by name, or a `target` as in a stack file; None for all."""
+_SOURCE = "the fault"
+
+
+class Fault:
+    """A fault that is active.
+
+    Attributes:
+        name: its name.
+        names: of its nodes.
+    """
+
+    def __init__(self, name: str, names: Sequence[str], nodes: Callable[[], Awaitable[list[Node]]]) -> None:
+        self.name, self.names = name, names
+        self._nodes = nodes
+
+    async def nodes(self) -> list[Node]:
+        """Its nodes, as they are now."""
+        return [each for each in await self._nodes() if each.name in self.names]
+
+
+def described(name: str, kind: str, nodes: Target, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A fault as an item of the stack file's `faults`."""
+    target: dict[str, Any] = {}
+    if isinstance(nodes, int):
+        target = {"count": nodes}
+    elif isinstance(nodes, Mapping):
+        target = dict(nodes)
+    elif nodes is not None:
+        target = {"names": [nodes] if isinstance(nodes, str) else list(nodes)}
+    given = {"kind": kind} if kind else {}
+    return {"name": name, **given, **fields, **({"target": target} if nodes is not None else {})}
+
+
+async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
+    """Begin a fault; returns the names of its nodes.
+
+    Args:
+        plane: the cluster.
+        raw: the fault, as :func:`described`.
+
+    Raises:
+        ClusterError: it is wrong, contradicts one that is active, or could not be begun on all nodes.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    known = await records.read(plane.client)
+    try:
+        found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)
+        record = Record(found.name, found.kind, found.nodes, found.node, found.pods, offers=found.offers)
+        began, turned = await operations.begin(plane.client, replace(record, owner=plane.owner))
+    except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
+        raise ClusterError(str(error)) from None
+    if left := turned.left():
+        raise ClusterError(f"the fault {found.name}: {left}")
+    return sorted({*names_of(began.nodes, plane.pools), *began.machines})
+
+
+async def end(plane: Plane, name: str) -> None:
+    """End a fault; one that a reset has ended is over already.
+
+    Raises:
+        ClusterError: it is not over on all nodes.
+        ApiError, Unreachable: the server refused, or gave no answer.
+    """
+    _, turned = await operations.end(plane.client, name, owner=plane.owner)
+    if left := turned.left():
+        raise ClusterError(f"the fault {name} is not over: {left}")
