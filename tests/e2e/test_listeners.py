@@ -199,7 +199,7 @@ RUNS: Mapping[str, Callable[[Rig], object]] = {
     "venv": lambda rig: rig.run_in_checkout("venv"),
     "clean": lambda rig: rig.run_in_checkout("clean"),
     "advise": lambda rig: rig.run(
-        "advise", rig.write("pod.yaml", POD), "--types", "m5.xlarge", "--region", "us-east-1"
+        "advise", rig.write("pod.yaml", POD), "--types", "m5.xlarge", "--zones", "us-east-1a"
     ),
     "capture": lambda rig: rig.run("capture", "-s", "dev", "--to", "captured-first"),
     "clone": clone,
