@@ -251,7 +251,9 @@ def file(tmp_path: Path) -> Path:
     """An experiment file beside two configurations of one name, a policy and a program."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "s.yaml").write_text("kind: KubeSchedulerConfiguration\n")
+        (tmp_path / folder / "s.yaml").write_text(
+            "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n"
+        )
     (tmp_path / "mine.py").write_text("def score(pod, nodes, study): return 0\n")
     path = tmp_path / "e.yaml"
     path.write_text("name: fill\nstack: quickstart\nworkloads: [{name: w}]\n")

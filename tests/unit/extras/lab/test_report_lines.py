@@ -79,15 +79,17 @@ def experiment(folder: Path, **fields: Any) -> Loaded:
 
 
 def test_the_files_of_the_command_line_are_among_a_runs_inputs(tmp_path: Path) -> None:
-    for name in ("a.yaml", "b.yaml", "own.py"):
-        (tmp_path / name).write_text(f"# {name}\n")
+    config = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n"
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(f"# {name}\n{config}")
+    (tmp_path / "own.py").write_text("# own.py\n")
     loaded = experiment(tmp_path, scheduler={"name": "kube-scheduler", "config": "a.yaml"})
     assert loaded.inputs.keys() == {"experiment.yaml", "a.yaml"}
     found = experiment_run.overridden_by(
         loaded, arguments(scheduler_config=tmp_path / "b.yaml", policy=str(tmp_path / "own.py"))
     )
     assert {name: text for name, text in found.inputs.items() if name != "experiment.yaml"} == {
-        "b.yaml": "# b.yaml\n",
+        "b.yaml": f"# b.yaml\n{config}",
         "own.py": "# own.py\n",
     }
     assert experiment_run.overridden_by(loaded, arguments(seed=3)).inputs == loaded.inputs
