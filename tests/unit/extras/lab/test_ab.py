@@ -29,8 +29,6 @@ from tests.support.simulated_ab import MEASURE, SimulatedAb
 RATE, SHARE = "scheduling.rate", "fragmentation.end"
 DECIDED = Until(decided=True, pairs=30)
 
-SCHEDULER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-
 
 # The whole is `python -m benchmarks ab`.
 @pytest.mark.parametrize(("noise", "spread"), [(0.02, "normal"), (0.08, "normal"), (0.05, "heavy"), (0.05, "skewed")])
@@ -253,7 +251,9 @@ def file(tmp_path: Path) -> Path:
     """An experiment file beside two configurations of one name, a policy and a program."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "s.yaml").write_text(SCHEDULER)
+        (tmp_path / folder / "s.yaml").write_text(
+            "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n"
+        )
     (tmp_path / "mine.py").write_text("def score(pod, nodes, study): return 0\n")
     path = tmp_path / "e.yaml"
     path.write_text("name: fill\nstack: quickstart\nworkloads: [{name: w}]\n")

@@ -79,9 +79,9 @@ def experiment(folder: Path, **fields: Any) -> Loaded:
 
 
 def test_the_files_of_the_command_line_are_among_a_runs_inputs(tmp_path: Path) -> None:
-    scheduler = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    config = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n"
     for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text(scheduler)
+        (tmp_path / name).write_text(f"# {name}\n{config}")
     (tmp_path / "own.py").write_text("# own.py\n")
     loaded = experiment(tmp_path, scheduler={"name": "kube-scheduler", "config": "a.yaml"})
     assert loaded.inputs.keys() == {"experiment.yaml", "a.yaml"}
@@ -89,7 +89,7 @@ def test_the_files_of_the_command_line_are_among_a_runs_inputs(tmp_path: Path) -
         loaded, arguments(scheduler_config=tmp_path / "b.yaml", policy=str(tmp_path / "own.py"))
     )
     assert {name: text for name, text in found.inputs.items() if name != "experiment.yaml"} == {
-        "b.yaml": scheduler,
+        "b.yaml": f"# b.yaml\n{config}",
         "own.py": "# own.py\n",
     }
     assert experiment_run.overridden_by(loaded, arguments(seed=3)).inputs == loaded.inputs
