@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -51,10 +52,11 @@ class Rig:
     def directory(self) -> Path:
         return self.project.directory
 
-    def run(self, *arguments: str) -> None:
-        """Run a command of ours, which has to succeed."""
+    def run(self, *arguments: str) -> str:
+        """Run a command of ours, which has to succeed; returns what it prints."""
         ended = self.project.kumulus(*arguments)
         assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
 
     def write(self, name: str, content: Any) -> str:
         """Write a file beside the program, as YAML unless it is text; returns its name."""
@@ -154,6 +156,11 @@ def experiment(rig: Rig) -> None:
     rig.run("experiment", "run", rig.write("beside.yaml", beside), "-s", "dev")
 
 
+def cluster(rig: Rig) -> None:
+    made = json.loads(rig.run("cluster", "up", "--nodes", "2", "--json", "--detach"))
+    rig.run("cluster", "down", made["folder"])
+
+
 def trace(rig: Rig) -> None:
     rig.write("jobs.csv", "submitted,gpus\n0,1\n1,1\n")
     form = ["--columns", "arrival=submitted,gpus=gpus", "--machines", "count=2,gpus=8,cpu=8,memory=64Gi"]
@@ -185,6 +192,7 @@ RUNS: Mapping[str, Callable[[Rig], object]] = {
     "new": lambda rig: rig.run("new", "mine"),
     "up": up,
     "preview": lambda rig: rig.run("preview", "dev"),
+    "price": lambda rig: rig.run("price", "-s", "dev"),
     "topology": lambda rig: rig.run("topology", "-s", "dev"),
     "fault": fault,
     "schema": lambda rig: rig.run("schema", "stack"),
@@ -207,6 +215,7 @@ RUNS: Mapping[str, Callable[[Rig], object]] = {
     "translate": translate,
     "replay": lambda rig: rig.run("replay", "policy"),
     "experiment": experiment,
+    "cluster": cluster,
     "trace": trace,
     "policy": lambda rig: rig.run_in_checkout("policy", "pack"),
     "image": make_image,
