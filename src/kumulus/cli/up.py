@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     project.require_stack(name)
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
-    beforehand.of_update(name)
+    beforehand.check_unlocked(name)
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.
     os.environ["KUMULUS_UNSHOWN"] = "1"
     shown = beforehand.shown_options(name, further)

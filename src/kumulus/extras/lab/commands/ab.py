@@ -18,7 +18,7 @@ from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.file.measures import BETTER
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.policies.load import PAPER
-from kumulus.extras.lab.report import beside, checks, github
+from kumulus.extras.lab.report import checks, github, other_forms
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.progress import Progress
 from kumulus.extras.lab.run.run import Run
@@ -128,7 +128,7 @@ async def _ab(place: Place, loaded: Loaded, asked: _Asked, args: argparse.Namesp
         found = await compared(asked.sides(loaded), asked.pairs, asked.until, make, progress.say)
     # Drawing would take CPU from the runs.
     for report, directory in runs:
-        beside.write(report, directory)
+        other_forms.write(report, directory)
     directory = args.results / found.experiment / f"ab-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     page.write(found, directory)
     progress.say("")

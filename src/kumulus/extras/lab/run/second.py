@@ -8,12 +8,12 @@ from pathlib import Path
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Scheduler
-from kumulus.extras.lab.run.switch import Turn
+from kumulus.extras.lab.run.switch import SchedulerAction
 from kumulus.extras.schedulers import SchedulerError
 from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
 from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.process import Running, start
-from kumulus.runtimes.owner import beside
+from kumulus.runtimes.owner import second_scheduler
 
 
 class SecondSwitch:
@@ -36,7 +36,7 @@ class SecondSwitch:
         """The name under which the program that schedules is measured."""
         return _measured_as(self._running.programs[0].name)
 
-    async def turn(self, how: Turn) -> str:
+    async def set_scheduler(self, how: SchedulerAction) -> str:
         """Stop it, start it, or both.
 
         Raises:
@@ -57,7 +57,7 @@ class SecondSwitch:
     async def restore(self) -> None:
         """Start it if it was stopped."""
         if self._stopped:
-            await self.turn("start")
+            await self.set_scheduler("start")
 
     def ended(self) -> str:
         """How it ended, if it did so by itself; otherwise empty."""
@@ -111,7 +111,7 @@ async def started(
             directory,
             config,
             binary=binary,
-            mark=Mark(run, beside(kubeconfig)),
+            mark=Mark(run, second_scheduler(kubeconfig)),
             switches=switches,
         )
     except SchedulerError as error:
