@@ -42,7 +42,7 @@ from kumulus.kube import ApiError, Unreachable
 from kumulus.model.names import dns_safe
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.runtimes.directories import no_room
-from kumulus.runtimes.owner import second_scheduler
+from kumulus.runtimes.owner import cluster_owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -119,7 +119,7 @@ class Run:
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
                     self.directory.write(report)
-                stop, owner = options.stop, second_scheduler(options.kubeconfig)
+                stop, owner = options.stop, cluster_owner(options.kubeconfig)
                 shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
                 bench = Bench(*shared, owner, self._places, options.prices, self._arriving, self._session)
                 try:

@@ -13,7 +13,7 @@ from kumulus.extras.schedulers import SchedulerError
 from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
 from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.process import Running, start
-from kumulus.runtimes.owner import second_scheduler
+from kumulus.runtimes.owner import cluster_owner
 
 
 class SecondSwitch:
@@ -111,7 +111,7 @@ async def started(
             directory,
             config,
             binary=binary,
-            mark=Mark(run, second_scheduler(kubeconfig)),
+            mark=Mark(run, cluster_owner(kubeconfig)),
             switches=switches,
         )
     except SchedulerError as error:
