@@ -46,7 +46,7 @@ def fault(of: Pool, nodes: Iterable[int], effects: dict[str, Any]) -> records.Re
 
 
 @pytest.mark.parametrize("effects", EFFECTS)
-@pytest.mark.parametrize("whose", STRANGE)
+@pytest.mark.parametrize("owner_text", STRANGE)
 async def test_a_node_that_is_not_the_pools_is_left_alone_and_named(owner_text: str, effects: dict[str, Any]) -> None:
     of, body, said = STRANGE[owner_text]
     async with storing() as store, store.client() as client:
