@@ -15,7 +15,7 @@ from kumulus.model.pools import Pool
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
 
 NODES = "/api/v1/nodes"
@@ -33,7 +33,7 @@ class Fleet:
     def __init__(self, plane: ControlPlane, *, posted: bool = False) -> None:
         self._plane = plane
         self._connections = Connections()
-        self._resource = NodePool(self._connections, Way().cleared, None if posted else Storages().of)
+        self._resource = NodePool(self._connections, CpuYield().cleared, None if posted else Storages().of)
         self._recorded: dict[str, dict[str, Any]] = {}
         self._op = Operation("urn:pulumi:bench::bench::kumulus:index:NodePool::bench", Quiet(), asyncio.Event())
 

@@ -221,7 +221,7 @@ def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
 
     gone = {"name": "gone", "kind": "stock-out", "offers": {"instanceTypes": [cheap]}}
     cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": offered, "faults": [gone]})
-    assert f"stock-out: none to be had: {cheap}" in cluster.preview().text
+    assert f"stock-out: none available: {cheap}" in cluster.preview().text
     cluster.up()
     assert cluster.foresee("--refresh").steps == ()
     assert json.loads(offerings_of(cluster))[0]["soldOut"] is True
@@ -239,7 +239,7 @@ def test_it_meets_stock_outs_and_prices_that_change(cluster: Project) -> None:
     cluster.up()
     assert json.loads(offerings_of(cluster))[0]["soldOut"] is True
     cluster.write_stack({"nodeGroups": [GROUP], "autoscaler": {**offered, "nodePools": pools}})
-    assert "stock-out ends; over: none to be had" in cluster.preview().text
+    assert "stock-out ends; over: none available" in cluster.preview().text
     cluster.up()
     assert offerings_of(cluster) == ""
     assert kinds_of(running(cluster, 3)) == {dear: 2, cheap: 1}

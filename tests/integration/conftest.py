@@ -22,7 +22,7 @@ from kumulus.provider.resources.base import Found, Operation, Properties
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from tests.support import processes, versions
@@ -199,7 +199,7 @@ def operation(said: Said | None = None, **options: Any) -> Operation:
 @pytest.fixture
 async def pools(plane: Plane) -> AsyncIterator[Pools]:
     connections = Connections()
-    found = Pools(plane, NodePool(connections, Way().cleared, Storages().of))
+    found = Pools(plane, NodePool(connections, CpuYield().cleared, Storages().of))
     yield found
     for inputs in found.made.values():
         await found.delete(inputs)

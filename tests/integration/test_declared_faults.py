@@ -242,8 +242,8 @@ async def test_a_fault_moves_in_place_and_one_that_clashes_is_refused(pools: Poo
     with pytest.raises(ProviderError, match=rf"the capacity of nvidia.com/gpu of {name}-2; remove it from the stack"):
         await faults.begin(faults.inputs("two", {name: "2-3"}, capacity={GPU: "0"}))
     faults.made.pop("two")
-    beside = faults.inputs("three", {name: "2-3"}, labels={"example.com/other": "x"})
-    await faults.begin(beside)
+    cluster_owner = faults.inputs("three", {name: "2-3"}, labels={"example.com/other": "x"})
+    await faults.begin(cluster_owner)
     assert pools.nodes(inputs)[f"{name}-2"]["metadata"]["annotations"][FAULTS_ANNOTATION] == "one,three"
     await faults.end("one")
     left = pools.nodes(inputs)[f"{name}-2"]["metadata"]

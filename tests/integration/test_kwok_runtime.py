@@ -116,7 +116,7 @@ async def until_niceness(plane: Plane, wanted: dict[str, str]) -> None:
 
 @autogroups
 async def test_controllers_stand_back_until_the_last_of_many_requests_is_answered(plane: Plane) -> None:
-    way = priority.Way()
+    way = priority.CpuYield()
     with way.cleared(plane.observed.kubeconfig):
         with way.cleared(plane.observed.kubeconfig):
             assert niceness(plane) == BACK
@@ -129,7 +129,7 @@ async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(priority, "LONGEST_S", 3.0)
-    way = priority.Way()
+    way = priority.CpuYield()
     with way.cleared(plane.observed.kubeconfig):
         assert niceness(plane) == BACK
         await until_niceness(plane, USUAL)
@@ -171,7 +171,7 @@ async def test_controllers_go_on_when_the_plugin_was_killed_amid_its_requests(pl
 
 
 def test_a_cluster_of_another_runtime_has_no_controllers_to_ask(tmp_path: Path) -> None:
-    with priority.Way().cleared(str(tmp_path / "kubeconfig.yaml")):
+    with priority.CpuYield().cleared(str(tmp_path / "kubeconfig.yaml")):
         pass
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kumulus.extras.watch.console.changes import Changes, Refused
-from kumulus.runtimes.owner import beside
+from kumulus.runtimes.owner import cluster_owner
 from tests.integration.conftest import NODES, PODS, Plane, Pools, pod
 from tests.integration.test_console import looking, until
 from tests.support.api import Object
@@ -27,7 +27,7 @@ async def test_what_is_said_is_what_is_done(
     plane.api.until(PODS, lambda found: found[f"{pool}-p"]["status"]["phase"] == "Running")
     async with looking(plane) as live:
         await until(lambda: set(names) <= set(live.fleet.nodes), "the nodes are known")
-        changes = Changes(live, beside(Path(plane.observed.kubeconfig)))
+        changes = Changes(live, cluster_owner(Path(plane.observed.kubeconfig)))
 
         async def done(**asked: object) -> str:
             plan = await changes.plan(asked)

@@ -19,7 +19,7 @@ from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
@@ -283,7 +283,7 @@ def running(found: Object) -> bool:
 async def test_pods_that_waited_for_their_nodes_run_once_those_are_made(living: Living) -> None:
     """KWOK passes over a pod that is bound before it holds the lease of the node."""
     connections = Connections()
-    pools = Pools(living, NodePool(connections, Way().cleared, Storages().of))
+    pools = Pools(living, NodePool(connections, CpuYield().cleared, Storages().of))
     inputs = pools.inputs(10, capacity={"cpu": "1", "memory": "4Gi", "pods": "1"})
     for number in range(10):
         body = pod(f"waits-{number}", labels={"waits": "yes"})

@@ -18,7 +18,7 @@ from kumulus.extras.lab.report.model import Of, QueueBeside, Report
 from kumulus.extras.lab.report.text import lines as text_lines
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import Plane, Pools, plane_at, remove_namespaces
 from tests.support import runs
@@ -62,7 +62,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     log = directory / "audit.log"
     with plane_at(directory / "home") as plane:
         audited(plane.directory, log, plane.api)
-        pools = Pools(plane, NodePool(Connections(), Way().cleared, Storages().of))
+        pools = Pools(plane, NodePool(Connections(), CpuYield().cleared, Storages().of))
         capacity = {"cpu": str(CPUS), "memory": "64Gi", "pods": "110"}
         inputs = pools.inputs(NODES, name="rack-z", labels={"lab": "day", **PRICED}, capacity=capacity)
         asyncio.run(pools.create(inputs))

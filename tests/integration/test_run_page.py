@@ -21,7 +21,7 @@ from kumulus.extras.watch.console import bundle
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
-from kumulus.extras.watch.live.admission import Nature, Requirement, Rule, Shape, Taint, Way
+from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape, Taint
 from tests.support.browser import chromium, until
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
@@ -206,7 +206,7 @@ def test_what_would_have_to_be_free_is_marked_where_the_pod_may_go(browser: Brow
     for name, gpus in {"r0-0": 8, "r0-1": 6, "r1-0": 2}.items():
         recorder.pod(f"default/other-{name}", pod(f"other-{name}", name, gpus), other, 0)
     shape = Shape((Requirement("kind", "In", ("fast",)),), devices=(("nvidia.com/gpu", 4000),))
-    rule = Rule((Way(shape),), ("pod affinity",))
+    rule = Rule((Alternative(shape),), ("pod affinity",))
     for index in range(5):
         waits: dict[str, Any] = {"phase": "Pending", "reasons": ("Insufficient nvidia.com/gpu",), "rule": rule}
         recorder.pod(f"default/gang-{index}", replace(pod(f"gang-{index}", "", 4), **waits), gang, 1000)

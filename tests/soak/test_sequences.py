@@ -19,7 +19,7 @@ from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
 from tests.integration.conftest import NODES, Plane, Pools, operation, plane
 from tests.support.said import Said
@@ -106,7 +106,7 @@ class Stack:
 
     async def up(self, pools: dict[str, Any], cut_after: int | None) -> None:
         connections = Connections()
-        found = Pools(self.plane, NodePool(connections, Way().cleared, Storages().of))
+        found = Pools(self.plane, NodePool(connections, CpuYield().cleared, Storages().of))
         said = Said()
         task = asyncio.ensure_future(self._up(found, pools, said))
         if cut_after is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
-from kumulus.extras.watch.live.admission import Nature, Requirement, Rule, Shape, Taint, Toleration, Way
+from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape, Taint, Toleration
 from tests.support.fleets import WHOLE, node, pod
 
 REASONS = (("Insufficient nvidia.com/gpu",), ("Insufficient cpu", "node(s) had untolerated taint"), ("not tried",))
@@ -20,9 +20,12 @@ _EVEN = Shape((Requirement("parity", "In", ("even",)),))
 _TOLERANT = Shape(tolerations=(Toleration("ill", "Exists", "", ""),))
 RULES: tuple[tuple[Rule, Callable[[int, bool], bool]], ...] = (
     (Rule(), lambda index, ill: not ill),
-    (Rule((Way(_EVEN),)), lambda index, ill: index % 2 == 0 and not ill),
-    (Rule((Way(_TOLERANT, None, ("n-3",)),)), lambda index, ill: index != 3),
-    (Rule((Way(_EVEN), Way(_TOLERANT, ("n-5",)))), lambda index, ill: (index % 2 == 0 and not ill) or index == 5),
+    (Rule((Alternative(_EVEN),)), lambda index, ill: index % 2 == 0 and not ill),
+    (Rule((Alternative(_TOLERANT, None, ("n-3",)),)), lambda index, ill: index != 3),
+    (
+        Rule((Alternative(_EVEN), Alternative(_TOLERANT, ("n-5",)))),
+        lambda index, ill: (index % 2 == 0 and not ill) or index == 5,
+    ),
 )
 
 

@@ -24,6 +24,7 @@ import psutil
 import yaml
 
 from kumulus import toolchain
+from kumulus.host import machine
 from tests.support import charts, processes
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL, pod
 from tests.support.project import ROOT, Project
@@ -93,6 +94,7 @@ def _bring_up(project: Project) -> Recording:
         root=str(project.directory.parent),
         tools=str(toolchain.find("etcd").resolve().parent),
         stack=STACK,
+        machine=machine.this().id,
         identity=project.identity(),
         nodes=project.node_uids(),
         pods={each["name"]: each["uid"] for each in api.metadata(PODS)},

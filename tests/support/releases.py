@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus import toolchain
-from kumulus.host import ports
+from kumulus.host import machine, ports
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support.project import ROOT, Project
 
@@ -27,6 +27,7 @@ class Recording:
         root: the directory that the stack and its cluster were in.
         tools: the directory of the control plane's programs.
         stack: the stack's name.
+        machine: the id of its machine.
         identity: the UID of the cluster's namespace kube-system.
         nodes, pods: UIDs by name; the pods are those of the namespace default.
     """
@@ -35,6 +36,7 @@ class Recording:
     tools: str
     stack: str
     identity: str
+    machine: str
     nodes: dict[str, str]
     pods: dict[str, str]
 
@@ -47,8 +49,8 @@ def recorded() -> list[Path]:
 def restore(release: Path, project: Project, claims: ports.Claims) -> Recording:
     """Put a recorded stack and cluster into a project, as if that version had made them there; nothing runs.
 
-    What depends on the machine is replaced: the root folder, the folder of the tools, and ports, which may be in use
-    here. All else is as it was written.
+    What depends on the machine is replaced: its id, the root folder, the folder of the tools, and ports, which may be
+    in use here. All else is as it was written.
 
     Args:
         release: one of :func:`recorded`.
@@ -60,7 +62,7 @@ def restore(release: Path, project: Project, claims: ports.Claims) -> Recording:
     with tarfile.open(release / PACKED) as packed:
         packed.extractall(root, filter="tar")
     layout = Layout(project.cluster(recording.stack))
-    moved = {recording.root: str(root)}
+    moved = {recording.root: str(root), recording.machine: machine.this().id}
     moved |= {f"{recording.tools}/{name}": str(toolchain.find(name)) for name in _PROGRAMS}
     moved |= {str(port): str(claims.take()) for port in set(layout.ports().values())}
     # All in one pass: a new port here may equal one of the recorded ports.

@@ -20,19 +20,19 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _GROUPS_SHOWN = 20
 
 
-def of_any(stack: str) -> None:
+def check_stack(stack: str) -> None:
     """Before any command on a stack: its name, its file, and whether pulumi can read its state.
 
     Raises:
         UserError: pulumi does not accept the stack's name, the file is not YAML, or a state file is half written; says
             where.
     """
-    of_name(stack, f"Rename {project.current().shown(project.current().stack_file(stack))}")
+    check_name(stack, f"Rename {project.current().shown(project.current().stack_file(stack))}")
     stack_file.read(stack)
-    of_state()
+    check_state()
 
 
-def of_name(stack: str, remedy: str = "Name another with -s") -> None:
+def check_name(stack: str, remedy: str = "Name another with -s") -> None:
     """Before a stack's file is written, or read: its name.
 
     Raises:
@@ -43,7 +43,7 @@ def of_name(stack: str, remedy: str = "Name another with -s") -> None:
         raise UserError(f"{stack!r} cannot be a stack's name: {takes}\n  {remedy}")
 
 
-def of_state() -> None:
+def check_state() -> None:
     """Before the state is read: check that pulumi was not killed while it wrote a file that it needs.
 
     Raises:
@@ -59,7 +59,7 @@ def of_state() -> None:
         )
 
 
-def of_tools(stack: str) -> Needs:
+def check_declared(stack: str) -> Needs:
     """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs.
 
     Raises:
@@ -84,7 +84,7 @@ def of_tools(stack: str) -> Needs:
     return found
 
 
-def of_update(stack: str) -> None:
+def check_unlocked(stack: str) -> None:
     """Before an update or a destroy: check that nobody else is working on the stack.
 
     Raises:
@@ -100,7 +100,7 @@ def of_update(stack: str) -> None:
         )
 
 
-def of_first(stack: str) -> None:
+def check_other_names(stack: str) -> None:
     """Before Pulumi is told about a stack: whether the same stack may already be up under another name.
 
     Prints a note for each stack that has a cluster but no file any more.
@@ -119,7 +119,7 @@ def of_first(stack: str) -> None:
         )
 
 
-def of_destroy(stack: str, all_the_same: bool) -> None:
+def check_tenants(stack: str, all_the_same: bool) -> None:
     """Before a destroy: check that teams have nothing left in the cluster.
 
     Args:
@@ -134,7 +134,7 @@ def of_destroy(stack: str, all_the_same: bool) -> None:
             tenants_first.require_empty(each.label, each.kubeconfig)
 
 
-def of_removal(stack: str) -> None:
+def check_runs(stack: str) -> None:
     """Before a destroy: check that no run is under way on the stack's clusters, and that they are on this machine.
 
     Pulumi would forget a cluster's contents, or destroy another cluster of the stack, before its plugin checks that.

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     up = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     if up:
         # A cluster's directory has its own name, not its stack's.
-        stacks = dict.fromkeys(owner.beside(folder / name / "kubeconfig.yaml").stack or name for name in up)
+        stacks = dict.fromkeys(owner.cluster_owner(folder / name / "kubeconfig.yaml").stack or name for name in up)
         commands = ", ".join(f"{installation.command()} down {stack}" for stack in stacks)
         raise UserError(f"clusters are up: {', '.join(up)}\n  First: {commands}")
     if at_work := _at_work(installation.scripts()):

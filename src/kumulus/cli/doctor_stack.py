@@ -53,7 +53,7 @@ def how(tools: list[Tool]) -> str:
         seconds = [tool.cpu for tool in building if tool.cpu is not None]
         minutes = max(sum(seconds) / 60 / (os.cpu_count() or 1), 1)
         steps.append(f"build, about {minutes:.0f} min" if len(seconds) == len(building) else "build")
-    return "; ".join(steps) or "cannot be had with KUMULUS_TOOLS=" + mode
+    return "; ".join(steps) or "is unavailable with KUMULUS_TOOLS=" + mode
 
 
 def tools(wanted: needs.Needs) -> list[Finding]:

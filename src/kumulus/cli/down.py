@@ -28,12 +28,12 @@ def run(args: argparse.Namespace) -> int:
     if state is False:
         return _nothing(name)
     stack.make_ready(needs.to_remove, name)
-    beforehand.of_state()
+    beforehand.check_state()
     if not stack.exists(name):
         return _nothing(name)
-    beforehand.of_update(name)
-    beforehand.of_removal(name)
-    beforehand.of_destroy(name, args.with_tenants)
+    beforehand.check_unlocked(name)
+    beforehand.check_runs(name)
+    beforehand.check_tenants(name, args.with_tenants)
     file = project.current().stack_file(name)
     had_file = file.exists()
     try:

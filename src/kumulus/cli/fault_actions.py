@@ -28,11 +28,11 @@ from kumulus.model.node_sets import size
 from kumulus.model.words import aligned, counted
 from kumulus.nodes import runs
 from kumulus.nodes.faults import operations, records, stages
-from kumulus.nodes.faults.nodes import Turned
+from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
 from kumulus.nodes.ownership import NotOurs
 from kumulus.runtimes.existing.copy import outlives_by_note
-from kumulus.runtimes.owner import beside
+from kumulus.runtimes.owner import cluster_owner
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.faults import fault_from
@@ -51,7 +51,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
     """
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
-        known, mine = await records.read(client), beside(kubeconfig)
+        known, mine = await records.read(client), cluster_owner(kubeconfig)
         fault = _resolved(args, known.of(mine))
         there = known.faults.get(fault.name)
         if there is not None and there.declared and not there.ending:
@@ -63,11 +63,11 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
         clearing = f"{installation.command()} fault clear {fault.name} {args.naming}"
         try:
             async with _ended(client, record, clearing) if args.wait else nullcontext():
-                began, turned = await operations.begin(client, record)
+                began, applied = await operations.begin(client, record)
                 if there is not None and not there.ending:
                     print(f"{args.title}: {fault.name} was active already ({in_words(there)}): this replaces it")
                 print(f"{args.title}: {_meaning(fault)}{reclaimed(began.machines)}")
-                _complain(turned)
+                _complain(applied)
                 if args.wait:
                     print("Ctrl-C ends it", flush=True)
                     await asyncio.sleep(lasts or _FOR_EVER)
@@ -92,7 +92,7 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
     if bool(args.name) == args.all:
         raise UserError("name the fault to clear, or write --all")
     async with _client(kubeconfig) as client:
-        known, mine = await records.read(client), beside(kubeconfig)
+        known, mine = await records.read(client), cluster_owner(kubeconfig)
         await operations.settle(client, known, mine)
         names = _clearable(known, mine, kubeconfig) if args.all else [args.name]
         for name in names:
@@ -103,11 +103,11 @@ async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
             if there.declared and there.is_of(mine):
                 raise UserError(f"{name} is declared in the stack file: remove it there, and `pulumi up`")
             try:
-                _, turned = await operations.end(client, name, owner=mine)
+                _, applied = await operations.end(client, name, owner=mine)
             except NotOurs as error:
                 raise UserError(f"{error}; it is left alone: clear it where it was injected") from None
-            print(f"{args.title}: {name} is over; nodes restored: {turned.changed + turned.created}")
-            _complain(turned)
+            print(f"{args.title}: {name} is over; nodes restored: {applied.changed + applied.created}")
+            _complain(applied)
         left = sorted(name for name, each in known.faults.items() if not each.declared and name not in names)
         if args.all and left:
             print(f"{args.title}: left alone, as they are not this stack's: {', '.join(left)}")
@@ -124,7 +124,7 @@ def _clearable(known: records.Records, mine: Owner, kubeconfig: Path) -> list[st
 async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
     """List the active faults, after ending those whose time is up."""
     async with _client(kubeconfig) as client:
-        known, mine = await records.read(client), beside(kubeconfig)
+        known, mine = await records.read(client), cluster_owner(kubeconfig)
         if await operations.settle(client, known, mine):
             known = await records.read(client)
     if args.json:
@@ -241,16 +241,16 @@ async def _end(client: Client, record: Record, clearing: str) -> None:
     # Whoever interrupts the beginning early leaves the fault that this one would have replaced.
     if there is None or _effects(there) != _effects(record):
         return
-    _, turned = await operations.end(client, record.name, owner=record.owner)
-    if left := turned.left():
+    _, applied = await operations.end(client, record.name, owner=record.owner)
+    if left := applied.left():
         raise UserError(f"{record.name} is not over: {left}\n  {clearing}")
-    print(f"{record.name} is over; nodes restored: {turned.changed + turned.created}")
+    print(f"{record.name} is over; nodes restored: {applied.changed + applied.created}")
 
 
 def _effects(record: Record) -> tuple[object, ...]:
     return record.owner.identity, record.until, record.nodes, record.node, record.pods, record.offers
 
 
-def _complain(turned: Turned) -> None:
-    if left := turned.left():
+def _complain(applied: FaultsApplied) -> None:
+    if left := applied.left():
         raise UserError(f"{left}\n  Run the same command again")

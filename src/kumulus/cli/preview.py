@@ -13,7 +13,7 @@ def run(args: argparse.Namespace) -> int:
     """Show it."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(beforehand.of_tools, name)
+    stack.make_ready(beforehand.check_declared, name)
     stack.create(name)
     shown = beforehand.shown_options(name, further)
     stack.become(["preview", "-s", name, *shown, *further])

@@ -98,11 +98,11 @@ def create(stack: str) -> None:
     Raises:
         UserError: the stack's file has mistakes, or pulumi refused; quotes its message.
     """
-    beforehand.of_any(stack)
+    beforehand.check_stack(stack)
     if project.state_exists(stack):
         return
     stack_file.check(stack)
-    beforehand.of_first(stack)
+    beforehand.check_other_names(stack)
     arguments = ["stack", "init", stack, "--non-interactive"]
     if project.current().selected_stack(pulumi_home()) is not None:
         arguments.append("--no-select")

@@ -14,9 +14,9 @@ def run(args: argparse.Namespace) -> int:
     """Bring it up."""
     name, further = stack.chosen(args)
     project.require_stack(name)
-    stack.make_ready(beforehand.of_tools, name)
+    stack.make_ready(beforehand.check_declared, name)
     stack.create(name)
-    beforehand.of_update(name)
+    beforehand.check_unlocked(name)
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.
     os.environ["KUMULUS_UNSHOWN"] = "1"
     shown = beforehand.shown_options(name, further)

@@ -13,7 +13,7 @@ from kumulus.toolchain import pins
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import Pins
 
-_TOLD = {"pulumi": "Pulumi", "kube-apiserver": "Kubernetes", "kwok": "KWOK", "etcd": "etcd"}
+_REPORTED = {"pulumi": "Pulumi", "kube-apiserver": "Kubernetes", "kwok": "KWOK", "etcd": "etcd"}
 
 
 def versions() -> str:
@@ -29,6 +29,6 @@ def versions() -> str:
 
 
 def _tools(known: Pins) -> Iterator[tuple[str, str, str]]:
-    for tool, name in _TOLD.items():
+    for tool, name in _REPORTED.items():
         found = locate(known, known.tool(tool))
         yield name, found.version, str(found.path or "not there yet")

@@ -69,13 +69,13 @@ def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     """The runtime's options, and what the rest of the stack requires of it."""
     options, runtime = loaded.spec.runtime_options(base), loaded.spec.runtime_descriptor
     if runtime.local:
-        options |= _beside(loaded)
+        options |= _local_options(loaded)
     if runtime.outlives_stack:
         options = secret({**options, "needs": needs_of(loaded, kwok)})
     return options
 
 
-def _beside(loaded: Loaded) -> dict[str, Any]:
+def _local_options(loaded: Loaded) -> dict[str, Any]:
     """Options for a local cluster; a fault of pods is a stage, which KWOK has to read from the cluster."""
     stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
     asked = loaded.spec.observability

@@ -30,7 +30,7 @@ class Cluster(pulumi.CustomResource):
     Args:
         resource_name: its name in the stack.
         name: the cluster's name.
-        stack_id: the identity of the stack whose it is.
+        stack_id: the identity of the owning stack.
         runtime: how it is had, such as ``kwok``.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: the runtime's own options.
@@ -89,7 +89,7 @@ class ClusterLike(Protocol):
     identity: pulumi.Output[str]
     server: pulumi.Output[str]
     stack_id: pulumi.Output[str]
-    """The identity of the stack whose it is, and whose all is that is put into it."""
+    """The identity of the stack that owns it and all that is put into it."""
     groups: list[KwokNodeGroup]
     """Those that are declared in it so far: faults are on their nodes."""
     faults: list[Fault]

@@ -65,7 +65,7 @@ class Maker:
 
 
 @dataclass(frozen=True)
-class Seen:
+class CrdState:
     """A CRD in the cluster.
 
     Args:
@@ -77,11 +77,11 @@ class Seen:
     made_by: str
 
 
-async def look(client: Client, names: list[str]) -> dict[str, Seen]:
+async def look(client: Client, names: list[str]) -> dict[str, CrdState]:
     """Those of some CRDs that exist."""
     found = await asyncio.gather(*(find(client, f"{_CRDS}/{name}") for name in names))
     notes = {name: crd["metadata"].get("annotations") or {} for name, crd in zip(names, found, strict=True) if crd}
-    return {name: Seen(note.get(DIGEST, ""), note.get(MADE_BY, "")) for name, note in notes.items()}
+    return {name: CrdState(note.get(DIGEST, ""), note.get(MADE_BY, "")) for name, note in notes.items()}
 
 
 async def obstacle(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> str:
@@ -100,7 +100,7 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
         return ""
     made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, "")
     return (
-        f"{name} is there already and another one ({_whose(there)}); it is left alone. Use a version of the chart with "
+        f"{name} is there already and another one ({_maker(there)}); it is left alone. Use a version of the chart with "
         "the same CRDs, or write `crds: Skip` for the add-on, which then uses what is there; to hand it over to this "
         f"stack, which upgrades and removes it from then on: kubectl annotate crd {name} {MADE_BY}={owner}"
         + (" --overwrite" if made_by else "")
@@ -223,7 +223,7 @@ _VERSIONS = (
 )
 
 
-def _whose(crd: Mapping[str, Any]) -> str:
+def _maker(crd: Mapping[str, Any]) -> str:
     """Who made a CRD, and its version, as far as its metadata says."""
     metadata = crd["metadata"]
     marks = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}

@@ -24,14 +24,14 @@ async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
     Returns:
         ``problems``: what is wrong, by the chart's index in the list; empty if all were fetched.
     """
-    turns = asyncio.Semaphore(_AT_ONCE)
+    changed = asyncio.Semaphore(_AT_ONCE)
 
     async def problem(asked: dict[str, Any]) -> str:
         source = Source(
             str(asked["chart"]), asked.get("repository") or "", asked.get("version") or "", asked.get("access") or {}
         )
         try:
-            async with turns:
+            async with changed:
                 await charts.have(source)
         except (ChartError, ProviderError) as error:
             return str(error)

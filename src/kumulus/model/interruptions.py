@@ -62,9 +62,9 @@ class Interruption:
             which: types and zones; empty for all.
         """
         much = f"{self.count} of the" if self.count else f"{self.percent:g}% of the" if self.percent < 100 else "all"
-        whose = ", ".join(filter(None, (which, *(f"{key}={value}" for key, value in sorted(self.labels.items())))))
+        owner = ", ".join(filter(None, (which, *(f"{key}={value}" for key, value in sorted(self.labels.items())))))
         text = f"{much} spot machines go after a notice of {written(self.notice)}"
-        return f"{text}: {whose}" if whose else text
+        return f"{text}: {owner}" if owner else text
 
 
 def interruption_from(raw: Mapping[str, object]) -> Interruption:

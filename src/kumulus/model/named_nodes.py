@@ -26,7 +26,7 @@ class NamedNode:
     Args:
         name: the node's name.
         labels: those it has beside the labels of its pool, and which win over them.
-        unschedulable: whether it is made cordoned. Later on a cordon is whose it is: neither drift nor repaired.
+        unschedulable: whether it is made cordoned. Cordons set later are neither drift nor repaired.
     """
 
     name: str

@@ -62,7 +62,7 @@ def changes(
     have: NodeFields,
     want: OwnedFields,
     before: Applied,
-    as_had: Callable[[Condition], str] = lambda condition: condition.status,
+    had: Callable[[Condition], str] = lambda condition: condition.status,
 ) -> list[Change]:
     """Every field that has to change: those with another wanted value, and those no longer wanted.
 
@@ -70,9 +70,9 @@ def changes(
         have: the node's current state.
         want: its wanted state.
         before: the keys that were wanted when it was last written.
-        as_had: converts a condition to the form of those in `have`.
+        had: converts a condition to the form of those in `have`.
     """
-    conditions = {kind: as_had(each) for kind, each in want.conditions.items()}
+    conditions = {kind: had(each) for kind, each in want.conditions.items()}
     found = [
         *_of("labels", have.labels, want.labels, before.labels),
         *_of("annotations", have.annotations, want.annotations, before.annotations),
@@ -90,7 +90,7 @@ def changes(
     ]
 
 
-def turns(before: OwnedFields, after: OwnedFields) -> list[Change]:
+def changes_between(before: OwnedFields, after: OwnedFields) -> list[Change]:
     """Every field that has to change on a node that is in one wanted state, to get it to the next."""
     have = NodeFields(
         before.labels,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION
 from kumulus.model.applied import APPLIED, applied_of, encode_applied
-from kumulus.model.node_changes import mapping_patch, status_patch, turns
+from kumulus.model.node_changes import changes_between, mapping_patch, status_patch
 from kumulus.model.nodes import OwnedFields
 
 
@@ -39,7 +39,7 @@ def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now:
         boot_id: its boot ID when it was created, restored when no fault has it reboot any more.
         now: the time for changed conditions, RFC 3339 in UTC.
     """
-    by_place = {(each.section, each.key): each for before in befores for each in turns(before, after)}
+    by_place = {(each.section, each.key): each for before in befores for each in changes_between(before, after)}
     found = list(by_place.values())
     annotations = mapping_patch(found, "annotations")
     becomes = applied_of(after)

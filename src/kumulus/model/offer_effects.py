@@ -53,7 +53,7 @@ class OfferEffects:
         }
 
     def described(self) -> str:
-        """What it does to which offerings: `none to be had: e2-standard-16 in us-central1-a, on-demand`."""
+        """What it does to which offerings: `none available: e2-standard-16 in us-central1-a, on-demand`."""
         where = f" in {', '.join(self.zones)}" if self.zones else ""
         if self.interruption is not None:
             return self.interruption.described(f"{', '.join(self.instance_types)}{where}".strip())
@@ -63,7 +63,7 @@ class OfferEffects:
     def _what(self) -> str:
         if self.limits:
             return "at most " + ", ".join(f"{amount} {name}" for name, amount in self.limits.items())
-        return "none to be had" if self.sold_out else f"{self.price_factor:g} times the price"
+        return "none available" if self.sold_out else f"{self.price_factor:g} times the price"
 
 
 def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:

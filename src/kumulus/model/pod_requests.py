@@ -37,14 +37,14 @@ def pod_requests(
     total: dict[str, Quantity] = {}
     for asked in containers:
         _add(total, asked)
-    beside: dict[str, Quantity] = {}
+    sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
     for asked, sidecar in init_containers:
         if sidecar:
             _add(total, asked)
-            _add(beside, asked)
+            _add(sidecars, asked)
         else:
-            while_it_runs = dict(beside)
+            while_it_runs = dict(sidecars)
             _add(while_it_runs, asked)
             _most(peak, while_it_runs)
     _most(total, peak)

@@ -24,7 +24,7 @@ HYPERNODES = f"/apis/{API_VERSION}/hypernodes"
 
 
 @dataclass
-class Seen:
+class HyperNodesState:
     """HyperNodes as they are.
 
     Attributes:
@@ -57,7 +57,7 @@ async def look(
     *,
     owner: Owner = NOBODY,
     recorded: str | None = None,
-) -> Seen:
+) -> HyperNodesState:
     """Compare a cluster's HyperNodes with the wanted ones.
 
     The stack's identity makes a HyperNode ours. If it carries no identity, the cluster's label decides if the stack
@@ -72,29 +72,29 @@ async def look(
         recorded: the identity under which the stack has them in its state, empty when it had none; None if they are
             not in the state.
     """
-    seen = Seen()
+    seen = HyperNodesState()
     unseen = dict.fromkeys(wanted)
     try:
         async for page in client.pages(HYPERNODES, patience=patience):
             for item in page:
                 name = item["metadata"]["name"]
-                whose = _whose(item["metadata"], cluster, owner, recorded)
-                if whose is None and name in wanted:
+                owner_text = _owner_text(item["metadata"], cluster, owner, recorded)
+                if owner_text is None and name in wanted:
                     del unseen[name]
                     _compare(seen, item, wanted[name], owner)
-                elif whose is None:
+                elif owner_text is None:
                     seen.extra.append(name)
-                elif whose and name in wanted:
-                    seen.foreign[name] = whose
+                elif owner_text and name in wanted:
+                    seen.foreign[name] = owner_text
     except ApiError as error:
         if error.status != 404:
             raise
-        return Seen(installed=False)
+        return HyperNodesState(installed=False)
     seen.missing = list(unseen)
     return seen
 
 
-def _compare(seen: Seen, item: Mapping[str, Any], wanted: HyperNode, owner: Owner) -> None:
+def _compare(seen: HyperNodesState, item: Mapping[str, Any], wanted: HyperNode, owner: Owner) -> None:
     """Count one of the stack's HyperNodes as altered or as matching."""
     metadata = item["metadata"]
     unmarked = owner.identity and (metadata.get("labels") or {}).get(STACK_ID) != owner.identity
@@ -108,7 +108,7 @@ async def converge(
     client: Client,
     wanted: Mapping[str, HyperNode],
     cluster: str,
-    seen: Seen,
+    seen: HyperNodesState,
     stop: asyncio.Event,
     owner: Owner = NOBODY,
 ) -> list[str]:
@@ -118,7 +118,7 @@ async def converge(
         client: the cluster's API.
         wanted: by name.
         cluster: the cluster's name, the value of their label.
-        seen: the result of a look just before; no wanted name may be in :attr:`Seen.foreign`.
+        seen: the result of a look just before; no wanted name may be in :attr:`HyperNodesState.foreign`.
         stop: when set, nothing new is begun.
         owner: the stack.
 
@@ -151,11 +151,11 @@ async def remove(client: Client, names: list[str], stop: asyncio.Event) -> list[
     return _failures(await for_each(names, delete, workers=client.connections, stop=stop))
 
 
-def taken(seen: Seen) -> str:
+def taken(seen: HyperNodesState) -> str:
     """The message about wanted names that other owners' HyperNodes have, with a remedy; empty when there are none."""
     if not seen.foreign:
         return ""
-    named = listed([f"{name} ({whose})" for name, whose in sorted(seen.foreign.items())], 3)
+    named = listed([f"{name} ({owner_text})" for name, owner_text in sorted(seen.foreign.items())], 3)
     example = min(seen.foreign)
     return (
         f"there already, and not this stack's: {named}; they are left alone. Give the pool or its zone another "
@@ -163,7 +163,7 @@ def taken(seen: Seen) -> str:
     )
 
 
-def _whose(metadata: Mapping[str, Any], cluster: str, owner: Owner, recorded: str | None) -> str | None:
+def _owner_text(metadata: Mapping[str, Any], cluster: str, owner: Owner, recorded: str | None) -> str | None:
     """The owner of a HyperNode, in words; None when it is ours, empty when it is ours but has lost its label."""
     labels = metadata.get("labels") or {}
     labelled, marked = labels.get(CLUSTER_LABEL), Owner.of(metadata)

@@ -15,7 +15,7 @@ from kumulus.kube import namespaces, objects
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import Owner
 from kumulus.model.tenancy import STACK_ANNOTATION
-from kumulus.nodes.ownership import NotOurs, is_ours, whose
+from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -71,7 +71,7 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
     # Without an identity, only the name can tell.
     known_as = recorded or ("" if wanted.owner.identity else wanted.owner.stack)
     if not is_ours(metadata, wanted.owner, proven=bool(known_as) and by_name == known_as):
-        raise NotOurs(f"the namespace {metadata['name']} is there already and {await whose(client, metadata)}")
+        raise NotOurs(f"the namespace {metadata['name']} is there already and {await owner_text(client, metadata)}")
     return metadata
 
 

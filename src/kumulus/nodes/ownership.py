@@ -55,7 +55,7 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
     return proven if owner is None else mine.is_known_by(owner.identity)
 
 
-async def whose(client: Client, metadata: Mapping[str, Any]) -> str:
+async def owner_text(client: Client, metadata: Mapping[str, Any]) -> str:
     """The owner of an object that is not ours, after its name: ``belongs to the stack kumulus/dev (identity …)``.
 
     Args:

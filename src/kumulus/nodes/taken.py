@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import objects
 from kumulus.model.identity import Owner
-from kumulus.nodes.ownership import NotOurs, whose
+from kumulus.nodes.ownership import NotOurs, owner_text
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -38,4 +38,4 @@ async def refuse(client: Client, paths: Iterable[str], mine: Collection[str], re
         owner = Owner.of(found["metadata"])
         if owner.identity not in mine if owner else path not in recorded:
             kind, name = path.split("/")[-2:]
-            raise NotOurs(f"{kind}/{name} is there already and {await whose(client, found['metadata'])}")
+            raise NotOurs(f"{kind}/{name} is there already and {await owner_text(client, found['metadata'])}")

@@ -26,7 +26,7 @@ class Engine:
         self._stub = engine_pb2_grpc.EngineStub(self._channel) if self._channel else None
         self._sending: set[asyncio.Task[None]] = set()
         # Messages are sent one at a time, in order: sent concurrently, an older status could overtake the last.
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def reporter(self, urn: str) -> Reporter:
         """Return a reporter whose messages are shown under the resource of that URN."""
@@ -53,7 +53,7 @@ class Engine:
         # The generated stub is typed for synchronous channels; on an asynchronous one its calls are awaited.
         log: Any = self._stub
         try:
-            async with self._turn:
+            async with self._lock:
                 await log.Log(request)
         except grpc.aio.AioRpcError:
             # The engine is gone or busy: a message is not worth failing the operation for.

@@ -57,7 +57,7 @@ def described(written: str) -> str:
     return f"the stack {known['stack']} of {known['program']}" if {"stack", "program"} <= known.keys() else written
 
 
-def beside(kubeconfig: Path) -> Owner:
+def cluster_owner(kubeconfig: Path) -> Owner:
     """The stack that owns a kubeconfig's cluster, by the note in its folder; an empty owner without a note."""
     written = Place(kubeconfig.parent).note().get("owner", "")
     return Owner(identity_of(written), str(_read(written).get("stack") or ""))

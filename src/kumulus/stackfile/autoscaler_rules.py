@@ -52,7 +52,7 @@ def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found
             message = f"has no effect with the runtime {runtime}, where it runs beside the cluster"
             yield problem(("autoscaler", "image"), message, "leave it out")
     elif name in NAMES and name not in BUILT:
-        message = f"{name} is not to be had with the runtime {runtime}: it resizes groups from beside the cluster"
+        message = f"{name} is not supported with the runtime {runtime}: it resizes groups from beside the cluster"
         yield problem(("autoscaler", "name"), message, "write runtime: kwok, or name: karpenter")
     elif not asked.get("image"):
         remedy = (
@@ -86,7 +86,7 @@ def bounds_rules(raw: Mapping[str, object]) -> Found:
 def _group(where: Where, group: Mapping[str, object]) -> Found:
     for key in _COUNTED:
         if group.get(key) is not None:
-            message = "is not to be had with maxReplicas: it is laid out for a number of nodes"
+            message = "is not supported with maxReplicas: it assumes a fixed number of nodes"
             yield problem((*where, key), message, "leave one of the two out")
     placement = [each for each in _list(group.get("placement")) if isinstance(each, Mapping)]
     # The bounds themselves are checked once, then each zone's number of nodes is checked against them.

@@ -33,7 +33,7 @@ from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from kumulus.runtimes.owner import owner as owner_of
@@ -105,7 +105,7 @@ class Plane:
     pools: dict[str, Pool]
     report: Reporter
     storages: Storages = field(default_factory=Storages)
-    way: Way = field(default_factory=Way)
+    way: CpuYield = field(default_factory=CpuYield)
 
     @property
     def layout(self) -> Layout:

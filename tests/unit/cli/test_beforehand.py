@@ -64,14 +64,14 @@ def refused(check: Any, *arguments: Any) -> str:
 )
 def test_a_file_that_is_no_yaml_is_told_with_its_name_and_the_line(fleet: Path, text: str, said: str) -> None:
     write(fleet, text)
-    told = refused(beforehand.of_any, "dev")
+    told = refused(beforehand.check_stack, "dev")
     assert told.startswith("1 problem in stacks/Pulumi.dev.yaml\n")
     assert said in told
 
 
 @pytest.mark.parametrize("name", ["Ärger", "a b", "a/b", "x" * 101])
 def test_a_name_that_pulumi_does_not_take_is_shown_as_it_is_written(fleet: Path, name: str) -> None:
-    told = refused(beforehand.of_any, name)
+    told = refused(beforehand.check_stack, name)
     assert told.startswith(f"{name!r} cannot be a stack's name")
     assert told.endswith(f"\n  Rename stacks/Pulumi.{name}.yaml")
 
@@ -86,8 +86,10 @@ def test_two_at_once_are_refused_without_the_advice_to_take_the_lock_away(fleet:
         "timestamp": "2026-11-22T10:44:02Z",
     }
     (folder / "a.json").write_text(json.dumps(lock))
-    assert f"dev is being worked on by pid {os.getpid()} (kim, since 10:44:02)" in refused(beforehand.of_update, "dev")
-    beforehand.of_update("prod")
+    assert f"dev is being worked on by pid {os.getpid()} (kim, since 10:44:02)" in refused(
+        beforehand.check_unlocked, "dev"
+    )
+    beforehand.check_unlocked("prod")
 
 
 def test_a_state_that_pulumi_was_killed_at_is_told_with_what_to_remove(fleet: Path) -> None:
@@ -95,13 +97,13 @@ def test_a_state_that_pulumi_was_killed_at_is_told_with_what_to_remove(fleet: Pa
     up(fleet, "old")
     cut = fleet / "state" / ".pulumi" / "stacks" / "fleet" / "old.json.attrs"
     cut.touch()
-    said = refused(beforehand.of_any, "dev")
+    said = refused(beforehand.check_stack, "dev")
     assert said.startswith(
         "pulumi was killed while it wrote state/.pulumi/stacks/fleet/old.json.attrs, and reads no stack"
     )
     assert said.endswith(": rm state/.pulumi/stacks/fleet/old.json.attrs")
     cut.unlink()
-    beforehand.of_any("dev")
+    beforehand.check_stack("dev")
 
 
 def test_a_stack_file_that_was_renamed_is_noticed_and_both_are_named(
@@ -111,7 +113,7 @@ def test_a_stack_file_that_was_renamed_is_noticed_and_both_are_named(
     write(fleet, "config: {}\n", "other")
     up(fleet, "old")
     up(fleet, "other")
-    beforehand.of_first("prod")
+    beforehand.check_other_names("prod")
     assert capsys.readouterr().err == (
         "note: old has a cluster in .kumulus/clusters/old, and no stacks/Pulumi.old.yaml any more; prod gets another\n"
         "  Where stacks/Pulumi.prod.yaml is the same file, renamed: name it stacks/Pulumi.old.yaml again, "
@@ -152,15 +154,15 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     monkeypatch.setattr(tenants_first, "require_empty", lambda stack, kubeconfig: asked.append(stack))
     (up(fleet, "dev") / "kubeconfig.yaml").touch()
     write(fleet, "config: {'kumulus:cluster': {nodeGroups: []}}\n")
-    beforehand.of_destroy("dev", False)
+    beforehand.check_tenants("dev", False)
     assert asked == []
     file = write(fleet, "config: {'kumulus:cluster': {tenants: [{name: research}]}}\n")
-    beforehand.of_destroy("dev", True)
+    beforehand.check_tenants("dev", True)
     assert asked == []
-    beforehand.of_destroy("dev", False)
+    beforehand.check_tenants("dev", False)
     # Nobody knows what a stack without a file has.
     file.unlink()
-    beforehand.of_destroy("dev", False)
+    beforehand.check_tenants("dev", False)
     assert asked == ["dev", "dev"]
 
 
@@ -171,20 +173,20 @@ OURS = "from kumulus import program\n\nprogram.run()\n"
 def test_a_file_that_declares_no_cluster_is_refused_before_any_tool_is_fetched(fleet: Path, text: str) -> None:
     (fleet / "__main__.py").write_text(OURS)
     write(fleet, text)
-    told = refused(beforehand.of_tools, "dev")
+    told = refused(beforehand.check_declared, "dev")
     assert told.startswith("1 problem in stacks/Pulumi.dev.yaml\n  cluster: is missing; write kumulus:cluster")
 
 
 def test_the_file_of_a_users_own_program_need_not_declare_a_cluster(fleet: Path) -> None:
     (fleet / "__main__.py").write_text("import kumulus\n")
     write(fleet, "config: {}\n")
-    assert "pulumi" in beforehand.of_tools("dev").tools
+    assert "pulumi" in beforehand.check_declared("dev").tools
 
 
 def test_a_secret_cluster_counts_as_declared(fleet: Path) -> None:
     (fleet / "__main__.py").write_text(OURS)
     write(fleet, "config: {'kumulus:cluster': {secure: v1:abc}}\n")
-    assert "pulumi" in beforehand.of_tools("dev").tools
+    assert "pulumi" in beforehand.check_declared("dev").tools
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ def test_a_kubeconfig_that_is_not_there_is_refused_before_any_tool_is_fetched(
     )
     write(fleet, f"config: {{'kumulus:cluster': {{runtime: existing, existing: {existing}}}}}\n")
     if not said:
-        assert "helm" in beforehand.of_tools("dev").tools
+        assert "helm" in beforehand.check_declared("dev").tools
         return
-    told = refused(beforehand.of_tools, "dev")
+    told = refused(beforehand.check_declared, "dev")
     assert told.startswith(f"1 problem in stacks/Pulumi.dev.yaml\n  {said}")

@@ -12,7 +12,7 @@ from kumulus.model.node_delta import delta
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool
-from kumulus.nodes.faults.changes import Changes, turns_of
+from kumulus.nodes.faults.changes import Changes, steps_of
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 
@@ -55,10 +55,10 @@ CASES: dict[str, tuple[list[ActiveFault], list[ActiveFault], int]] = {
 def test_each_node_has_the_change_that_is_its_own(case: str) -> None:
     before, after, different = CASES[case]
     wanted = pool()
-    turns = turns_of({wanted.name: wanted}, {wanted.name: frozenset(range(14))}, [before], after)
-    assert [each.name for each in turns] == [f"{wanted.name}-{n}" for n in range(12)]
+    steps = steps_of({wanted.name: wanted}, {wanted.name: frozenset(range(14))}, [before], after)
+    assert [each.name for each in steps] == [f"{wanted.name}-{n}" for n in range(12)]
     changes, said = Changes(NOW), []
-    for each in turns:
+    for each in steps:
         change, alone = changes.of(each), Changes(NOW).of(each)
         assert (change.status, change.taints) == (alone.status, alone.taints)
         assert change.status is not None
@@ -71,5 +71,5 @@ def test_what_nodes_have_in_common_is_computed_once() -> None:
     wanted = pool()
     before, after, _ = CASES["one comes"]
     changes = Changes(NOW)
-    found = [changes.of(each) for each in turns_of({wanted.name: wanted}, after[0].nodes, [before], after)]
+    found = [changes.of(each) for each in steps_of({wanted.name: wanted}, after[0].nodes, [before], after)]
     assert len({id(each) for each in found}) == 1

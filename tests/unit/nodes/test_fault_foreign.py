@@ -46,21 +46,21 @@ def fault(of: Pool, nodes: Iterable[int], effects: dict[str, Any]) -> records.Re
 
 
 @pytest.mark.parametrize("effects", EFFECTS)
-@pytest.mark.parametrize("whose", STRANGE)
-async def test_a_node_that_is_not_the_pools_is_left_alone_and_named(whose: str, effects: dict[str, Any]) -> None:
-    of, body, said = STRANGE[whose]
+@pytest.mark.parametrize("owner_text", STRANGE)
+async def test_a_node_that_is_not_the_pools_is_left_alone_and_named(owner_text: str, effects: dict[str, Any]) -> None:
+    of, body, said = STRANGE[owner_text]
     async with storing() as store, store.client() as client:
         await records.write_pool(client, of)
         store.put(NODES, posted_node(of, 0, NOW, record_of(of, 0)))
         name = of.node_name(1)
         strange = store.put(NODES, {**body, "metadata": {**body["metadata"], "name": name}})
         store.asked.clear()
-        record, turned = await operations.begin(client, fault(of, (0, 1), effects))
-        assert [said in each and name in each for each in turned.problems] == [True]
+        record, applied = await operations.begin(client, fault(of, (0, 1), effects))
+        assert [said in each and name in each for each in applied.problems] == [True]
         # On all others it has begun.
-        assert (turned.undone, turned.changed + turned.removed, record.former) == (0, 1, ())
-        _, turned = await operations.end(client, "x")
-        assert turned.left() == ""
+        assert (applied.undone, applied.changed + applied.removed, record.former) == (0, 1, ())
+        _, applied = await operations.end(client, "x")
+        assert applied.left() == ""
         assert not (await records.read(client)).faults
         assert store.objects[f"{NODES}/{name}"] == strange
         assert {verb for verb, path in store.asked if path.startswith(f"{NODES}/{name}")} == {"GET"}
@@ -80,8 +80,8 @@ async def test_a_name_that_another_stack_took_while_the_node_was_gone_is_left_to
                 taken.append(store.put(NODES, body))
 
         store.refuse = take
-        _, turned = await operations.end(client, "x")
-        assert (turned.left(), len(turned.foreign)) == ("", 1)
+        _, applied = await operations.end(client, "x")
+        assert (applied.left(), len(applied.foreign)) == ("", 1)
         assert store.under(NODES) == taken
 
 
@@ -96,8 +96,8 @@ async def test_a_node_that_was_made_again_before_it_is_deleted_is_deleted_in_its
                 made.append(store.put(NODES, {"metadata": {"name": name, "labels": {STACK_ID: "bbbbbbbb"}}}))
 
         store.refuse = replaced
-        _, turned = await operations.begin(client, fault(MARKED, (0,), {"kubelet": "gone"}))
-        assert turned.problems == [f"node {name} is not this stack's; nothing was done to it"]
+        _, applied = await operations.begin(client, fault(MARKED, (0,), {"kubelet": "gone"}))
+        assert applied.problems == [f"node {name} is not this stack's; nothing was done to it"]
         assert store.under(NODES) == made
 
 
@@ -129,8 +129,8 @@ async def test_a_node_whose_posts_answer_was_lost_gets_its_slices() -> None:
                 posted.append(store.put(NODES, body))
 
         store.refuse = lose
-        _, turned = await operations.end(client, "x")
-        assert turned.left() == ""
+        _, applied = await operations.end(client, "x")
+        assert applied.left() == ""
         assert [each["metadata"]["uid"] for each in store.under(NODES)] == [posted[0]["metadata"]["uid"]]
         slices = store.under(SLICES)
         assert [each["metadata"]["name"] for each in slices] == [each["metadata"]["name"] for each in wanted]

@@ -176,7 +176,7 @@ async def test_a_lease_that_a_fault_makes_goes_with_its_node() -> None:
     async with storing() as store, store.client() as client:
         node = store.put(NODES, {"metadata": {"name": "a-0"}})["metadata"]
         for name, owners in ((node["name"], [node["uid"]]), ("none", [])):
-            await leases.take(client, name, leases.Seen())
+            await leases.take(client, name, leases.LeaseSnapshot())
             made = store.objects[f"{leases.LEASES}/{name}"]
             assert made["spec"]["holderIdentity"] == leases.HOLDER
             assert [each["uid"] for each in made["metadata"].get("ownerReferences", ())] == owners

@@ -69,13 +69,13 @@ async def test_a_beginning_that_was_cut_off_is_finished_by_the_next() -> None:
     async with storing() as store, store.client() as client:
         await filled(store, client)
         store.refuse = refusing(4)
-        _, turned = await operations.begin(client, fault(range(12)))
-        assert turned.undone
+        _, applied = await operations.begin(client, fault(range(12)))
+        assert applied.undone
         assert shown(store) != on(range(12))
         assert former(store)
         store.refuse = refusing(100)
-        _, turned = await operations.begin(client, fault(range(12)))
-        assert (turned.undone, turned.problems) == (0, [])
+        _, applied = await operations.begin(client, fault(range(12)))
+        assert (applied.undone, applied.problems) == (0, [])
         assert shown(store) == on(range(12))
         assert not former(store)
 
@@ -97,14 +97,14 @@ async def test_a_move_that_was_cut_off_leaves_nothing_behind_when_it_is_repeated
             await filled(store, client)
             await operations.begin(client, fault(range(4)))
             store.refuse = refusing(left)
-            _, turned = await operations.begin(client, fault(range(4, 8)))
-            assert turned.undone
+            _, applied = await operations.begin(client, fault(range(4, 8)))
+            assert applied.undone
             store.refuse = refusing(100)
             if last is None:
-                _, turned = await operations.end(client, "xid")
+                _, applied = await operations.end(client, "xid")
             else:
-                _, turned = await operations.begin(client, last)
-            assert (turned.undone, turned.problems) == (0, [])
+                _, applied = await operations.begin(client, last)
+            assert (applied.undone, applied.problems) == (0, [])
             assert shown(store) == expected
 
 
@@ -118,10 +118,10 @@ async def test_a_change_that_nothing_accepts_does_not_stand_in_the_way_of_anothe
         await operations.begin(client, fault(range(4)))
         store.refuse = refuse
         for _ in range(2):
-            _, turned = await operations.begin(client, fault(range(4, 8), labels={"example.com/bad": "x"}))
-            assert turned.undone == 4
-        _, turned = await operations.begin(client, fault(range(8, 10)))
-        assert (turned.undone, turned.problems) == (0, [])
+            _, applied = await operations.begin(client, fault(range(4, 8), labels={"example.com/bad": "x"}))
+            assert applied.undone == 4
+        _, applied = await operations.begin(client, fault(range(8, 10)))
+        assert (applied.undone, applied.problems) == (0, [])
         assert shown(store) == on(range(8, 10))
 
 
@@ -146,8 +146,8 @@ async def test_nodes_that_a_cut_off_fault_removed_come_back_and_those_it_did_not
         await operations.begin(client, fault(range(4), kubelet="gone"))
         store.refuse = refusing(100)
         assert len(store.under(NODES)) == 10
-        _, turned = await operations.begin(client, fault(range(2, 4)))
-        assert (turned.undone, turned.problems, turned.created) == (0, [], 2)
+        _, applied = await operations.begin(client, fault(range(2, 4)))
+        assert (applied.undone, applied.problems, applied.created) == (0, [], 2)
         assert len(store.under(NODES)) == 12
         assert shown(store) == on(range(2, 4))
 
@@ -180,8 +180,8 @@ async def test_a_server_that_is_gone_once_the_fault_is_recorded_is_a_problem_of_
     async with storing() as store, store.client() as client:
         await filled(store, client)
         store.refuse = lambda _verb, _path, _body: 503 if f"{MAPS}/kumulus-fault-xid" in store.objects else None
-        record, turned = await operations.begin(client, fault(range(4), **effects))
-        assert turned.left().startswith("4 nodes left to do: ")
+        record, applied = await operations.begin(client, fault(range(4), **effects))
+        assert applied.left().startswith("4 nodes left to do: ")
         store.refuse = lambda *_: None
         assert (await records.read(client)).faults == {"xid": record}
 

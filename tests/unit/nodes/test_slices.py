@@ -57,9 +57,9 @@ def test_devices_too_many_missing_or_in_another_order_are_told() -> None:
         'devices["gpu-3"]: missing instead of "published"',
         'devices["gpu-9"]: "published" instead of none',
     ]
-    turned = slice_of()
-    turned["spec"]["devices"].reverse()
-    assert differences(turned) == ['devices: "another order" instead of "gpu-0, gpu-1, …"']
+    applied = slice_of()
+    applied["spec"]["devices"].reverse()
+    assert differences(applied) == ['devices: "another order" instead of "gpu-0, gpu-1, …"']
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_stock_out_and_a_price_are_about_offerings_and_no_nodes() -> None:
     assert offer_effects_from(gone.offers.to_plain()) == gone.offers
     assert record_from({"name": "x", "offers": dear.offers.to_plain()}).to_plain()["offers"] == dear.offers.to_plain()
     said = described(gone.kind, gone.node, None, {}, {}, {}, None, gone.offers)
-    assert said == "stock-out: none to be had: every instance type in us-central1-a, on-demand"
+    assert said == "stock-out: none available: every instance type in us-central1-a, on-demand"
 
 
 def test_all_mistakes_are_told_at_once() -> None:

@@ -23,7 +23,7 @@ def stem(to: Path) -> str:
     return next((to.name.removesuffix(suffix) for suffix in _SUFFIXES if to.name.endswith(suffix)), to.name)
 
 
-def beside(to: Path) -> Path:
+def next_to(to: Path) -> Path:
     """The directory in which an archive is built; an interrupted capture leaves it behind, and resumes from it."""
     return to.with_name(f".{to.name}.parts")
 

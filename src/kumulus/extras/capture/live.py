@@ -85,7 +85,7 @@ class Reader:
         """The API version of a page, its objects, and the token of the next page."""
         query = {"limit": str(PAGE), **({"continue": token} if token else {})}
         for version in kind.versions:
-            await self._turn()
+            await self._pace()
             try:
                 asked = kind.api_version(version)
                 decode = partial(self._decoded, kind.name, asked, time.monotonic())
@@ -120,7 +120,7 @@ class Reader:
         self._next = max(self._next, now + min(_LONGEST_REST_S, _REST * (now - began)))
         return _decoded(kind, version, raw)
 
-    async def _turn(self) -> None:
+    async def _pace(self) -> None:
         """Wait until the next request may be sent."""
         now = time.monotonic()
         if self._next > now:

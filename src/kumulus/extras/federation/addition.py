@@ -23,16 +23,16 @@ class Kueue(Addition):
 
     def asked(self, options: Options) -> bool:
         """See :meth:`Addition.asked`."""
-        return process.asked_of(options) is not None
+        return process.kueue_of(options) is not None
 
     def fingerprints(self, options: Options) -> dict[str, str]:
         """See :meth:`Addition.fingerprints`."""
-        asked = process.asked_of(options)
+        asked = process.kueue_of(options)
         return {} if asked is None else {process.NAME: process.fingerprint(asked)}
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
         """See :meth:`Addition.configured`; its files are written here, too."""
-        asked = process.asked_of(options)
+        asked = process.kueue_of(options)
         if asked is None:
             return process.without_component(settings, layout)
         return process.with_component(settings, layout, asked, process.allotted(layout, claims))

@@ -15,7 +15,7 @@ from kumulus.kube.paths import address, collection
 from kumulus.model.identity import Owner
 from kumulus.model.quantity import parse
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.ownership import is_ours, whose
+from kumulus.nodes.ownership import is_ours, owner_text
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -24,7 +24,7 @@ Manifest = Mapping[str, Any]
 
 
 @dataclass
-class Seen:
+class DeclaredState:
     """Objects as they are.
 
     Attributes:
@@ -63,7 +63,7 @@ async def look(
     *,
     recorded: Iterable[str] = (),
     patience: float | None = None,
-) -> Seen:
+) -> DeclaredState:
     """Compare the cluster's objects with what is wanted.
 
     Args:
@@ -73,13 +73,13 @@ async def look(
         recorded: addresses of what the stack has created before; those no longer wanted are extra.
         patience: seconds to keep trying an unreachable server.
     """
-    seen, addresses = Seen(), {address(each) for each in wanted}
+    seen, addresses = DeclaredState(), {address(each) for each in wanted}
     for manifest in wanted:
         there = await objects.find(client, address(manifest), patience)
         if there is None:
             seen.missing.append(label(manifest))
         elif not is_ours(there["metadata"], owner, proven=address(manifest) in recorded):
-            seen.foreign[label(manifest)] = await whose(client, there["metadata"])
+            seen.foreign[label(manifest)] = await owner_text(client, there["metadata"])
         elif different := _differences(there, marked(manifest, owner)):
             seen.altered[label(manifest)] = ", ".join(different)
     for path in recorded:
@@ -90,7 +90,7 @@ async def look(
     return seen
 
 
-async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, seen: Seen) -> None:
+async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, seen: DeclaredState) -> None:
     """Create, change and delete objects until they are as wanted, in this order; the others are not touched.
 
     Args:
@@ -112,7 +112,7 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
     await remove(client, seen.extra, owner)
 
 
-def refuse(seen: Seen) -> None:
+def refuse(seen: DeclaredState) -> None:
     """Raise where an object of another owner has a name that is wanted.
 
     Raises:

@@ -39,7 +39,7 @@ _MARK = components.mark(NAME)
 """Labels of what is made here; a Kueue that a chart has installed has another manager."""
 
 
-def asked_of(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def kueue_of(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Kueue's settings in a cluster's options; None where they have no Kueue."""
     return options.get(NAME)
 

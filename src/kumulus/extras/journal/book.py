@@ -157,7 +157,7 @@ def discard(cluster: str) -> None:
 
 
 @asynccontextmanager
-async def turn(cluster: str) -> AsyncIterator[None]:
+async def run_lock(cluster: str) -> AsyncIterator[None]:
     """Let one process at a time begin a run on a cluster or restore what others left.
 
     Raises:

@@ -29,7 +29,7 @@ class Stopped:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SecondScheduler:
     """A scheduler that was started beside the cluster's own.
 
     Attributes:
@@ -137,7 +137,7 @@ class Changes:
     faults: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     stopped: Stopped | None = None
-    scheduler: Beside | None = None
+    scheduler: SecondScheduler | None = None
     autoscaler: Exchanged | None = None
     killed: tuple[str, ...] = ()
     rerouted: tuple[Rerouted, ...] = ()
@@ -169,7 +169,9 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not one.
     """
-    stopped, beside, had, restoring = (raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring"))
+    stopped, second_scheduler, had, restoring = (
+        raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring")
+    )
     return Changes(
         run=str(raw["run"]),
         name=str(raw["name"]),
@@ -180,7 +182,9 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
         faults=_texts(raw, "faults"),
         nodes=_texts(raw, "nodes"),
         stopped=_stopped_from(stopped) if stopped else None,
-        scheduler=Beside(str(beside["name"]), str(beside["directory"])) if beside else None,
+        scheduler=SecondScheduler(str(second_scheduler["name"]), str(second_scheduler["directory"]))
+        if second_scheduler
+        else None,
         autoscaler=Exchanged(_texts(had, "pools"), _texts(had, "made"), str(had.get("delay") or "")) if had else None,
         killed=_texts(raw, "killed"),
         rerouted=tuple(

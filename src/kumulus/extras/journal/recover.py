@@ -49,7 +49,7 @@ async def recover_cluster(client: Client, cluster: str) -> list[str]:
     """
     if not any(book.directory(cluster).glob("*.json")):
         return []
-    async with book.turn(cluster):
+    async with book.run_lock(cluster):
         return await _recovered(client, cluster)
 
 
@@ -74,7 +74,7 @@ async def begin(
         JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
     cluster = await objects.identity(client)
-    async with book.turn(cluster):
+    async with book.run_lock(cluster):
         lines = await _recovered(client, cluster, command)
         if others := book.under_way(cluster):
             raise Busy(others)
@@ -90,7 +90,7 @@ async def begin(
 async def end(journal: Journal) -> None:
     """Close a run's journal; the next command restores or names what is still listed in it."""
     with suppress(NotWritten):
-        async with book.turn(journal.changes.cluster):
+        async with book.run_lock(journal.changes.cluster):
             journal.close()
 
 

@@ -84,9 +84,9 @@ async def end_faults(client: Client, run: str, names: Iterable[str]) -> int:
         there = known.faults.get(name) if known else None
         if there is None or there.run != run:
             continue
-        _, turned = await operations.end(client, name)
+        _, applied = await operations.end(client, name)
         ended += 1
-        if left := turned.left():
+        if left := applied.left():
             raise NotPutBack(f"the fault {name} is not over: {left}")
     return ended
 

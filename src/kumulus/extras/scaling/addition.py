@@ -47,7 +47,7 @@ class Scaling(Addition):
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
         """See :meth:`Addition.configured`."""
-        found, known, allotted = registry.asked_of(options), layout.ports(), {}
+        found, known, allotted = registry.autoscaler_of(options), layout.ports(), {}
         for key, (program, called) in process.ports(found[0]).items() if found else ():
             allotted[key] = known.get(process.port_key(program, called)) or claims.take()
         return process.with_component(settings, layout, options, allotted)

@@ -38,7 +38,7 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
         ProviderError: one of the objects was made by somebody else; nothing is changed.
         toolchain.ToolMissing: the autoscaler is not built.
     """
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     for name in registry.NAMES:
         if not found or found[0].name != name:
             await remove(client, registry.get(name))

@@ -18,7 +18,7 @@ from kumulus.kube import ApiError, objects, paths
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.ownership import NotOurs, is_ours, whose
+from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
 from kumulus.nodes.pod_waiting import reason
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Seen:
+class DeploymentState:
     """The state of an autoscaler's objects in a cluster.
 
     Attributes:
@@ -53,7 +53,7 @@ class Seen:
         return len(self.missing) < self.wanted
 
 
-async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> Seen:
+async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> DeploymentState:
     """Compare what exists with what is wanted.
 
     Args:
@@ -74,10 +74,10 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
             missing.append(named)
             continue
         if not (is_ours(there["metadata"], owner) and applying.is_its(there, autoscaler)):
-            raise NotOurs(f"{named} {await whose(client, there['metadata'])}")
+            raise NotOurs(f"{named} {await owner_text(client, there['metadata'])}")
         if not _holds(manifest, there):
             altered.append(named)
-    return Seen(tuple(missing), tuple(altered), count)
+    return DeploymentState(tuple(missing), tuple(altered), count)
 
 
 async def deploy(

@@ -26,13 +26,13 @@ _KUBECONFIG = "kubeconfig.yaml"
 
 def stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """KWOK's stages for the autoscaler's nodes; none without an autoscaler."""
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     return found[0].stages(found[1]) if found else []
 
 
 def fingerprints(options: Mapping[str, Any]) -> dict[str, str]:
     """For each of the autoscaler's processes, a hash of everything that decides how it runs, except its place."""
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     if not found:
         return {}
     autoscaler, asked = found
@@ -68,7 +68,7 @@ def ports(autoscaler: Autoscaler) -> dict[str, tuple[str, str]]:
 
 def described(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What a change of the section means, for people; [] when there is no change."""
-    before, after = registry.asked_of(old), registry.asked_of(new)
+    before, after = registry.autoscaler_of(old), registry.autoscaler_of(new)
     if before == after:
         return []
     if after is None:
@@ -98,7 +98,7 @@ def with_component(
     Raises:
         toolchain.ToolMissing: the autoscaler is not built; the message says how to get it.
     """
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     if not found:
         return components.replaced(settings, names())
     autoscaler, asked = found
@@ -126,7 +126,7 @@ def write(layout: Layout, options: Mapping[str, Any]) -> None:
     Raises:
         OSError: the disk is full, or the like.
     """
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     for name in registry.NAMES:
         if not found or found[0].name != name:
             shutil.rmtree(layout.directory / name, ignore_errors=True)
@@ -153,13 +153,13 @@ def port_key(program: str, called: str) -> str:
 
 def forgetful(options: Mapping[str, Any]) -> str | None:
     """The autoscaler's process whose end loses the machines on their way, if there is one (:func:`forget`)."""
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     return found[0].programs[0].name if found and found[0].forget else None
 
 
 async def forget(client: Client, options: Mapping[str, Any]) -> int:
     """Have an autoscaler that has ended ask again for the machines that were on their way; returns how many."""
-    found = registry.asked_of(options)
+    found = registry.autoscaler_of(options)
     return await found[0].forget(client) if found and found[0].forget else 0
 
 

@@ -25,7 +25,7 @@ def get(name: str) -> Autoscaler:
     return found
 
 
-def asked_of(options: Mapping[str, Any]) -> tuple[Autoscaler, Mapping[str, Any]] | None:
+def autoscaler_of(options: Mapping[str, Any]) -> tuple[Autoscaler, Mapping[str, Any]] | None:
     """The autoscaler that a cluster's options ask for, with what they ask of it."""
     asked = options.get("autoscaler")
     return (get(str(asked["name"])), asked) if asked else None

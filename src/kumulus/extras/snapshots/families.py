@@ -21,7 +21,7 @@ WORKLOADS = ("Pod", *ADOPTING, *ABOVE)
 _JOB_IS = ("succeeded", "failed")
 # What a cluster assigns to a Service that is not headless.
 _OF_A_SERVICE = ("clusterIP", "clusterIPs")
-_OF_A_TURN = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas")
+_OF_A_BATCH = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas")
 
 
 def families(wanted: Objects, present: Objects) -> list[set[str]]:
@@ -134,7 +134,7 @@ def _of(family: Iterable[str], objects: Objects) -> list[dict[str, Any]]:
 def _state(found: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of an object whose change matters to its users."""
     metadata, status, spec = found["metadata"], found.get("status") or {}, found.get("spec")
-    notes = {key: value for key, value in (metadata.get("annotations") or {}).items() if key not in _OF_A_TURN}
+    notes = {key: value for key, value in (metadata.get("annotations") or {}).items() if key not in _OF_A_BATCH}
     state = {key: value for key, value in found.items() if key not in ("metadata", "status")}
     state |= {"labels": metadata.get("labels") or {}, "annotations": notes, "deleted": "deletionTimestamp" in metadata}
     if found["kind"] == "Pod":

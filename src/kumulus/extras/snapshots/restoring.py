@@ -122,9 +122,9 @@ class Restoring:
         """Remove what has changed: owners first, but not what they own, as they would create it again otherwise."""
         going = {path: self._plan.present[path] for path in self._plan.deleted}
         spaces = {path for path in going if going[path]["kind"] == "Namespace"}
-        for turn in (3, 2, 1, 0):
-            some = [path for path in going if rank(going[path]["kind"]) == turn and path not in spaces]
-            await self._each(some, partial(self._delete, options=_ORPHAN if turn > 1 else _NOW))
+        for limited in (3, 2, 1, 0):
+            some = [path for path in going if rank(going[path]["kind"]) == limited and path not in spaces]
+            await self._each(some, partial(self._delete, options=_ORPHAN if limited > 1 else _NOW))
             await self._until_gone(some)
         await self._each(sorted(spaces), self._delete_namespace)
         await self._until_gone(spaces)
@@ -151,16 +151,16 @@ class Restoring:
         for path in first:
             await self._account(path)
         rest = set(paths).difference(first)
-        for turn in range(4):
-            some = sorted(path for path in rest if rank(self._wanted[path]["kind"]) == turn)
-            if turn == 1:
+        for limited in range(4):
+            some = sorted(path for path in rest if rank(self._wanted[path]["kind"]) == limited)
+            if limited == 1:
                 await self._pods(some)
                 continue
             await self._each(some, self._put)
-            if some and turn:
+            if some and limited:
                 # The owners' controllers must have seen these objects before they see the owners.
                 await self._pause(_SEEN_S)
-            if turn == 2:
+            if limited == 2:
                 await self._adopted(path for path in paths if rank(self._wanted[path]["kind"]) == 1)
         await self._own(path for path in paths if self._wanted[path]["kind"] == "Job")
 

@@ -20,16 +20,16 @@ class Monitoring(Addition):
 
     def asked(self, options: Options) -> bool:
         """See :meth:`Addition.asked`."""
-        return monitoring.asked_of(options) is not None
+        return monitoring.observability_of(options) is not None
 
     def fingerprints(self, options: Options) -> dict[str, str]:
         """See :meth:`Addition.fingerprints`."""
-        asked = monitoring.asked_of(options)
+        asked = monitoring.observability_of(options)
         return {} if asked is None else monitoring.fingerprints(asked, monitoring.prices_of(options))
 
     def described(self, old: Options, new: Options) -> list[str]:
         """See :meth:`Addition.described`."""
-        changed = monitoring.described(monitoring.asked_of(old), monitoring.asked_of(new))
+        changed = monitoring.described(monitoring.observability_of(old), monitoring.observability_of(new))
         return [*changed, *monitoring.repriced(old, new)]
 
     def endpoints(self, layout: Layout) -> dict[str, str]:
@@ -38,7 +38,7 @@ class Monitoring(Addition):
 
     def port_problem(self, layout: Layout, options: Options) -> str | None:
         """See :meth:`Addition.port_problem`: None if Prometheus can have the port, or already has it."""
-        asked = monitoring.asked_of(options)
+        asked = monitoring.observability_of(options)
         chosen = asked.prometheusPort if asked else None
         if not chosen or layout.ports().get(monitoring.PROMETHEUS) == chosen or not ports.in_use(chosen):
             return None
@@ -49,7 +49,7 @@ class Monitoring(Addition):
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
         """See :meth:`Addition.configured`."""
-        asked = monitoring.asked_of(options)
+        asked = monitoring.observability_of(options)
         if asked is None:
             return monitoring.without_components(settings)
         known, allotted = layout.ports(), {}
@@ -61,7 +61,7 @@ class Monitoring(Addition):
 
     def write(self, layout: Layout, options: Options) -> None:
         """See :meth:`Addition.write`."""
-        monitoring.write(layout, monitoring.asked_of(options), monitoring.prices_of(options))
+        monitoring.write(layout, monitoring.observability_of(options), monitoring.prices_of(options))
 
     def require_space(self, layout: Layout, dead: Sequence[str]) -> None:
         """See :meth:`Addition.require_space`."""

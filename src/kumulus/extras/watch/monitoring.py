@@ -59,7 +59,7 @@ _NEEDED_BYTES = 256 << 20
 _PATIENCE = 60.0
 
 
-def asked_of(options: Mapping[str, Any]) -> Observability | None:
+def observability_of(options: Mapping[str, Any]) -> Observability | None:
     """The monitoring that a cluster's options ask for."""
     raw = options.get("observability")
     return None if raw is None else observability_from(raw)
@@ -93,7 +93,7 @@ def described(old: Observability | None, new: Observability | None) -> list[str]
 
 def repriced(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What a change of machine prices means for a cluster with monitoring before and after, for people."""
-    if asked_of(old) is None or asked_of(new) is None or prices_of(old) == prices_of(new):
+    if observability_of(old) is None or observability_of(new) is None or prices_of(old) == prices_of(new):
         return []
     return ["observability: prometheus will be restarted, with other prices of machines; samples stay"]
 

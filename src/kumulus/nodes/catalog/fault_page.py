@@ -58,7 +58,7 @@ def _to_offers(kind: Kind) -> str:
     if offers is not None and offers.interruption is not None:
         return "NodeClaims deleted at the notice, nodes gone at its end"
     if offers is not None and offers.sold_out:
-        return "none to be had"
+        return "none available"
     return "no more than `limits`" if kind.name == "quota" else "their price times `priceFactor`"
 
 

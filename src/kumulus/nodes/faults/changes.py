@@ -36,7 +36,7 @@ class Both:
 
 
 @dataclass(frozen=True)
-class Turn:
+class NodeStep:
     """One node, before and after."""
 
     pools: Both
@@ -117,7 +117,7 @@ class Changes:
         self._now = now
         self._known: dict[Hashable, Change] = {}
 
-    def of(self, each: Turn) -> Change:
+    def of(self, each: NodeStep) -> Change:
         """The change of a node."""
         key = each.alike()
         if key is None:
@@ -126,16 +126,16 @@ class Changes:
             self._known[key] = self._made(each)
         return self._known[key]
 
-    def _made(self, each: Turn) -> Change:
+    def _made(self, each: NodeStep) -> Change:
         had, wanted = each.owned()
         found = delta(had, wanted, boot_id(each.name, each.pools.cluster), self._now)
         status = json.dumps(found.status, separators=(",", ":")).encode() if found.status is not None else None
         return Change(status, found.taints, had, wanted)
 
 
-def turns_of(
+def steps_of(
     pools: Mapping[str, Pool], nodes: NodeSet, befores: Sequence[list[ActiveFault]], after: list[ActiveFault]
-) -> list[Turn]:
+) -> list[NodeStep]:
     """The nodes that turn from some faults to others.
 
     Args:
@@ -152,5 +152,5 @@ def turns_of(
                 for faults in (None, *(faults_of(name, each) for each in befores), faults_of(name, after))
             )
             both = Both(bare, tuple(states), last)
-            found += [Turn(both, ordinal) for ordinal in sorted(members) if ordinal < pool.replicas]
+            found += [NodeStep(both, ordinal) for ordinal in sorted(members) if ordinal < pool.replicas]
     return found

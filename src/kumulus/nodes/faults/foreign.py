@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kumulus.kube import objects
 from kumulus.model.identity import STACK_ID
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.nodes.faults.changes import Turn
+from kumulus.nodes.faults.changes import NodeStep
 from kumulus.nodes.pools.live import NODES, LiveNode
 from kumulus.nodes.pools.observe import get_node
 from kumulus.nodes.pools.others import is_anothers
@@ -21,19 +21,19 @@ class Foreign(Exception):
     """A node under one of a pool's names is not the pool's; the message says which."""
 
 
-async def foreign(client: Client, turns: Sequence[Turn]) -> dict[str, str]:
+async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
     """The nodes under the names of turns that are not their pools', each with a sentence.
 
     Only names are listed, and only of nodes without the stack's mark: of 10,000 nodes that are the stack's, none.
 
     Args:
         client: of the cluster.
-        turns: of nodes of any pools.
+        steps: of nodes of any pools.
     """
-    by_name = {each.name: each for each in turns}
+    by_name = {each.name: each for each in steps}
     selectors = {
         selector
-        for pool in {each.pools.bare.name: each.pools.bare for each in turns}.values()
+        for pool in {each.pools.bare.name: each.pools.bare for each in steps}.values()
         for selector in _unmarked(pool)
     }
     strange = {
@@ -51,7 +51,7 @@ async def foreign(client: Client, turns: Sequence[Turn]) -> dict[str, str]:
     return found
 
 
-async def own_node(client: Client, each: Turn) -> LiveNode | None:
+async def own_node(client: Client, each: NodeStep) -> LiveNode | None:
     """A node of a pool; None if it does not exist.
 
     Raises:

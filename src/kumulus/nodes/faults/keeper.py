@@ -37,8 +37,8 @@ async def _end(kubeconfig: Path, name: str, until: str) -> int:
         # A fault that was injected again under this name has another time and a process of its own.
         if there is None or there.until != until:
             return 0
-        _, turned = await operations.end(client, name)
-        return 1 if turned.left() else 0
+        _, applied = await operations.end(client, name)
+        return 1 if applied.left() else 0
 
 
 if __name__ == "__main__":

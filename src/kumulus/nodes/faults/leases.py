@@ -45,7 +45,7 @@ class Lease:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LeaseSnapshot:
     """The leases of a cluster.
 
     Attributes:
@@ -78,7 +78,7 @@ class Seen:
         return next(iter(self.controllers.values())) if len(self.controllers) == 1 else None
 
 
-async def look(client: Client) -> Seen:
+async def look(client: Client) -> LeaseSnapshot:
     """The leases, and their usual holders."""
     found: dict[str, Lease] = {}
     renewals: dict[str, tuple[datetime, dict[str, Any]]] = {}
@@ -100,7 +100,7 @@ async def look(client: Client) -> Seen:
         for holder, (renewed, written) in renewals.items()
         if newest and (newest - renewed).total_seconds() <= float(written.get("leaseDurationSeconds") or _USUAL)
     }
-    return Seen(found, controllers)
+    return LeaseSnapshot(found, controllers)
 
 
 def _noted(note: object) -> dict[str, Any] | None:
@@ -118,7 +118,7 @@ def _time(written: object) -> datetime | None:
         return None
 
 
-async def take(client: Client, node: str, seen: Seen) -> None:
+async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
     """Silence a node, whether KWOK has its lease already or not.
 
     Args:
@@ -144,7 +144,7 @@ async def take(client: Client, node: str, seen: Seen) -> None:
         await objects.create_or_merge(client, LEASES, fresh)
 
 
-async def give_back(client: Client, node: str, seen: Seen) -> None:
+async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
     """End a node's silence; a lease that no fault holds is left to its holder.
 
     KWOK renews a lease in its own name at once, and takes a free one only after a quarter of its duration.

@@ -27,7 +27,7 @@ BEHIND_S = 0.3
 # Seconds to wait for KWOK to take one more of the created nodes.
 _STANDSTILL = 20.0
 # Likewise, for any nodes: no KWOK may manage some of them.
-_OF_ANY = 5.0
+_ANY_POD_S = 5.0
 _LOOKS = 3
 _NODES = "/api/v1/nodes"
 # Up to this many leases are read one by one, as a cluster may have tens of thousands.
@@ -65,7 +65,7 @@ async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int
     If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
     """
     free = set(await objects.names(client, _NODES)).difference(await objects.names(client, LEASES))
-    return len(free) - len(await _untaken(client, free, stop, _OF_ANY))
+    return len(free) - len(await _untaken(client, free, stop, _ANY_POD_S))
 
 
 async def _anybody_waits(client: Client) -> bool:

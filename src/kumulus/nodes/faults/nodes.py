@@ -18,7 +18,7 @@ from kumulus.model.node_sets import NodeSet
 from kumulus.model.pools import Pool
 from kumulus.model.posted import posted_node, record_of
 from kumulus.nodes.faults import leases, pods, slices
-from kumulus.nodes.faults.changes import Change, Changes, Turn, turns_of
+from kumulus.nodes.faults.changes import Change, Changes, NodeStep, steps_of
 from kumulus.nodes.faults.foreign import Foreign, foreign, own_node
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools.live import NODES
@@ -30,7 +30,7 @@ _SEEN_AFTER = 1.0
 
 
 @dataclass
-class Turned:
+class FaultsApplied:
     """What was done.
 
     Attributes:
@@ -62,7 +62,7 @@ class Turned:
         self.undone += len(outcome.failed) + outcome.skipped
 
 
-async def turn(
+async def apply_steps(
     client: Client,
     pools: Mapping[str, Pool],
     nodes: NodeSet,
@@ -72,7 +72,7 @@ async def turn(
     now: str,
     stop: asyncio.Event | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Turned:
+) -> FaultsApplied:
     """Change nodes to what they should be under other faults.
 
     Args:
@@ -88,21 +88,21 @@ async def turn(
     Raises:
         ApiError, Unreachable: the server could not be asked about leases or pods.
     """
-    turns = turns_of(pools, nodes, befores, after)
-    others = await foreign(client, turns)
-    turns = [each for each in turns if each.name not in others]
-    result, changes = Turned(), Changes(now)
-    woken = [each.name for each in turns if _wakes(each)]
-    seen = await leases.look(client) if woken else leases.Seen()
+    steps = steps_of(pools, nodes, befores, after)
+    others = await foreign(client, steps)
+    steps = [each for each in steps if each.name not in others]
+    result, changes = FaultsApplied(), Changes(now)
+    woken = [each.name for each in steps if _wakes(each)]
+    seen = await leases.look(client) if woken else leases.LeaseSnapshot()
 
-    async def one(each: Turn) -> None:
+    async def one(each: NodeStep) -> None:
         try:
-            await _turn(client, each, seen, result, changes, now)
+            await _apply_step(client, each, seen, result, changes, now)
         except Foreign as error:
             others[each.name] = str(error)
 
-    show = (lambda done: progress(done, len(turns))) if progress else None
-    outcome = await for_each(turns, one, workers=client.connections, stop=stop, progress=show)
+    show = (lambda done: progress(done, len(steps))) if progress else None
+    outcome = await for_each(steps, one, workers=client.connections, stop=stop, progress=show)
     result.add(outcome)
     result.foreign = sorted(others.values())
     done = [each for each in outcome.done if each.name not in others]
@@ -126,11 +126,13 @@ async def _silence(client: Client, nodes: list[str], stop: asyncio.Event | None)
     return await for_each(nodes, take, workers=client.connections, stop=stop)
 
 
-def _wakes(each: Turn) -> bool:
+def _wakes(each: NodeStep) -> bool:
     return each.may_be("silent") and each.becomes != "silent"
 
 
-async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, changes: Changes, now: str) -> None:
+async def _apply_step(
+    client: Client, each: NodeStep, seen: leases.LeaseSnapshot, result: FaultsApplied, changes: Changes, now: str
+) -> None:
     if each.becomes == "gone":
         await _remove(client, each)
         result.removed += 1
@@ -146,7 +148,7 @@ async def _turn(client: Client, each: Turn, seen: leases.Seen, result: Turned, c
         await slices.change(client, before, each.pools.after, each.ordinal)
 
 
-async def _remove(client: Client, each: Turn) -> None:
+async def _remove(client: Client, each: NodeStep) -> None:
     async def attempt() -> bool:
         node = await own_node(client, each)
         if node is not None:
@@ -157,7 +159,7 @@ async def _remove(client: Client, each: Turn) -> None:
     await objects.persist(attempt, f"{NODES}/{each.name}", f"node {each.name}")
 
 
-async def _bring_back(client: Client, each: Turn, now: str) -> bool:
+async def _bring_back(client: Client, each: NodeStep, now: str) -> bool:
     """Post a node that was gone; False if there is one, by somebody else or by a post whose answer was lost."""
     after = each.pools.after
     body = posted_node(after, each.ordinal, now, record_of(after, each.ordinal))

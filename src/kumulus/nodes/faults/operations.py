@@ -20,7 +20,7 @@ from kumulus.model.node_effects import NodeEffects
 from kumulus.model.node_sets import NodeSet, union
 from kumulus.nodes import ownership
 from kumulus.nodes.faults import interruptions, offerings, records, stages
-from kumulus.nodes.faults.nodes import Turned, turn
+from kumulus.nodes.faults.nodes import FaultsApplied, apply_steps
 from kumulus.nodes.faults.records import Record, Records
 from kumulus.nodes.ownership import NotOurs
 
@@ -32,7 +32,7 @@ _NOTHING_TO_TAKE = (
     "no spot machine that it selects is there to be taken back; let it begin when the autoscaler has made some: by "
     "`kumulus fault inject`, or in an experiment's timeline"
 )
-_turns: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[Client, asyncio.Lock] = WeakKeyDictionary()
 
 
 class Refused(Exception):
@@ -47,7 +47,7 @@ async def begin(
     progress: Progress | None = None,
     recorded: str | None = None,
     declared: Mapping[str, Record] | None = None,
-) -> tuple[Record, Turned]:
+) -> tuple[Record, FaultsApplied]:
     """Begin a fault, replacing any fault of the same name.
 
     Args:
@@ -69,7 +69,7 @@ async def begin(
         NoStages: it is a fault of pods, and the cluster takes no stages.
         ApiError, Unreachable: the server refused, or gave no answer, before the fault was recorded.
     """
-    async with _in_turn(client):
+    async with _locked(client):
         known = await records.read(client)
         if record.pods is not None:
             await stages.require(client)
@@ -83,9 +83,9 @@ async def begin(
         record = await _beginning(client, record, before, now)
         if before is not None and _sort(before) != _sort(record):
             # Its stages would stay, or what an autoscaler is offered because of it.
-            _, turned = await _end(client, known, record.name, stop, None)
-            if turned.left():
-                return replace(before, ending=True), turned
+            _, applied = await _end(client, known, record.name, stop, None)
+            if applied.left():
+                return replace(before, ending=True), applied
             known, before = await records.read(client), None
         record = replace(record, former=_shown(before, now) if before else (_absent(record.name),))
         return await _write(client, record, known, now, stop, progress)
@@ -117,26 +117,26 @@ async def _write(
     now: str,
     stop: asyncio.Event | None,
     progress: Progress | None,
-) -> tuple[Record, Turned]:
+) -> tuple[Record, FaultsApplied]:
     """Record a fault and put it into effect; arguments, result and errors as those of :func:`begin`."""
-    turned, recorded = Turned(undone=record.count), False
+    applied, recorded = FaultsApplied(undone=record.count), False
     try:
         await records.write_fault(client, record)
         recorded = True
-        turned = await _turn(client, known, record.former, record.active(), now, stop, progress)
+        applied = await _apply(client, known, record.former, record.active(), now, stop, progress)
         await stages.put(client, record, known.pools)
         await offerings.put(client, record)
         await interruptions.reclaim(client, record)
-        if not turned.left():
+        if not applied.left():
             record = await records.begun(client, record)
         # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
-        turned.problems += turned.foreign
+        applied.problems += applied.foreign
     except (ApiError, Unreachable) as error:
         # Of a server error or no answer it is not known whether the record was written.
         if not recorded and isinstance(error, ApiError) and error.status < 500:
             raise
-        turned.problems.append(str(error))
-    return record, turned
+        applied.problems.append(str(error))
+    return record, applied
 
 
 async def refuse_anothers(client: Client, record: Record, known: Records, recorded: str | None = None) -> None:
@@ -149,14 +149,14 @@ async def refuse_anothers(client: Client, record: Record, known: Records, record
     if there is None or there.owner.identity in (mine, recorded):
         return
     if there.owner.identity:
-        whose = f"belongs to {await ownership.named(client, there.owner)}"
+        owner_text = f"belongs to {await ownership.named(client, there.owner)}"
     elif there.declared and recorded is None:
-        whose = "is declared by a stack without an identity"
+        owner_text = "is declared by a stack without an identity"
     else:
         # A command injected it for a stack without an identity; such faults replace each other.
         return
     raise Refused(
-        f"a fault of that name is already active and {whose}; nothing was changed: give this one another name"
+        f"a fault of that name is already active and {owner_text}; nothing was changed: give this one another name"
     )
 
 
@@ -167,7 +167,7 @@ async def end(
     stop: asyncio.Event | None = None,
     progress: Progress | None = None,
     owner: Owner = NOBODY,
-) -> tuple[Record | None, Turned]:
+) -> tuple[Record | None, FaultsApplied]:
     """End a fault: every node becomes what its pool and the remaining active faults make of it.
 
     Returns:
@@ -176,7 +176,7 @@ async def end(
     Raises:
         NotOurs: it is another stack's; nothing was done.
     """
-    async with _in_turn(client):
+    async with _locked(client):
         known = await records.read(client)
         there = known.faults.get(name)
         if there is not None and owner.identity and not there.is_of(owner):
@@ -188,7 +188,7 @@ async def settle(client: Client, known: Records, owner: Owner) -> list[str]:
     """End a stack's faults whose time is up, and those whose ending was interrupted; returns their names."""
     due = overdue(known.of(owner))
     if due:
-        async with _in_turn(client):
+        async with _locked(client):
             # A concurrent command may have ended them.
             await _settled(client, await records.read(client), None, owner)
     return due
@@ -234,26 +234,26 @@ def refuse_clashes(record: Record, others: list[Record]) -> None:
             raise Refused(f"the fault {other.name} is already active and decides {clash}; {how}, or choose other nodes")
 
 
-def _in_turn(client: Client) -> asyncio.Lock:
+def _locked(client: Client) -> asyncio.Lock:
     """The cluster's lock: its faults begin and end one at a time, as each must know what the others do to a node."""
-    return _turns.setdefault(client, asyncio.Lock())
+    return _locks.setdefault(client, asyncio.Lock())
 
 
 async def _end(
     client: Client, known: Records, name: str, stop: asyncio.Event | None, progress: Progress | None
-) -> tuple[Record | None, Turned]:
+) -> tuple[Record | None, FaultsApplied]:
     record = known.faults.get(name)
     if record is None:
-        return None, Turned()
+        return None, FaultsApplied()
     await records.write_fault(client, replace(record, ending=True))
     await stages.remove(client, record)
     await offerings.put(client, record)
     await interruptions.call_off(client, record)
     shown = _shown(record, now := records.now())
-    turned = await _turn(client, known, shown, None, now, stop, progress)
-    if not turned.left():
+    applied = await _apply(client, known, shown, None, now, stop, progress)
+    if not applied.left():
         await records.forget_fault(client, name)
-    return record, turned
+    return record, applied
 
 
 def _sort(record: Record) -> tuple[bool, bool]:
@@ -275,7 +275,7 @@ def _absent(name: str) -> ActiveFault:
     return ActiveFault(name, NodeEffects(), {})
 
 
-async def _turn(
+async def _apply(
     client: Client,
     known: Records,
     befores: Sequence[ActiveFault],
@@ -283,7 +283,7 @@ async def _turn(
     now: str,
     stop: asyncio.Event | None,
     progress: Progress | None,
-) -> Turned:
+) -> FaultsApplied:
     """Change the nodes of a fault from the forms that they may show to its new one; the other faults stay active.
 
     If another process has changed the other faults in the meantime, the nodes are changed again.
@@ -294,12 +294,12 @@ async def _turn(
     sets: list[NodeSet] = [each.nodes for each in (*befores, *last)]
     nodes = union(*sets)
     shown, target = [[*others, each] for each in befores], [*others, *last]
-    turned = await turn(client, known.pools, nodes, shown, target, now=now, stop=stop, progress=progress)
+    applied = await apply_steps(client, known.pools, nodes, shown, target, now=now, stop=stop, progress=progress)
     fresh = await records.read(client)
     there = [fault for fault in fresh.active(now) if fault.name != name]
-    if there != others and not turned.undone:
+    if there != others and not applied.undone:
         again = [*there, *last]
-        more = await turn(client, {**known.pools, **fresh.pools}, nodes, [target], again, now=now, stop=stop)
-        turned.problems += more.problems
-        turned.undone += more.undone
-    return turned
+        more = await apply_steps(client, {**known.pools, **fresh.pools}, nodes, [target], again, now=now, stop=stop)
+        applied.problems += more.problems
+        applied.undone += more.undone
+    return applied

@@ -61,14 +61,14 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
     ours = _owner(pool)
     async for node in selected(client, _others(pool, recorded), patience):
         if not node.real:
-            raise PoolTaken(f"node {node.name} {await _whose(client, node)}; {_RENAME}")
+            raise PoolTaken(f"node {node.name} {await _owner_text(client, node)}; {_RENAME}")
     record = await objects.find(client, f"{_RECORDS}{pool.name}") if ours.identity else None
     if record is None:
         return
     owner = Owner.of(record["metadata"])
     if owner is not None and owner.identity not in (ours.identity, recorded):
-        whose = await ownership.named(client, owner)
-        raise PoolTaken(f"it is on record in the cluster and belongs to {whose}; {_RENAME}")
+        owner_text = await ownership.named(client, owner)
+        raise PoolTaken(f"it is on record in the cluster and belongs to {owner_text}; {_RENAME}")
     if owner is None and recorded is None:
         raise PoolTaken(
             "it is on record in the cluster for a stack of an earlier version of Kumulus; destroy it there, or "
@@ -95,13 +95,13 @@ async def taken(client: Client, pool: Pool, node: LiveNode) -> str:
     """Why a node that has just appeared under one of the pool's names is not the pool's; empty if it is."""
     other_name = node.labels.get(CLUSTER_LABEL, _cluster(pool)) != _cluster(pool)
     if is_anothers(pool, node) or (other_name and node.labels.get(STACK_ID) is None):
-        return f"node {node.name} {await _whose(client, node)}; {_RENAME}"
+        return f"node {node.name} {await _owner_text(client, node)}; {_RENAME}"
     return ""
 
 
-async def _whose(client: Client, node: LiveNode) -> str:
+async def _owner_text(client: Client, node: LiveNode) -> str:
     if STACK_ID in node.labels:
-        return await ownership.whose(client, {"labels": node.labels})
+        return await ownership.owner_text(client, {"labels": node.labels})
     if cluster := node.labels.get(CLUSTER_LABEL):
         return f"is another stack's, which calls its cluster {cluster}"
     return "was made by somebody else"

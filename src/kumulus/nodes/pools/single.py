@@ -77,8 +77,8 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
         node = await get_node(client, name)
         if node is None:
             return False
-        if whose := await taken(client, pool, node):
-            raise NameTaken(whose)
+        if owner_text := await taken(client, pool, node):
+            raise NameTaken(owner_text)
         await change_node(client, pool, ordinal, node)
         uid = node.uid
         return True

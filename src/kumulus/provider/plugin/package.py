@@ -85,10 +85,6 @@ def schema_json() -> str:
     return json.dumps({**json.loads(SCHEMA.read_text()), "version": VERSION})
 
 
-if __name__ == "__main__":
-    SCHEMA.write_text(written())
-
-
 # The resources' part of the package's schema, generated from their declarations.
 
 
@@ -113,3 +109,7 @@ def types_schema(properties: Iterable[Property]) -> dict[str, Any]:
 def declared(resources: Iterable[type[Resource]]) -> list[Property]:
     """Every property of the given resources."""
     return [each for resource in resources for each in (*resource.inputs, *resource.outputs)]
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(written())

@@ -28,7 +28,7 @@ class DestroyCheck(Resource):
         Property(_NAME, STRING, "The cluster's name.", required=True),
         Property("runtime", STRING, "The cluster's runtime.", required=True),
         Property("directory", STRING, "Where its files are."),
-        Property("owner", STRING, "Whose it is."),
+        Property("owner", STRING, "Its owner, as the cluster has it on record."),
         Property("machine", STRINGS, "The machine that it is on: its `id` and its `name`."),
         Property(_IDENTITY, STRING, "Its identity: while a run is under way there, it is not destroyed."),
     )

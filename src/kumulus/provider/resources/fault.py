@@ -92,8 +92,8 @@ class Fault(InCluster[Properties]):
         client = await self.client(outputs, WORK_PATIENCE)
         with self.cleared_way(outputs, _recorded_size(outputs)):
             owner = self.owner(op, outputs)
-            _, turned = await operations.end(client, name, stop=op.stop, progress=_meter(op), owner=owner)
-        if left := turned.left():
+            _, applied = await operations.end(client, name, stop=op.stop, progress=_meter(op), owner=owner)
+        if left := applied.left():
             raise ProviderError(f"fault {name}: {left}")
 
     def _declared_on(self, cluster: object) -> dict[str, Record] | None:
@@ -112,7 +112,7 @@ class Fault(InCluster[Properties]):
             with self.needing_cluster(inputs):
                 client = await self.client(inputs, WORK_PATIENCE)
                 with self.cleared_way(inputs, size(record.nodes)):
-                    _, turned = await operations.begin(
+                    _, applied = await operations.begin(
                         client,
                         record,
                         stop=op.stop,
@@ -122,9 +122,9 @@ class Fault(InCluster[Properties]):
                     )
         except (operations.Refused, stages.NoStages) as error:
             raise ProviderError(f"fault {record.name}: {error}") from None
-        if left := turned.left():
+        if left := applied.left():
             outputs = {**inputs, "drift": left}
-            raise PartialFailure(f"fault {record.name}: {left}", resource_id, outputs, turned.problems[1:])
+            raise PartialFailure(f"fault {record.name}: {left}", resource_id, outputs, applied.problems[1:])
         return inputs
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:

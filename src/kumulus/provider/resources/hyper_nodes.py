@@ -11,7 +11,7 @@ from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_
 from kumulus.model.words import listed
 from kumulus.nodes import hypernodes
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.hypernodes import CRD, Seen
+from kumulus.nodes.hypernodes import CRD, HyperNodesState
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
@@ -97,7 +97,7 @@ class HyperNodes(InCluster[Properties]):
 
     async def _seen(
         self, op: Operation, client: Client, inputs: Properties, recorded: str | None, patience: float | None = None
-    ) -> Seen:
+    ) -> HyperNodesState:
         """The cluster's HyperNodes; arguments as of :func:`kumulus.nodes.hypernodes.look`."""
         cluster, owner = str(known(inputs, "clusterName")), self.owner(op, inputs)
         return await hypernodes.look(client, _wanted(inputs), cluster, patience, owner=owner, recorded=recorded)
@@ -148,7 +148,7 @@ def _wanted(properties: Properties) -> dict[str, HyperNode]:
     return hyper_nodes(fabrics_from(properties.get("pools")))
 
 
-def _outputs(inputs: Properties, seen: Seen) -> Properties:
+def _outputs(inputs: Properties, seen: HyperNodesState) -> Properties:
     drift: dict[str, Any] = {}
     if seen.missing:
         drift["missing"] = _names(seen.missing)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 STACK_ID = Property(
-    "stackId", STRING, "The identity of the stack whose it is: what is made carries it, and nobody else's is touched."
+    "stackId",
+    STRING,
+    "Identity of the owning stack: everything it creates carries it, and it changes nothing that another stack owns.",
 )
 OUTLIVES = Property(
     "clusterOutlivesStack",

@@ -38,7 +38,7 @@ class Namespace(InCluster[Properties]):
         Property(
             "stack",
             STRING,
-            "What the stack whose it is is called: `<organization>/<project>/<stack>`.",
+            "The name of the owning stack: `<organization>/<project>/<stack>`.",
             required=True,
         ),
         Property("labels", STRINGS, "Labels it is to have; others stay."),

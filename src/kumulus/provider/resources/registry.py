@@ -27,7 +27,7 @@ from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
 from kumulus.runtimes.existing.kwok import FIND_KWOK, find_kwok
 from kumulus.runtimes.kwok.etcd_space import relieve_cluster
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
 
 
@@ -67,7 +67,7 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         settings: the user's settings for the plugin as a whole.
     """
     settings = settings or Settings()
-    connections, way = Connections(settings.place), Way()
+    connections, way = Connections(settings.place), CpuYield()
     runtimes: dict[str, Runtime] = {each.name: each.make() for each in registry.every()}
     served: list[Resource] = [
         StackIdentity(),

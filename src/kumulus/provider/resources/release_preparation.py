@@ -104,7 +104,7 @@ class ReleasePreparation(OfRelease):
         foreign, resource_id = str(outputs.get("foreign") or ""), self.id_of(outputs)
         found = await self.revisions(outputs, WORK_PATIENCE)
         if last := history.others(found, _mine(outputs), proven=not any(revision.uid == foreign for revision in found)):
-            op.report.warn(f"release {resource_id} {await self._whose(outputs, last)}; it is left alone")
+            op.report.warn(f"release {resource_id} {await self._owner_text(outputs, last)}; it is left alone")
         elif found:
             await self._uninstall(op, resource_id, outputs)
         if not outputs.get("createNamespace"):
@@ -121,7 +121,9 @@ class ReleasePreparation(OfRelease):
         """Why nothing is done with a release, and the possible remedies."""
         namespace, name, mine = inputs["namespace"], inputs["name"], _mine(inputs)
         there = f"the release {namespace}/{name} is there already (revision {last.number}, {last.status})"
-        refused = f"{there} and {await self._whose(inputs, last)}; nothing was changed: give the add-on another name"
+        refused = (
+            f"{there} and {await self._owner_text(inputs, last)}; nothing was changed: give the add-on another name"
+        )
         if last.owner is not None or not mine.identity:
             return refused
         return (
@@ -130,7 +132,7 @@ class ReleasePreparation(OfRelease):
             f"{namespace}/{name}"
         )
 
-    async def _whose(self, properties: Properties, last: history.Revision) -> str:
+    async def _owner_text(self, properties: Properties, last: history.Revision) -> str:
         if last.owner is not None:
             client = await self.client(properties, LOOK_PATIENCE)
             return f"belongs to {await ownership.named(client, last.owner)}"

@@ -105,7 +105,7 @@ class _Yielding:
         self.guard = None
 
 
-class Way:
+class CpuYield:
     """Clears the way for many requests: the controllers of a cluster on this machine yield while they last.
 
     A few seconds do not matter to the controllers, and a third more requests are answered in that time

@@ -117,15 +117,15 @@ def _expanded(schema: Schema, forms: Mapping[str, Schema], found: dict[str, Sche
     return {**described, **made, **notes}
 
 
-def _formed(name: str, beside: Schema, forms: Mapping[str, Schema], found: dict[str, Schema]) -> Schema:
+def _formed(name: str, further: Schema, forms: Mapping[str, Schema], found: dict[str, Schema]) -> Schema:
     form = forms[name]
     many = "anyOf" in form or "enum" in form or form.get("type") in ("object", "array")
     if not many:
-        return {**_expanded(form, forms, found), **beside}
+        return {**_expanded(form, forms, found), **further}
     if name not in found:
         found[name] = {}
         found[name] = _expanded(form, forms, found)
-    return {**ref(name), **beside}
+    return {**ref(name), **further}
 
 
 def _or_nothing(schema: Schema) -> Schema:

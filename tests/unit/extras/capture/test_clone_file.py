@@ -29,11 +29,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_file_of_nodes_that_no_clone_has_written_is_kept(file: Path) -> None:
-    beside = file.with_name("mine.nodes.json")
-    beside.write_text("mine\n")
+    nodes_path = file.with_name("mine.nodes.json")
+    nodes_path.write_text("mine\n")
     with pytest.raises(UserError, match=r"^mine\.nodes\.json is already there, and not of this clone\n  Name another"):
         clone_file.write(file, CAPTURE)
-    assert (beside.read_text(), file.exists()) == ("mine\n", False)
+    assert (nodes_path.read_text(), file.exists()) == ("mine\n", False)
 
 
 def test_a_clone_that_was_killed_before_its_stack_file_was_written_goes_on(file: Path) -> None:

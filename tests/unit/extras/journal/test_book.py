@@ -19,12 +19,12 @@ import pytest
 from kumulus.extras.journal import book, recover
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import (
-    Beside,
     Changes,
     Exchanged,
     RaisedQuota,
     Rerouted,
     Restoring,
+    SecondScheduler,
     Stopped,
     changes_from,
 )
@@ -51,7 +51,7 @@ def journal(run: str = "one", process: str | None = None) -> Journal:
 def test_what_is_added_is_on_the_disk_and_what_is_dropped_is_not() -> None:
     made = journal()
     made.add(faults=["lost"], nodes=["/api/v1/nodes/a", "/api/v1/nodes/b"])
-    made.add(faults=["lost", "late"], scheduler=Beside("kueue", "/tmp/kueue"))
+    made.add(faults=["lost", "late"], scheduler=SecondScheduler("kueue", "/tmp/kueue"))
     [found], unread = book.read(CLUSTER)
     assert found.changes == made.changes
     assert (found.changes.faults, unread) == (("lost", "late"), [])
@@ -64,7 +64,17 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
     stopped = Stopped("/c", "kube-scheduler", ("/c/bin/kube-scheduler", "-v=2"), {"PATH": "/bin"}, "/c")
     had = Exchanged(('{"kind": "NodePool"}',), ("/made",), "{}")
     led = Rerouted("/secret", "https://127.0.0.1:1", "https://127.0.0.1:2")
-    parts = (("n",), ("o",), ("f",), ("/x",), stopped, Beside("volcano", "/v"), had, ("/worker/kubeconfig",), (led,))
+    parts = (
+        ("n",),
+        ("o",),
+        ("f",),
+        ("/x",),
+        stopped,
+        SecondScheduler("volcano", "/v"),
+        had,
+        ("/worker/kubeconfig",),
+        (led,),
+    )
     quota = RaisedQuota("/quota", '{"pods": "3"}', '{"pods": "5"}')
     back = Restoring("/cluster/kubeconfig.yaml", "/full.snapshot", False, ("/api/v1/namespaces/a/pods/b",))
     last = (("/pods",), (quota,), back, "fit", "kumulus clone there -s mine")
@@ -159,7 +169,7 @@ async def test_turns_are_taken_one_after_the_other() -> None:
     order: list[str] = []
 
     async def take(name: str) -> None:
-        async with book.turn(CLUSTER):
+        async with book.run_lock(CLUSTER):
             order.append(f"{name} has it")
             await asyncio.sleep(0.05)
             order.append(f"{name} gives it back")

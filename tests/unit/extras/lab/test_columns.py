@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kumulus.extras.lab.extender.beside import Beside
 from kumulus.extras.lab.extender.column import NAME, Column, Columns, columns, kept
 from kumulus.extras.lab.extender.extender import Extender
+from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.offline.fleet import Machine
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy
@@ -111,31 +111,31 @@ class Looking:
 
     def __init__(self, name: str = "BestFit", directory: Path = Path(), limit: float = 20.0) -> None:
         self.found: list[Column] = []
-        self.beside = Beside(
+        self.observed = ObservedPolicy(
             policy(name, directory, limit),
             limit=limit,
             product_label="product",
             refresh=self._refresh,
             keep=self.found.append,
         )
-        self.beside.begin(MACHINES, PODS, random.Random(1))
+        self.observed.begin(MACHINES, PODS, random.Random(1))
 
     @staticmethod
     async def _refresh() -> list[Machine]:
         return [*MACHINES, Machine("new-0", 8000, 8192, 2, "T4")]
 
     async def ask(self, uid: str, pod: Pod = SMALL, names: list[str] = NAMES) -> list[str]:
-        answer = await self.beside.filter(asked_of(pod, uid, names))
+        answer = await self.observed.filter(asked_of(pod, uid, names))
         assert answer["FailedNodes"] == {}
         given: list[str] = answer["NodeNames"]
         return given
 
     def bound(self, uid: str, node: str) -> None:
-        self.beside.seen(uid, node, False, nobody)
+        self.observed.seen(uid, node, False, nobody)
 
     async def end(self) -> list[Column]:
-        await self.beside.settle()
-        await self.beside.close()
+        await self.observed.settle()
+        await self.observed.close()
         return self.found
 
 
@@ -180,7 +180,7 @@ async def test_a_pod_that_is_gone_holds_nothing() -> None:
     await looking.ask("a")
     looking.bound("a", "m-3")
     await asyncio.sleep(0.1)
-    looking.beside.seen("a", "m-3", True, nobody)
+    looking.observed.seen("a", "m-3", True, nobody)
     await looking.ask("b")
     looking.bound("b", "m-1")
     assert [each.higher for each in await looking.end()] == [0, 0]
@@ -188,7 +188,7 @@ async def test_a_pod_that_is_gone_holds_nothing() -> None:
 
 async def test_a_pod_it_was_not_asked_about_takes_its_room() -> None:
     looking = Looking()
-    looking.beside.seen("x", "m-2", False, lambda: SMALL)
+    looking.observed.seen("x", "m-2", False, lambda: SMALL)
     await looking.ask("a")
     looking.bound("a", "m-0")
     (only,) = await looking.end()

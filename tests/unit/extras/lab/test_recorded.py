@@ -14,7 +14,7 @@ from kumulus.extras.lab.offline.recorded import Recorded, fragmentation
 from kumulus.extras.watch.history.document import History, save
 from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.history.recorder import JobKey, Recorder
-from kumulus.extras.watch.live.admission import Nature, Requirement, Rule, Shape, Way
+from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
 from tests.support.fleets import WHOLE, node, pod
 from tests.support.histories import drawn
 
@@ -67,7 +67,7 @@ def recorded(gpus: int = 4, wanted: str = "A100") -> Recorder:
     recorder = Recorder({"title": "small", "namespace": "run-1"})
     for name, product in (("a", "A100"), ("b", "T4")):
         recorder.node(name, node(name, "use1", product=product, nature=Nature(((PRODUCT, product),))), 0)
-    rule = Rule((Way(Shape((Requirement(PRODUCT, "In", (wanted,)),))),))
+    rule = Rule((Alternative(Shape((Requirement(PRODUCT, "In", (wanted,)),))),))
     for number in range(4):
         waits = replace(pod(f"p-{number}", "", gpus), phase="Pending", rule=rule)
         recorder.pod(f"run-1/p-{number}", waits, JOB, 1000 + number)

@@ -14,7 +14,7 @@ from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.views import NodeView
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
-from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, beside, lines, priced
+from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared, lines, priced
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.watch.live.amounts import Amounts
 
@@ -108,7 +108,7 @@ def test_what_was_there_at_the_beginning_of_the_part_is_counted_then_and_now() -
         wants = Amounts(cpu=10_000)
         records.pods[str(number)] = PodRecord("day", f"day-{number}", wants, at, at + 1, at + 1, ended, "n0")
     outcome: Any = SimpleNamespace(records=records, replay_results={"day": ReplayResult()}, lasted=2600.0)
-    found = beside(replay, "day", outcome).all
+    found = compared(replay, "day", outcome).all
     assert (found.then.pods, found.then.scheduled, found.then.cpu_peak) == (3, 3, 30)
     assert (found.now.pods, found.now.scheduled, found.now.cpu_peak) == (3, 3, 30)
     # The waits of pods from before the part are none of its own.
@@ -134,7 +134,7 @@ def test_pods_get_nodes_after_the_last_request_of_a_day_then_and_now_but_not_aft
         record.disrupted = "" if number else PREEMPTED
         records.pods[str(number)] = record
     outcome: Any = SimpleNamespace(records=records, replay_results={"day": ReplayResult()}, lasted=200.0)
-    found = beside(replay, "day", outcome).all
+    found = compared(replay, "day", outcome).all
     for side in (found.then, found.now):
         assert (side.pods, side.scheduled, side.waited["min"], side.preempted) == (2, scheduled, 1, scheduled - 1)
     assert found.then.waited == found.now.waited

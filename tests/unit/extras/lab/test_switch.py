@@ -15,11 +15,11 @@ from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Scheduler
 from kumulus.extras.lab.run.second import require_built
-from kumulus.extras.lab.run.switch import OwnSwitch, Turn
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerAction
 
 
-def turn(switch: OwnSwitch, how: Turn) -> str:
-    return asyncio.run(switch.turn(how))
+def set_scheduler(switch: OwnSwitch, how: SchedulerAction) -> str:
+    return asyncio.run(switch.set_scheduler(how))
 
 
 def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
@@ -32,15 +32,15 @@ def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
         components.look({SCHEDULER: [first.pid]})
         switch = OwnSwitch(OwnScheduler(tmp_path, components, journal), components)
         for _ in range(2):
-            assert turn(switch, "stop") == "scheduler stopped"
+            assert set_scheduler(switch, "stop") == "scheduler stopped"
             assert (components.pids(SCHEDULER), switch.ended()) == ([], "")
-    assert turn(switch, "restart") == "scheduler restarted"
+    assert set_scheduler(switch, "restart") == "scheduler restarted"
     (second,) = components.pids(SCHEDULER)
     assert journal.changes.stopped is None
-    assert turn(switch, "restart") == "scheduler restarted"
+    assert set_scheduler(switch, "restart") == "scheduler restarted"
     (third,) = components.pids(SCHEDULER)
     assert len({first.pid, second, third}) == 3
-    turn(switch, "stop")
+    set_scheduler(switch, "stop")
 
 
 def test_a_scheduler_that_is_not_built_is_refused_before_anything_is_changed(

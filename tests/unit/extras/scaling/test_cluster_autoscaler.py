@@ -113,7 +113,7 @@ SECTION = {"name": "cluster-autoscaler", "binary": "ca"}
         ({**SECTION, "options": {"kubeconfig": "x"}}, {}, "autoscaler.options.kubeconfig: is what Kumulus sets itself"),
         (SECTION, {"minReplicas": 3}, "nodeGroups[0].placement[0].replicas: are 2 replicas"),
         (SECTION, {"minReplicas": 7}, "nodeGroups[0].minReplicas: is 7, more than maxReplicas, 6"),
-        (SECTION, {"topology": {"nodesPerRack": 2}}, "nodeGroups[0].topology: is not to be had with maxReplicas"),
+        (SECTION, {"topology": {"nodesPerRack": 2}}, "nodeGroups[0].topology: is not supported with maxReplicas"),
         (
             SECTION,
             {"placement": [{"availabilityZone": ZONE, "replicas": 1, "nodes": [{"name": "a"}]}]},

@@ -134,7 +134,7 @@ def test_in_a_cluster_whose_nodes_run_containers_it_needs_an_image(runtime: str)
 def test_cluster_autoscaler_runs_beside_a_cluster_only() -> None:
     section = {"name": "cluster-autoscaler", "binary": "x"}
     said = refusal({"cluster": {"runtime": "kind", "autoscaler": section}})
-    assert "cluster-autoscaler is not to be had with the runtime kind" in said
+    assert "cluster-autoscaler is not supported with the runtime kind" in said
 
 
 def deployed(**fields: Any) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ def asking(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Have the options ask for an autoscaler that needs ClusterRoles of these names alone."""
     wanted = [{**THERE, "metadata": {"name": each}} for each in names]
     scaler = replace(registry.get("karpenter"), objects=lambda _: wanted, instances=())
-    monkeypatch.setattr(registry, "asked_of", lambda _: (scaler, {}))
+    monkeypatch.setattr(registry, "autoscaler_of", lambda _: (scaler, {}))
 
 
 def names(store: Store) -> list[str]:

@@ -16,7 +16,7 @@ from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
-from kumulus.extras.watch.live.admission import Nature, Requirement, Rule, Shape, Way
+from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
 from kumulus.extras.watch.live.job import job_of, queue_of
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
@@ -137,10 +137,10 @@ def test_what_pods_may_go_to_survives_what_is_forgotten() -> None:
     recorder.node("n-0", node("n-0", nature=slow), 0)
     recorder.pod("default/gone", replace(WAITS, rule=Rule()), TRAIN, 0)
     recorder.pod("default/gone", None, TRAIN, 1)
-    recorder.pod("default/p", replace(WAITS, rule=Rule((Way(shape, ("n-1",)),))), TRAIN, 10)
+    recorder.pod("default/p", replace(WAITS, rule=Rule((Alternative(shape, ("n-1",)),))), TRAIN, 10)
     recorder.go_on(since(recorder.history, 5))
     recorder.node("n-1", node("n-1", nature=fast), 20)
-    recorder.pod("default/q", replace(WAITS, rule=Rule((Way(shape, ("n-1",)),))), TRAIN, 30)
+    recorder.pod("default/q", replace(WAITS, rule=Rule((Alternative(shape, ("n-1",)),))), TRAIN, 30)
     history = recorder.history
     ((asked, *_),) = {(each[2],) for each in history.pods}
     ((number, only, never),), apart = history.rules[history.requests[asked][3]]

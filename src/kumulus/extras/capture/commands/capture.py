@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{args.to} is a directory, and by its name the place of an archive\n  Write another --to")
     if args.anonymise is None:
         args.anonymise = packed
-    folder = archive.beside(args.to) if packed else args.to
+    folder = archive.next_to(args.to) if packed else args.to
     try:
         table = _table(args)
         words = _words(table) if args.anonymise else None

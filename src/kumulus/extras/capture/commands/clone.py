@@ -150,7 +150,7 @@ def _declare(capture: Path, name: str) -> None:
     """Write the stack's file; an existing one has to be as a clone of this capture has it."""
     from kumulus.extras.capture.writing import STACK
 
-    beforehand.of_name(name)
+    beforehand.check_name(name)
     file, source = project.current().stack_file(name), capture / STACK
     _check(source, name)
     if file.exists():
@@ -184,7 +184,7 @@ def bring_up(name: str) -> None:
     """
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
-    beforehand.of_update(name)
+    beforehand.check_unlocked(name)
     if stack.run(["up", "-s", name, "--yes", "--skip-preview"]) != 0:
         raise UserError(f"{name} did not come up; what went wrong is said above")
 

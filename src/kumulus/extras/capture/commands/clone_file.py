@@ -33,15 +33,15 @@ def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     config = config_of(text)
     if is_too_long(config):
-        beside = _beside(file)
+        nodes_path = _nodes_path(file)
         cluster, nodes = without_nodes(config[_CLUSTER])
         lines = written(nodes)
         # A clone that was killed before it wrote the stack's file has left the same nodes.
-        if beside.exists() and not file.exists() and beside.read_bytes() != lines.encode():
-            shown = project.current().shown(beside)
+        if nodes_path.exists() and not file.exists() and nodes_path.read_bytes() != lines.encode():
+            shown = project.current().shown(nodes_path)
             raise UserError(f"{shown} is already there, and not of this clone\n  Name another with -s, or delete it")
-        files.write(beside, lines)
-        named = {_NODES: os.path.relpath(beside, project.current().root), _CLUSTER: cluster}
+        files.write(nodes_path, lines)
+        named = {_NODES: os.path.relpath(nodes_path, project.current().root), _CLUSTER: cluster}
         text = yaml_writing.written({"config": named}, width=120)
     files.write(file, text + salt)
 
@@ -103,5 +103,5 @@ def same(one: object, other: object) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _beside(file: Path) -> Path:
+def _nodes_path(file: Path) -> Path:
     return file.with_name(f"{file.stem.removeprefix('Pulumi.')}.nodes.json")

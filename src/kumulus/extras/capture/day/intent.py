@@ -86,8 +86,8 @@ class Day:
             self._class(request)
         elif request.resource in kept.GROUPS and kept.GROUPS[request.resource][0] == request.group:
             self._workload(request)
-        elif request.verb == "create" and not request.subresource and request.resource in _TOLD:
-            self.left_out[_TOLD[request.resource]] += 1
+        elif request.verb == "create" and not request.subresource and request.resource in _REPORTED:
+            self.left_out[_REPORTED[request.resource]] += 1
 
     def _workload(self, request: Request) -> None:
         key = (kept.GROUPS[request.resource][1], request.namespace, request.name)
@@ -310,10 +310,10 @@ def counts(request: Request) -> bool:
     """Whether a request is relevant for a day: in a busy cluster's log, few are."""
     if request.subresource == "status":
         return request.resource == "pods"
-    return request.resource in kept.GROUPS or request.resource in _ALWAYS or request.resource in _TOLD
+    return request.resource in kept.GROUPS or request.resource in _ALWAYS or request.resource in _REPORTED
 
 
-_TOLD = {
+_REPORTED = {
     "cronjobs": "CronJobs: the Jobs that they made are replayed instead",
     "horizontalpodautoscalers": "autoscalers: what they scaled is replayed instead",
     "persistentvolumeclaims": "claims: nobody provisions volumes in a replay",

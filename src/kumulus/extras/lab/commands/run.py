@@ -17,8 +17,8 @@ from kumulus.extras.lab.commands import federations
 from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.report import beside, text
 from kumulus.extras.lab.report import compare as comparison
+from kumulus.extras.lab.report import other_forms, text
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.progress import Progress
@@ -117,7 +117,7 @@ async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
         progress.say("")
         with suppress(OSError):
             print("\n".join([*text.lines(report), *_unlike(loaded, report), f"report: {directory}"]), flush=True)
-        beside.write(report, directory)
+        other_forms.write(report, directory)
 
     options = place.options(args, progress, conclude)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:

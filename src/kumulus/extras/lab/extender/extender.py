@@ -89,7 +89,7 @@ class Extender:
         self._product_label, self._refresh, self._now = product_label, refresh, now
         self._keep = keep
         self._caller = Caller(limit)
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._choice: _Choice | None = None
         self.ended = ""
         self.done = Done()
@@ -136,7 +136,7 @@ class Extender:
             arguments: ExtenderArgs, with the nodes' names.
         """
         began = self._now()
-        async with self._turn:
+        async with self._lock:
             pod, uid, names = self._read(arguments)
             self.done.asked += 1
             try:
@@ -165,7 +165,7 @@ class Extender:
                 return
         self._news.append(lambda: self._take_news(uid, job, node, over, pod))
         # While the policy computes, the state that it reads must not change; and a pod gets its GPU before it ends.
-        if self._choice is None and not self._turn.locked():
+        if self._choice is None and not self._lock.locked():
             self._heed()
 
     def _heed(self) -> None:
@@ -240,7 +240,7 @@ class Extender:
 
     async def settle(self) -> None:
         """Take the last choice into account, at the end of a repetition."""
-        async with self._turn:
+        async with self._lock:
             if self._choice is not None and self._choice.made.is_set():
                 await self._settled()
             self._heed()

@@ -28,7 +28,7 @@ _PODS_WITHIN = 30.0
 
 
 @dataclass(slots=True)
-class Way(Timed):
+class JobProgress(Timed):
     """The progress of a Job.
 
     Attributes:
@@ -80,12 +80,12 @@ class Dispatching:
         self.connected: dict[str, bool] = {}
         self._namespace = namespace
         self._of_plan: dict[str, list[str]] = {}
-        self.jobs: dict[str, Way] = {}
+        self.jobs: dict[str, JobProgress] = {}
         for job in jobs:
             for each in job.objects:
                 if each["kind"] == "Job":
                     name = str(each["metadata"]["name"])
-                    self.jobs[name] = Way(max(1, expected_pods(each)))
+                    self.jobs[name] = JobProgress(max(1, expected_pods(each)))
                     self._of_plan.setdefault(job.name, []).append(name)
         self._deleted: set[str] = set()
         self._names: dict[str, str] = {}
@@ -124,7 +124,7 @@ class Dispatching:
         if job.gone:
             self._leaves(job)
 
-    def _status(self, job: Way, status: Mapping[str, Any], now: float, since: float) -> None:
+    def _status(self, job: JobProgress, status: Mapping[str, Any], now: float, since: float) -> None:
         cluster = str(status.get("clusterName") or "")
         if cluster != job.cluster and not job.over:
             if job.cluster:
@@ -146,7 +146,7 @@ class Dispatching:
                 if job.cluster:
                     self._on[job.cluster] -= 1
 
-    def _leaves(self, job: Way) -> None:
+    def _leaves(self, job: JobProgress) -> None:
         if job.cluster:
             self._on[job.cluster] -= 1
             job.cluster = ""
@@ -262,7 +262,7 @@ class Dispatching:
         return times
 
 
-def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, Way]) -> tuple[Times, Times]:
+def _whole(pods: Iterable[PodRecord], jobs: Mapping[str, JobProgress]) -> tuple[Times, Times]:
     """Seconds from each Job's creation until all of its pods had a node on one worker, and until all of them ran."""
     bound: _Changes = defaultdict(lambda: defaultdict(list))
     running: _Changes = defaultdict(lambda: defaultdict(list))

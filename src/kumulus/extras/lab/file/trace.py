@@ -22,7 +22,7 @@ _MOST_PROBLEMS = 10
 MOST_GPUS = 1024
 """GPUs of a worker."""
 ASKED = ("name", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "user", "qos")
-"""Columns that say what a job's workers ask for, and whose it is."""
+"""Columns that say what a job's workers ask for, and its user."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import NOWHERE, node_from
-from kumulus.extras.watch.live.pod import asked_of, requests_of
+from kumulus.extras.watch.live.pod import amounts_asked, requests_of
 from kumulus.model.claims import Demand, taken
 from kumulus.model.devices import MILLI
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
@@ -153,7 +153,7 @@ def claim_view(message: Any) -> ClaimView:
 
 def _share(spec: Any) -> int:
     """Milli-GPU of one GPU that a pod asks for; 0 where it asks for whole GPUs."""
-    asked = dict(asked_of(spec))
+    asked = dict(amounts_asked(spec))
     return 0 if asked.get(GPU_RESOURCE) else -(-asked.get(SHARE_RESOURCE, 0) // 1000)
 
 

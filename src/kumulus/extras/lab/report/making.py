@@ -33,7 +33,7 @@ from kumulus.extras.lab.report.model import (
     Status,
     Test,
 )
-from kumulus.extras.lab.report.replayed import beside
+from kumulus.extras.lab.report.replayed import compared
 from kumulus.extras.lab.run.bench import Outcome
 from kumulus.host import memory
 
@@ -80,7 +80,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         series=sampler.series.columns,
         users=_by_user(users),
         clusters=clusters,
-        replays={name: beside(each, name, outcome) for name, each in plan.replays.items()},
+        replays={name: compared(each, name, outcome) for name, each in plan.replays.items()},
     )
     name = experiment.name if experiment.repetitions == 1 else f"{experiment.name} repetition {number}"
     return Test(

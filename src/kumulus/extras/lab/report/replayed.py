@@ -115,7 +115,7 @@ class _Sums:
         return most[0], most[1], most[2]
 
 
-def beside(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
+def compared(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
     """Compare a replay with its recording, by queue.
 
     Args:

@@ -121,7 +121,7 @@ class HubSwitch:
         self.component = KUEUE
         self.settings: Mapping[str, str] = _limits(kubeconfig.parent / KUEUE / "config.yaml")
 
-    async def turn(self, how: Literal["stop", "start", "restart"]) -> str:
+    async def set_scheduler(self, how: Literal["stop", "start", "restart"]) -> str:
         """Refuse it: a federation's timeline has no scheduler.
 
         Raises:

@@ -30,7 +30,7 @@ from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.report.model import PolicyUsed
 from kumulus.extras.lab.run.arriving import OnClaim, came, nothing_ends
 from kumulus.extras.lab.run.second import SecondSwitch, started
-from kumulus.extras.lab.run.switch import Turn
+from kumulus.extras.lab.run.switch import SchedulerAction
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.launch.plan import Switches
 
@@ -167,9 +167,9 @@ class PolicySwitch:
         """See :class:`SecondSwitch`."""
         return self._second.component
 
-    async def turn(self, how: Turn) -> str:
+    async def set_scheduler(self, how: SchedulerAction) -> str:
         """See :class:`SecondSwitch`."""
-        return await self._second.turn(how)
+        return await self._second.set_scheduler(how)
 
     async def restore(self) -> None:
         """See :class:`SecondSwitch`."""

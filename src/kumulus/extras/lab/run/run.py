@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.journal import recover
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.journal.changes import Beside
+from kumulus.extras.journal.changes import SecondScheduler
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
@@ -30,8 +30,8 @@ from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, 
 from kumulus.extras.lab.run.arriving import Arriving, by_node
 from kumulus.extras.lab.run.autoscaling import autoscaled
 from kumulus.extras.lab.run.bench import Bench
-from kumulus.extras.lab.run.beside import looking_on
 from kumulus.extras.lab.run.federated import HubSwitch
+from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.planning import planned
 from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
@@ -44,7 +44,7 @@ from kumulus.kube import ApiError, Unreachable
 from kumulus.model.names import dns_safe
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.runtimes.directories import no_room
-from kumulus.runtimes.owner import beside
+from kumulus.runtimes.owner import cluster_owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -124,7 +124,7 @@ class Run:
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
                     self.directory.write(report, running=True)
-                stop, owner = options.stop, beside(options.kubeconfig)
+                stop, owner = options.stop, cluster_owner(options.kubeconfig)
                 shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
                 bench = Bench(*shared, owner, self._places, options.prices, self._arriving, self._session)
                 try:
@@ -189,7 +189,7 @@ class Run:
             yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
             return
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
-        journal.add(scheduler=Beside(wanted.name, str(directory.absolute())))
+        journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
         async with AsyncExitStack() as around:
             second: SecondSwitch | PolicySwitch
             if self._loaded.experiment.policy:

@@ -9,12 +9,12 @@ from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Scheduler
 from kumulus.extras.lab.plan.scheduling import is_own
-from kumulus.extras.lab.run.switch import Turn
+from kumulus.extras.lab.run.switch import SchedulerAction
 from kumulus.extras.schedulers import SchedulerError, definitions, registry
 from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
 from kumulus.extras.schedulers.objects import Mark
 from kumulus.extras.schedulers.process import Running, start
-from kumulus.runtimes.owner import beside
+from kumulus.runtimes.owner import cluster_owner
 from kumulus.toolchain.pins import CONTROL_PLANE
 
 
@@ -38,7 +38,7 @@ class SecondSwitch:
         """The name under which the program that schedules is measured."""
         return _measured_as(self._running.programs[0].name)
 
-    async def turn(self, how: Turn) -> str:
+    async def set_scheduler(self, how: SchedulerAction) -> str:
         """Stop it, start it, or both.
 
         Raises:
@@ -59,7 +59,7 @@ class SecondSwitch:
     async def restore(self) -> None:
         """Start it if it was stopped."""
         if self._stopped:
-            await self.turn("start")
+            await self.set_scheduler("start")
 
     def ended(self) -> str:
         """How it ended, if it did so by itself; otherwise empty."""
@@ -113,7 +113,7 @@ async def started(
             directory,
             config,
             binary=binary,
-            mark=Mark(run, beside(kubeconfig)),
+            mark=Mark(run, cluster_owner(kubeconfig)),
             switches=switches,
         )
     except SchedulerError as error:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
 
-Turn = Literal["stop", "start", "restart"]
+SchedulerAction = Literal["stop", "start", "restart"]
 
 
 class SchedulerSwitch(Protocol):
@@ -23,7 +23,7 @@ class SchedulerSwitch(Protocol):
     def settings(self) -> Mapping[str, str]:
         """What is known of its version and limits."""
 
-    async def turn(self, how: Turn) -> str:
+    async def set_scheduler(self, how: SchedulerAction) -> str:
         """Stop it, start it, or both; returns what was done, in words."""
 
     async def restore(self) -> None:
@@ -48,7 +48,7 @@ class OwnSwitch:
         self.component = SCHEDULER
         self.settings: Mapping[str, str] = components.settings().get(SCHEDULER, {})
 
-    async def turn(self, how: Turn) -> str:
+    async def set_scheduler(self, how: SchedulerAction) -> str:
         """Stop it, start it, or both."""
         if how != "start" and not self._own.stopped:
             await asyncio.to_thread(self._own.stop)

@@ -146,7 +146,7 @@ class Timeline:
         if self.outages is not None and event.action in OUTAGES:
             return await self.outages.do(event)
         assert event.scheduler is not None
-        return await self._switch.turn(event.scheduler)
+        return await self._switch.set_scheduler(event.scheduler)
 
     async def _fault(self, fault: Fault) -> str:
         known = (await records.read(self._client)).of(self._owner)
@@ -169,12 +169,12 @@ class Timeline:
             raise LabError(f"a fault {record.name} is already active on the cluster; give the timeline's another name")
         self._journal.add(faults=[record.name])
         try:
-            began, turned = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
+            began, applied = await operations.begin(self._client, replace(record, run=run, owner=self._owner))
         except operations.Refused as error:
             raise LabError(str(error)) from None
         except stages.NoStages as error:
             raise LabError(f"the timeline's fault {record.name}: {error}") from None
-        if left := turned.left():
+        if left := applied.left():
             raise LabError(f"the timeline's fault {record.name} has not begun everywhere: {left}")
         return began
 

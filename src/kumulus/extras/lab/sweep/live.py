@@ -22,7 +22,7 @@ from kumulus import toolchain
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, with_prices
-from kumulus.extras.lab.report import beside
+from kumulus.extras.lab.report import other_forms
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.run import Run
@@ -212,7 +212,7 @@ def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, res
             commit="",
             stop=asyncio.Event(),
             on_sample=lambda outcome: None,
-            on_report=beside.write,
+            on_report=other_forms.write,
             say=lambda line: None,
             prices=prices,
         )

@@ -45,7 +45,7 @@ def run(task: Task) -> Result:
     if task.directory is None:
         return _run(task)
     store = Store(task.directory)
-    with store.turn(task.cell.id):
+    with store.cell_lock(task.cell.id):
         if (there := store.get(task.cell.id)) is not None and there.complete:
             return there
         store.started(task.cell.id)

@@ -90,7 +90,7 @@ class Store:
             yield
 
     @contextmanager
-    def turn(self, cell: str) -> Iterator[None]:
+    def cell_lock(self, cell: str) -> Iterator[None]:
         """Wait until no other process runs the cell: one whose sweep was killed may still run it."""
         with (self.directory / "cells" / f"{cell}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

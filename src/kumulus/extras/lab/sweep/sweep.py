@@ -89,7 +89,7 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
 def _tidy(store: Store, options: Options) -> None:
     """Take down the clusters that a killed sweep left, after waiting for its processes that still run a cell."""
     for project in live.leftovers(store):
-        with store.turn(project.name):
+        with store.cell_lock(project.name):
             options.say(f"taking down the cluster of {project.name}, which an earlier sweep had left")
             if message := live.remove(project, options.kumulus, cut_off=True):
                 options.say(f"  {message}")

@@ -53,7 +53,7 @@ class Groups:
         self._delays, self._made = list(delays), count()
         self._pools: Mapping[str, Pool] = {}
         self._coming: dict[str, dict[int, asyncio.Task[None]]] = {}
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._at_once = asyncio.Semaphore(16)
 
     @property
@@ -100,7 +100,7 @@ class Groups:
             Refused: the group would have more than it may.
         """
         pool = self.pool(name)
-        async with self._turn:
+        async with self._lock:
             taken = await self._numbers(name)
             if by <= 0:
                 raise Refused(f"{name} cannot grow by {by}")
@@ -117,7 +117,7 @@ class Groups:
             Refused: fewer are being created.
         """
         self.pool(name)
-        async with self._turn:
+        async with self._lock:
             coming = self.coming(name)
             if by <= 0 or by > len(coming):
                 raise Refused(f"{name} has {len(coming)} machines on their way: {by} of them cannot be given up")
@@ -131,7 +131,7 @@ class Groups:
             Refused: fewer nodes would be left than the group's minimum.
         """
         pool = self.pool(name)
-        async with self._turn:
+        async with self._lock:
             doomed = {ordinal_of(pool, node): node for node in nodes}
             if None in doomed:
                 raise Unknown(f"{doomed[None]} is no node of {name}")

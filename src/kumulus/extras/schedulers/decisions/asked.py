@@ -116,7 +116,7 @@ class Notes:
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession, output: int) -> None:
         self._settings, self._session, self._output = settings, session, output
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def filter(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Answer with all nodes, once the counts are noted."""
@@ -127,7 +127,7 @@ class Notes:
 
     async def note(self, pod: str = "", profile: str = "", passed: int = 0) -> None:
         """Note the counts as they are now."""
-        async with self._turn:
+        async with self._lock:
             begin, (found, prepared) = _now(), await self._counts()
             asked = Asked(pod, profile, passed, begin, _now(), found, prepared)
             os.write(self._output, json.dumps(asdict(asked), separators=(",", ":")).encode() + b"\n")

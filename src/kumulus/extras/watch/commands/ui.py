@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(found: cluster.Cluster, port: int, allowed: bool) -> None:
     from kumulus.extras.watch.console.changes import Changes
     from kumulus.extras.watch.console.page import Page
-    from kumulus.runtimes.owner import beside
+    from kumulus.runtimes.owner import cluster_owner
 
     async with look.live(found) as live:
-        changes = Changes(live, beside(found.kubeconfig)) if allowed else None
+        changes = Changes(live, cluster_owner(found.kubeconfig)) if allowed else None
         page = Page(found.name, live, changes, cluster.restart(found.stack))
         page.follow()
         async with page.served(port) as address:

@@ -22,7 +22,7 @@ from kumulus.model.identity import Owner
 from kumulus.model.words import counted, listed
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults import operations, records, stages
-from kumulus.nodes.faults.nodes import Turned
+from kumulus.nodes.faults.nodes import FaultsApplied
 from kumulus.nodes.faults.records import Record
 from kumulus.nodes.ownership import NotOurs
 from kumulus.stackfile.fault_now import NoPools, resolved
@@ -174,10 +174,10 @@ class Changes:
         async def do() -> str:
             record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, owner=self._owner)
             try:
-                _, turned = await operations.begin(client, record)
+                _, applied = await operations.begin(client, record)
             except (operations.Refused, stages.NoStages) as error:
                 raise Refused(str(error)) from None
-            _complain(turned)
+            _complain(applied)
             return f"{fault.name} is active on {counted(len(nodes), 'node')}"
 
         return f"inject {fault.name}: {says}", do
@@ -192,11 +192,11 @@ class Changes:
 
         async def do() -> str:
             try:
-                _, turned = await operations.end(client, name, owner=self._owner)
+                _, applied = await operations.end(client, name, owner=self._owner)
             except NotOurs as error:
                 raise Refused(f"{error}; it is left alone") from None
-            _complain(turned)
-            return f"{name} is over; nodes restored: {turned.changed + turned.created}"
+            _complain(applied)
+            return f"{name} is over; nodes restored: {applied.changed + applied.created}"
 
         return f"clear {name}: every node of it is as its pool wants it again", do
 
@@ -217,8 +217,8 @@ def failed(error: Exception) -> str:
     )
 
 
-def _complain(turned: Turned) -> None:
-    if left := turned.left():
+def _complain(applied: FaultsApplied) -> None:
+    if left := applied.left():
         raise Refused(left)
 
 

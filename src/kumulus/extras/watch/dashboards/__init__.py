@@ -1,7 +1,8 @@
 """What is shown of a fleet: Grafana dashboards, and the recording and alert rules that they stand on.
 
-The dashboards are described once, in Python (`overview`, `scheduler`, `control_plane`, `faults`, `cost`); `python -m
-kumulus.extras.watch.dashboards` writes the JSON files beside them. This package imports nothing else of the project.
+The dashboards are described once, in Python (`overview`, `scheduler`, `control_plane`, `faults`, `cost`), and made when
+they are asked for; `python -m kumulus.extras.watch.dashboards DIRECTORY` writes their JSON files. This package imports
+nothing else of the project.
 """
 
 from __future__ import annotations
@@ -65,4 +66,8 @@ _PRICE = """      - record: kumulus:price:hourly
 
 def provisioned() -> dict[str, str]:
     """The dashboards as Grafana reads them, by file name."""
-    return {file.name: file.read_text(encoding="utf-8") for file in sorted(HERE.glob("*.json"))}
+    # Imported here: whoever asks for the rules alone needs no dashboard.
+    from kumulus.extras.watch.dashboards.every import DASHBOARDS
+    from kumulus.extras.watch.dashboards.grafana import text
+
+    return {f"{each.uid}.json": text(each) for each in sorted(DASHBOARDS, key=lambda each: each.uid)}

@@ -1,10 +1,16 @@
-"""``python -m kumulus.extras.watch.dashboards``: write each dashboard's JSON file from its description."""
+"""``python -m kumulus.extras.watch.dashboards DIRECTORY``: write the dashboards' JSON files, for Grafana's *Import*."""
 
 from __future__ import annotations
 
-from kumulus.extras.watch.dashboards import HERE
-from kumulus.extras.watch.dashboards.every import DASHBOARDS
-from kumulus.extras.watch.dashboards.grafana import text
+import argparse
+from pathlib import Path
 
-for dashboard in DASHBOARDS:
-    (HERE / f"{dashboard.uid}.json").write_text(text(dashboard), encoding="utf-8")
+from kumulus.extras.watch.dashboards import provisioned
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m kumulus.extras.watch.dashboards", description=__doc__)
+    parser.add_argument("directory", type=Path, metavar="DIRECTORY", help="where to write them; made if it is missing")
+    directory: Path = parser.parse_args().directory
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in provisioned().items():
+        (directory / name).write_text(content, encoding="utf-8")

@@ -114,7 +114,7 @@ class Shape(NamedTuple):
         )
 
 
-class Way(NamedTuple):
+class Alternative(NamedTuple):
     """One of a pod's alternatives.
 
     Attributes:
@@ -136,7 +136,7 @@ class Rule(NamedTuple):
         apart: what else it asks for, in words, which is not checked here.
     """
 
-    ways: tuple[Way, ...] = (Way(Shape()),)
+    ways: tuple[Alternative, ...] = (Alternative(Shape()),)
     apart: tuple[str, ...] = ()
 
     def admits(self, name: str, nature: Nature) -> bool:
@@ -202,7 +202,7 @@ def _term(message: Any) -> tuple[Requirement, ...]:
 
 def _way(
     required: tuple[Requirement, ...], tolerations: tuple[Toleration, ...], devices: tuple[tuple[str, int], ...]
-) -> Way:
+) -> Alternative:
     """An alternative, with node names kept separately, because thousands of pods would differ by them."""
     only: set[str] | None = None
     never: set[str] = set()
@@ -217,7 +217,7 @@ def _way(
         elif each.operator != "Exists":
             only = set()
     shape = Shape(tuple(rest), tolerations, devices)
-    return Way(shape, None if only is None else tuple(sorted(only)), tuple(sorted(never)))
+    return Alternative(shape, None if only is None else tuple(sorted(only)), tuple(sorted(never)))
 
 
 def _apart(spec: Any) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def requests_of(spec: Any) -> Amounts:
     return _asked(spec)[0]
 
 
-def asked_of(spec: Any) -> _Asked:
+def amounts_asked(spec: Any) -> _Asked:
     """The same by resource, in thousandths."""
     return _asked(spec)[1]
 
@@ -148,7 +148,7 @@ def _counted(
 ) -> tuple[Amounts, _Asked]:
     """What a pod requests, and the same by resource, in thousandths."""
     total = pod_requests(
-        map(_read, containers), [(_read(each), beside) for each, beside in first], _read(pod), _read(overhead)
+        map(_read, containers), [(_read(each), sidecars) for each, sidecars in first], _read(pod), _read(overhead)
     )
     asked = tuple(sorted((name, -(-amount.nanos * 1000 // NANO)) for name, amount in total.items() if amount.nanos))
     return of_requests(total)._replace(pods=1), asked

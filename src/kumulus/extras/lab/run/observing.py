@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.extender.beside import Beside
 from kumulus.extras.lab.extender.column import kept
 from kumulus.extras.lab.extender.configuration import watched, written
+from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.extender.server import served
 from kumulus.extras.lab.file.load import Loaded
@@ -32,14 +32,14 @@ class LookingOn:
     """Passes what happens to pods to the policy, and to the run's own account of pods, if any.
 
     Args:
-        beside: the policy.
+        observed: the policy.
         loaded: the experiment.
         client: of the cluster.
         other: the run's own account of pods; None if there is none.
     """
 
-    def __init__(self, beside: Beside, loaded: Loaded, client: Client, other: Arriving | None) -> None:
-        self._beside, self._loaded, self._client, self._other = beside, loaded, client, other
+    def __init__(self, observed: ObservedPolicy, loaded: Loaded, client: Client, other: Arriving | None) -> None:
+        self._observed, self._loaded, self._client, self._other = observed, loaded, client, other
         self._product_label = loaded.experiment.productLabel
         self._wants: dict[str, Pod] = {}
         self.in_order = other is not None and other.in_order
@@ -51,7 +51,7 @@ class LookingOn:
         source = random.Random()
         source.setstate(plan.drawn)
         machines = await machines_of(self._client, self._product_label)
-        self._beside.begin(machines, pods_typical(self._loaded, plan), source)
+        self._observed.begin(machines, pods_typical(self._loaded, plan), source)
         if self._other is not None:
             await self._other.begin(plan)
 
@@ -61,13 +61,13 @@ class LookingOn:
         def wants() -> Pod:
             return self._wants.get(pod.job) or Pod(pod.job, pod.wants.cpu, pod.wants.memory >> 20)
 
-        self._beside.seen(pod.uid, pod.node, over, wants)
+        self._observed.seen(pod.uid, pod.node, over, wants)
         if self._other is not None:
             self._other.seen(pod, over)
 
     async def used(self, complete: bool) -> PolicyUsed | None:
         """See :meth:`kumulus.extras.lab.run.arriving.Arriving.used`."""
-        await self._beside.settle()
+        await self._observed.settle()
         return await self._other.used(complete) if self._other is not None else None
 
 
@@ -100,7 +100,7 @@ async def looking_on(
         return await machines_of(client, experiment.productLabel)
 
     with kept(directory) as columns:
-        beside = Beside(
+        observed = ObservedPolicy(
             chosen,
             limit=experiment.policyTimeout,
             product_label=experiment.productLabel,
@@ -108,10 +108,10 @@ async def looking_on(
             keep=columns.keep,
         )
         try:
-            async with served(beside.filter) as url:
+            async with served(observed.filter) as url:
                 own = loaded.directory / experiment.scheduler.config if experiment.scheduler.config else None
                 file = written(directory, "with-why-policy.yaml", watched(own, url))
                 scheduler = experiment.scheduler.model_copy(update={"config": str(file)})
-                yield LookingOn(beside, loaded, client, other), scheduler
+                yield LookingOn(observed, loaded, client, other), scheduler
         finally:
-            await beside.close()
+            await observed.close()

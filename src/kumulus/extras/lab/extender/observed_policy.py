@@ -42,7 +42,7 @@ class _Waiting:
     node: str = ""
 
 
-class Beside:
+class ObservedPolicy:
     """Answers kube-scheduler in each repetition, and keeps a policy's scores of its choices.
 
     Args:
@@ -68,7 +68,7 @@ class Beside:
         self._gone: list[str] = []
         self._elsewhere: list[tuple[str, str, Callable[[], Pod]]] = []
         self._wake = asyncio.Event()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._begun(Ledger(()), [], random.Random())
 
@@ -143,7 +143,7 @@ class Beside:
 
     async def _done(self, patience: float) -> None:
         """Keep the columns of the pods whose nodes are known, up to the first pod whose node is not."""
-        async with self._turn:
+        async with self._lock:
             while self._waiting:
                 uid, first = next(iter(self._waiting.items()))
                 if not first.node and time.monotonic() - first.since < patience:

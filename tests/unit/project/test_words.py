@@ -1,0 +1,110 @@
+"""Names in the code and texts for users have the field's words, which ARCHITECTURE.md explains, and no private ones."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.project import ROOT
+
+SOURCE = ROOT / "src" / "kumulus"
+FILES = [each for each in sorted(SOURCE.rglob("*.py")) if "protocol" not in each.parts]
+# What they meant, and what says it. Whole names, without a leading underscore.
+PRIVATE = {
+    "turn": "apply, lock, limit, set",
+    "turns": "steps, limiter, changes",
+    "turned": "applied",
+    "turns_of": "steps_of",
+    "in_turn": "locked",
+    "way": "a noun that says what it is",
+    "seen": "a class: State, Snapshot",
+    "told": "reported",
+    "beside": "what it is, not where",
+    "whose": "owner",
+    "asked_of": "the name of what is asked for",
+    "of_any": "check_…",
+    "formerly": "before",
+}
+# A noun is no name of a class; as a variable it is plain English.
+ONLY_CLASSES = {"seen", "way"}
+# A key of pins.toml.
+FIELDS = {("toolchain/pins.py", "beside")}
+# The modules of pools are being rewritten.
+LATER = ("nodes/pools/", "provider/resources/node_pool.py", "provider/resources/pool_inputs.py")
+PHRASES = re.compile(r"\bwhose it is\b|\bto be had\b|\b(?:be|is) had\b|\blaid out for\b", re.IGNORECASE)
+
+
+def named(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
+    """Every name that a module gives, with its line, and whether it is a class."""
+    for each in ast.walk(tree):
+        if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield each.name, each.lineno, isinstance(each, ast.ClassDef)
+        elif isinstance(each, ast.arg):
+            yield each.arg, each.lineno, False
+        elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id, each.lineno, False
+        elif isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+            yield each.attr, each.lineno, False
+
+
+def private(tree: ast.AST) -> list[str]:
+    found = []
+    for name, line, is_class in named(tree):
+        word = name.strip("_").lower()
+        if word in PRIVATE and (is_class or word not in ONLY_CLASSES):
+            found.append(f"{line}: {name}: write {PRIVATE[word]}")
+    return found
+
+
+def texts(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The texts of a module that are no docstrings."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = {
+        id(each.body[0].value)
+        for each in ast.walk(tree)
+        if isinstance(each, documented) and each.body and isinstance(each.body[0], ast.Expr)
+    }
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in docstrings:
+            yield each
+
+
+def test_no_name_is_a_private_word() -> None:
+    found = []
+    for file in FILES:
+        path = file.relative_to(SOURCE).as_posix()
+        if not path.startswith(LATER):
+            wrong = private(ast.parse(file.read_text()))
+            found += [f"{path}:{each}" for each in wrong if (path, each.split(": ")[1]) not in FIELDS]
+    assert found == []
+
+
+def test_no_module_is_called_by_one() -> None:
+    paths = [each.relative_to(SOURCE).as_posix() for each in FILES if each.stem in PRIVATE]
+    assert [each for each in paths if not each.startswith(LATER)] == []
+
+
+def test_no_text_for_users_has_a_private_phrase() -> None:
+    found = [
+        f"{file.relative_to(SOURCE)}:{each.lineno}: {phrase[0]}"
+        for file in FILES
+        for each in texts(ast.parse(file.read_text()))
+        if (phrase := PHRASES.search(str(each.value)))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code", ["def turn(): ...", "class Seen: ...", "class _Way: ...", "def f(whose): ...", "a.told = 1"]
+)
+def test_private_words_are_recognized(code: str) -> None:
+    assert private(ast.parse(code))
+
+
+def test_the_glossary_has_at_most_forty_words() -> None:
+    glossary = (ROOT / "ARCHITECTURE.md").read_text().partition("## Words")[2].partition("\n\nBeside")[0]
+    rows = [line for line in glossary.splitlines() if line.startswith("| ")][1:]
+    assert 20 <= len(rows) <= 40
