@@ -66,10 +66,10 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     try:
         found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)
         record = Record(found.name, found.kind, found.nodes, found.node, found.pods, offers=found.offers)
-        began, turned = await operations.begin(plane.client, replace(record, owner=plane.owner))
+        began, applied = await operations.begin(plane.client, replace(record, owner=plane.owner))
     except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
         raise ClusterError(str(error)) from None
-    if left := turned.left():
+    if left := applied.left():
         raise ClusterError(f"the fault {found.name}: {left}")
     return sorted({*names_of(began.nodes, plane.pools), *began.machines})
 
@@ -81,6 +81,6 @@ async def end(plane: Plane, name: str) -> None:
         ClusterError: it is not over on all nodes.
         ApiError, Unreachable: the server refused, or gave no answer.
     """
-    _, turned = await operations.end(plane.client, name, owner=plane.owner)
-    if left := turned.left():
+    _, applied = await operations.end(plane.client, name, owner=plane.owner)
+    if left := applied.left():
         raise ClusterError(f"the fault {name} is not over: {left}")

@@ -120,7 +120,7 @@ class Plane:
         """
         client, stop = self.client, asyncio.Event()
         wanted = await record.write(client, pool, self.owner)
-        seen = await observe(client, wanted, formerly=self.pools.get(pool.name, pool).replicas)
+        seen = await observe(client, wanted, before=self.pools.get(pool.name, pool).replicas)
         kubeconfig = self.observed.kubeconfig
         storage_of = partial(self.storages.of, kubeconfig, client)
         many = len(seen.missing) + len(seen.extra) >= _MANY
@@ -265,6 +265,6 @@ async def _declared(plane: Plane) -> None:
     await apply(plane.client, objects, "default")
     for fault in plane.loaded.faults:
         record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, offers=fault.offers)
-        _, turned = await operations.begin(plane.client, replace(record, declared=True, owner=plane.owner))
-        if left := turned.left():
+        _, applied = await operations.begin(plane.client, replace(record, declared=True, owner=plane.owner))
+        if left := applied.left():
             raise ClusterError(f"the fault {fault.name}: {left}")

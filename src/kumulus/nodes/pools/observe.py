@@ -102,7 +102,7 @@ class Observation:
 
 
 async def observe(
-    client: Client, pool: Pool, patience: float | None = None, formerly: int = 0, recorded: str | None = None
+    client: Client, pool: Pool, patience: float | None = None, before: int = 0, recorded: str | None = None
 ) -> Observation:
     """List the pool's nodes, page by page, and compare each with what is wanted.
 
@@ -112,7 +112,7 @@ async def observe(
         client: the cluster's API.
         pool: what is wanted.
         patience: seconds to keep trying an unreachable server.
-        formerly: how many nodes the pool had; those beyond its replicas are found by their names too.
+        before: how many nodes the pool had; those beyond its replicas are found by their names too.
         recorded: the identity under which the stack had the pool so far, if that is a different one.
 
     Raises:
@@ -153,7 +153,7 @@ async def observe(
         if node_or_none is not None:
             look(node_or_none)
     found.missing = sorted(unseen.values())
-    found.extra += await _orphaned(client, pool, formerly, {*found.extra, *wanted})
+    found.extra += await _orphaned(client, pool, before, {*found.extra, *wanted})
     if pool.devices is not None:
         found.slices = await observe_slices(client, pool, pool.devices, found.uids, patience)
     return found
@@ -191,12 +191,12 @@ async def _within(client: Client, pool: Pool, seconds: float, recorded: str | No
     return None
 
 
-async def _orphaned(client: Client, pool: Pool, formerly: int, seen: set[str]) -> list[str]:
+async def _orphaned(client: Client, pool: Pool, before: int, seen: set[str]) -> list[str]:
     """Surplus nodes of a pool that have lost its label; our record on them shows that Kumulus made them.
 
     A node with another pool's label belongs to that pool: nodes by name may change their group.
     """
-    names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, formerly)]
+    names = [pool.node_name(ordinal) for ordinal in range(pool.replicas, before)]
     nodes = [await get_node(client, name) for name in await _existing(client, [n for n in names if n not in seen])]
     lost = [node for node in nodes if node is not None and POOL_LABEL not in node.labels]
     ours = [node for node in lost if APPLIED in node.annotations and not node.real]

@@ -20,11 +20,11 @@ from kumulus.nodes.pools.live import of_pool, selected
 from kumulus.nodes.pools.lost import may_lack
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refuse_taken
+from kumulus.nodes.pools.reading import ReadLimit
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
 from kumulus.nodes.pools.result import describe_drift, explain, summary_of
 from kumulus.nodes.pools.slices import NotServed, require_served
 from kumulus.nodes.pools.through_storage import StorageOf
-from kumulus.nodes.pools.turns import Turns
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
@@ -48,12 +48,12 @@ from kumulus.provider.resources.pool_properties import (
     Wanted,
     as_recorded,
     checked,
-    formerly,
     left_behind,
     number,
     outcome,
     outputs_of,
     pool_of,
+    replicas_before,
 )
 from kumulus.provider.values import contains_unknown
 
@@ -97,7 +97,7 @@ class NodePool(InCluster[Wanted]):
         self._storage_of = storage_of
         self._relieve = relieve
         self._hourly = hourly
-        self._turns = Turns()
+        self._reading = ReadLimit()
         # What a look without a refresh has found, by the pool's name, for the preview to say.
         self._lost: dict[str, Mapping[str, object]] = {}
 
@@ -177,7 +177,7 @@ class NodePool(InCluster[Wanted]):
                 with self.cleared_way(outputs, len(labelled)):
                     result = await remove_nodes(client, labelled, stop, op.report)
                 if result.complete:
-                    orphaned = await _orphaned(client, pool, formerly(op, outputs), recorded_as)
+                    orphaned = await _orphaned(client, pool, replicas_before(op, outputs), recorded_as)
                     result = await remove_nodes(client, orphaned, stop, op.report)
                 if result.complete and pool.devices:
                     await remove_slices(client, pool.name, stop, result)
@@ -198,11 +198,11 @@ class NodePool(InCluster[Wanted]):
                 await refuse_taken(client, pool, WORK_PATIENCE, recorded_as)
                 if pool.devices is not None:
                     await require_served(client)
-                look = partial(observe, client, formerly=formerly(op, old or {}), recorded=recorded_as)
+                look = partial(observe, client, before=replicas_before(op, old or {}), recorded=recorded_as)
                 pool = await self._recorded(op, client, wanted, partial(look, pool), stop)
                 pool = await scaled.as_left(client, pool, WORK_PATIENCE, recorded_as, new=not old)
                 # Observing a new pool takes only milliseconds.
-                async with self._turns.turn() if old else nullcontext():
+                async with self._reading.admitted() if old else nullcontext():
                     seen = await look(pool)
                 result = await self._converged(op, client, stop, wanted, pool, seen)
                 if left_behind(old or {}, wanted.inputs):
@@ -306,10 +306,10 @@ async def _labelled(client: Client, pool: Pool, recorded: str | None) -> list[st
     return [node.name async for node in nodes if not node.real and not is_anothers(pool, node, recorded)]
 
 
-async def _orphaned(client: Client, pool: Pool, formerly: int, recorded: str | None) -> list[str]:
+async def _orphaned(client: Client, pool: Pool, before: int, recorded: str | None) -> list[str]:
     """Names of the pool's nodes that lost its label; Kumulus's record on them says that it made them."""
     none = replace(pool, replicas=0, devices=None)
-    return (await observe(client, none, formerly=formerly, recorded=recorded)).extra
+    return (await observe(client, none, before=before, recorded=recorded)).extra
 
 
 def _drift(outputs: Properties) -> Mapping[str, object]:

@@ -76,7 +76,7 @@ def pool_of(properties: Properties) -> Pool:
     return replace(pool, labels={**pool.labels, **Owner(identity if isinstance(identity, str) else "").labels})
 
 
-def formerly(op: Operation, outputs: Properties) -> int:
+def replicas_before(op: Operation, outputs: Properties) -> int:
     """How many nodes a pool had before; the number that a read counted may be lower."""
     counts = (op.old_inputs.get("replicas"), outputs.get("replicas"))
     # A state that was edited by hand may contain anything.

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from kumulus.nodes.pools import turns
-from kumulus.nodes.pools.turns import Turns
+from kumulus.nodes.pools.reading import ReadLimit
 
 
 async def test_two_have_their_turn_at_once_and_the_others_after_them() -> None:
-    order, admitted = Turns(), []
+    order, admitted = ReadLimit(), []
 
     async def look(number: int, end: asyncio.Event) -> None:
-        async with order.turn():
+        async with order.admitted():
             admitted.append(number)
             await end.wait()
 
@@ -35,11 +35,11 @@ async def test_two_have_their_turn_at_once_and_the_others_after_them() -> None:
 
 async def test_who_waited_for_long_goes_on_anyhow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_LONGEST_WAIT_S", 0.1)
-    order, inside, everybody = Turns(), 0, asyncio.Event()
+    order, inside, everybody = ReadLimit(), 0, asyncio.Event()
 
     async def look() -> None:
         nonlocal inside
-        async with order.turn():
+        async with order.admitted():
             inside += 1
             if inside == 6:
                 everybody.set()
