@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kumulus.nodes.pools import turns
+from kumulus.nodes.pools import reading
 from kumulus.nodes.pools.reading import ReadLimit
 
 
@@ -34,7 +34,7 @@ async def test_two_have_their_turn_at_once_and_the_others_after_them() -> None:
 
 
 async def test_who_waited_for_long_goes_on_anyhow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_LONGEST_WAIT_S", 0.1)
+    monkeypatch.setattr(reading, "_LONGEST_WAIT_S", 0.1)
     order, inside, everybody = ReadLimit(), 0, asyncio.Event()
 
     async def look() -> None:
