@@ -1,6 +1,6 @@
 """Comparisons of A and B whose truth is known: how often what has not changed is said to have, and what has is found.
 
-Its table is in docs/better-or-worse.md.
+Its table is in docs/ci.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benchmarks.report import Row
 from kumulus.model.words import with_part
 from tests.support.simulated_ab import SimulatedAb
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "better-or-worse.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "ci.md"
 RUNS = 500
 _NOISE, _SPREADS, _DRIFT, _SLOWER = (0.02, 0.05, 0.08, 0.1), ("normal", "heavy", "skewed"), (0.0, 0.002), 0.1
 _MOST, _LEAST = 0.01, 0.95

@@ -3,7 +3,7 @@
     kumulus convert gcp-large.yaml > stacks/Pulumi.mine.yaml
     kumulus convert https://example.com/cluster.yaml --runtime kind
 
-The file also works unchanged: `kumulus:clusterConfig` in a stack file names it (docs/from-kemu.md). Comments list what
+The file also works unchanged: `kumulus:clusterConfig` in a stack file names it (docs/stacks.md). Comments list what
 was corrected. KEMU itself runs every file in kind: a file with a `kindConfig` keeps the runtime kind.
 """
 

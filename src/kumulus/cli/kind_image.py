@@ -2,7 +2,7 @@
 
 Docker has it afterwards as kumulus/node:v<Kubernetes version>; it is kept as an archive too, for `docker load` on other
 machines, so that a second run only loads it. The first takes about 15 minutes on two cores, root, and `debootstrap`.
-docs/kind.md says how a stack names it.
+docs/clusters.md says how a stack names it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Module(Protocol):
 
 PROJECT, STACK, YOURS, MACHINE = "On a project", "On a stack", "On your own cluster", "On files and machines"
 GROUPS = (PROJECT, STACK, YOURS, MACHINE)
-"""The titles in the list of commands, as in docs/commands.md."""
+"""The titles in the list of commands, as in docs/start.md."""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class _Fleet(Section):
     )
     clusterAddons: list[Addon] = Field(
         default_factory=list,
-        description="Helm releases to install (docs/addons.md).",
+        description="Helm releases to install (docs/stacks.md).",
         examples=["[{name: prometheus, chart: …, repoURL: …}]"],
     )
     hostCommands: list[HostCommand] = Field(

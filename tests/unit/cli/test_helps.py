@@ -31,7 +31,7 @@ def test_every_argument_of_every_command_says_what_it_is(name: str) -> None:
 
 
 def test_commands_are_listed_in_the_groups_of_the_page_of_commands() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "commands.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs" / "start.md").read_text()
     sections = dict(re.findall(r"^\| (On [^|]+) \| \|\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL))
     assert list(sections) == list(GROUPS)
     for name, each in offered().items():

@@ -370,7 +370,7 @@ def test_a_silent_server_does_not_hold_up_a_command_for_a_minute(runtime: str, s
     provider = run(emulated(spec(runtime=runtime, clusterAddons=[ADDON]))).only(PROVIDER)
     # What its start asks one after the other.
     assert 2 * json.loads(provider.inputs["kubeClientSettings"])["timeout"] <= 30
-    # What is skipped is compared all the same, ten seconds for each custom resource (docs/existing.md).
+    # What is skipped is compared all the same, ten seconds for each custom resource (docs/clusters.md).
     assert (provider.inputs["skipUpdateUnreachable"] == "true") is skips
 
 

@@ -10,11 +10,11 @@ RUNTIME = Descriptor(
     about="a cluster that is there, by kubeconfig and context",
     takes="credentials",
     ready_in="–",
-    page="existing.md",
+    page="#an-existing-cluster",
     implementation="kumulus.runtimes.existing.runtime:ExistingRuntime",
     options=Options(
         "kumulus.runtimes.existing.section:Existing",
-        "Which cluster the runtime existing uses (docs/existing.md).",
+        "Which cluster the runtime existing uses (docs/clusters.md).",
         "{context: my-cluster}",
     ),
     tools=("helm", PROVIDER),

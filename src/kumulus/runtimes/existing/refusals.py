@@ -21,7 +21,7 @@ def not_allowed(context: Source, lacking: str) -> ProviderError:
     """Permissions are missing."""
     return ProviderError(
         f"{context}: the user {context.user!r} lacks permissions that this stack needs: {lacking}. "
-        "docs/existing.md has roles to grant them; nothing was changed"
+        "docs/clusters.md has roles to grant them; nothing was changed"
     )
 
 

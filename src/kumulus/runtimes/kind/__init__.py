@@ -10,7 +10,7 @@ RUNTIME = Descriptor(
     about="a real kind cluster; add-ons run on its nodes, beside emulated ones",
     takes="Docker, Podman or nerdctl",
     ready_in="15 to 30 s, pulling images not counted",
-    page="kind.md",
+    page="#kind",
     implementation="kumulus.runtimes.kind.runtime:KindRuntime",
     options=Options(
         "kumulus.runtimes.kind.section:Kind", "Settings of the runtime kind.", "{nodeImage: kindest/node:v1.35.4}"

@@ -62,7 +62,7 @@ def environment(base: Mapping[str, str]) -> Environment:
         "KUMULUS_CAPABILITIES_WITHHELD": " ".join(missing),
     }
     names = " and ".join(f"CAP_{name}" for name in missing)
-    return Environment(variables, f"Docker's engine lacks {names}: kind's nodes go without (docs/kind.md)")
+    return Environment(variables, f"Docker's engine lacks {names}: kind's nodes go without (docs/clusters.md)")
 
 
 # Which capabilities Docker's engine cannot give, read from the engine's own process, not from this one.

@@ -24,7 +24,7 @@ from kumulus.runtimes.kwok import (
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
-# Ready tens of seconds late (docs/existing.md).
+# Ready tens of seconds late (docs/clusters.md).
 _PARALLELISM = 32
 _CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
 _API_SERVER_FLAGS = {

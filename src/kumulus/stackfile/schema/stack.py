@@ -78,7 +78,7 @@ def _properties() -> dict[str, Schema]:
             "anyOf": [ref(_CLUSTER), {"type": "string"}, NULL],
         },
         "clusterConfig": {
-            "description": "Path or URL of a KEMU ClusterConfig, in place of kumulus:cluster (docs/from-kemu.md).",
+            "description": "Path or URL of a KEMU ClusterConfig, in place of kumulus:cluster (docs/stacks.md).",
             "type": ["string", "null"],
             "pattern": r"\S",
             "examples": ["gcp-large.yaml"],
@@ -102,7 +102,7 @@ def _properties() -> dict[str, Schema]:
             "examples": ["hub"],
         },
         "federation": {
-            "description": "Clusters of kumulus:clusters that work as one (docs/federation.md).",
+            "description": "Clusters of kumulus:clusters that work as one (docs/many-clusters.md).",
             "anyOf": [ref(_FEDERATION), {"type": "string"}, NULL],
         },
         "runtime": {

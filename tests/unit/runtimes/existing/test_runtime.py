@@ -287,7 +287,7 @@ async def test_missing_permissions_are_told_all_at_once(existing: Existing) -> N
         await existing.create(needs=[NODES, FAULTS])
     assert (
         "the user 'me' lacks permissions that this stack needs: nodes: create, delete; nodes/status: patch; "
-        "leases.coordination.k8s.io in kube-node-lease: get. docs/existing.md" in str(raised.value)
+        "leases.coordination.k8s.io in kube-node-lease: get. docs/clusters.md" in str(raised.value)
     )
     assert not existing.home.exists()
 

@@ -7,7 +7,7 @@
 
 Workloads are manifests, as kubectl takes them, or experiment files. The machines are the catalog's, or the node groups
 of a stack. Prints node groups for a stack file. `--verify` brings them up, runs the workload and takes them down
-again; it ends with 1 where a pod stays pending. More: docs/advise.md.
+again; it ends with 1 where a pod stays pending. More: docs/prices.md.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def require_outside(experiment: Experiment, where: str) -> None:
             raise LabError(
                 f"timeline[{index}].{event.action}: {where} is no hub of a federation, and has no worker "
                 f"{getattr(event, event.action)}; leave it out, or run it on the hub of a stack with "
-                "kumulus:federation (docs/federation.md)"
+                "kumulus:federation (docs/many-clusters.md)"
             )
 
 
