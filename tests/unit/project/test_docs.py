@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -123,3 +125,15 @@ def test_the_licence_is_said_where_packages_say_it() -> None:
     settings = (ROOT / "pyproject.toml").read_text()
     assert 'license = "Apache-2.0"' in settings
     assert 'license-files = ["LICENSE", "NOTICE"]' in settings
+
+
+def test_the_site_is_built_without_a_warning_and_its_path_is_short(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    assert (tmp_path / "start" / "index.html").exists()
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    path, internals, _ = navigation.partition("\n  - Internals:")
+    assert internals
+    # And the index.
+    assert len(re.findall(r"\.md$", path, re.MULTILINE)) <= 25 + 1
