@@ -120,7 +120,9 @@ class NodePool(InCluster[Wanted]):
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """See :meth:`InCluster.previewed`."""
         if not contains_unknown(inputs):
-            await self._preview(op, self.decode(inputs), old)
+            wanted = self.decode(inputs)
+            await self._preview(op, wanted, old)
+            await self._refuse_real(wanted, LOOK_PATIENCE)
         elif old is None and not contains_unknown({key: inputs.get(key) for key in POOL_KEYS}):
             op.report.info(consequences(None, pool_of(inputs), hourly=self._hourly).describe())
         return inputs
@@ -234,13 +236,18 @@ class NodePool(InCluster[Wanted]):
             async with limited(op):
                 with self.needing_cluster(wanted.inputs):
                     client = await self.client(wanted.inputs, WORK_PATIENCE)
-                    if outlives_stack(wanted.inputs):
-                        await refuse_real(client, wanted.pool, WORK_PATIENCE)
+                    await self._refuse_real(wanted, WORK_PATIENCE)
                     return client
-        except PoolTaken as error:
-            raise ProviderError(f"pool {wanted.pool.name}: {error}") from None
         except TimeoutError:
             raise ProviderError(f"pool {wanted.pool.name}: {why(op)}; nothing was done") from None
+
+    async def _refuse_real(self, wanted: Wanted, patience: float) -> None:
+        if outlives_stack(wanted.inputs):
+            client = await self.client(wanted.inputs, patience)
+            try:
+                await refuse_real(client, wanted.pool, patience)
+            except PoolTaken as error:
+                raise ProviderError(f"pool {wanted.pool.name}: {error}") from None
 
     async def _recorded(
         self,
