@@ -80,9 +80,8 @@ async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
     wanted = {stage["metadata"]["name"]: stage for stage in stages}
     for name in await _names(client) - set(wanted):
         await objects.remove(client, f"{STAGES}/{name}")
-    for name, stage in wanted.items():
-        body = {**stage, "metadata": {"name": name, "labels": _BASE}}
-        await objects.replace(client, STAGES, body)
+    bodies = [{**stage, "metadata": {"name": name, "labels": _BASE}} for name, stage in wanted.items()]
+    await asyncio.gather(*(objects.replace(client, STAGES, body) for body in bodies))
 
 
 async def remove_base(client: Client) -> None:
