@@ -293,7 +293,9 @@ async def test_a_client_that_is_stopped_knows_what_it_did_not_hear_and_waits_for
     assert details.measures["client.stall"] > 2.5
     assert details.measures["pods.scheduled"] == 300, details.ended
     assert details.measures["pods.untimed"] > 50
-    least, most = details.not_measured["timeToSchedule.p50"]
+    # Which of them the unheard pods make unknown depends on how many there are.
+    times = [f"timeToSchedule.{each}" for each in ("p50", "p90", "p99")]
+    least, most = next(details.not_measured[each] for each in times if each in details.not_measured)
     assert most is not None
     assert most - least > 0.1
     assert f"not heard           the client stood still for {details.measures['client.stall']:.2f} s" in out.decode()
@@ -371,7 +373,9 @@ async def test_a_server_that_gives_no_answer_while_a_run_is_removed_is_asked_aga
         monkeypatch.setattr(Repetition, "clean", cut_off)
         report = await lab.run(workloads=[lab.workload()])
     assert report.results.status == "success"
-    assert (lab.said, lab.left()) == ([], [])
+    # How many pods are left is progress, of which a slow machine has more.
+    assert [line for line in lab.said if "removing its pods" not in line] == []
+    assert lab.left() == []
 
 
 async def test_what_the_cluster_does_not_know_is_told_before_anything_is_created(lab: Lab) -> None:
