@@ -186,7 +186,8 @@ def _folder() -> Path:
 def remove(folder: Path) -> None:
     """End every process of a cluster, and remove its folder; also when its start or its removal was cut off."""
     guard.dismiss(folder)
-    for directory in (folder / CLUSTERS).glob("*"):
+    # A command that was cut off leaves its lock beside the cluster.
+    for directory in filter(Path.is_dir, (folder / CLUSTERS).glob("*")):
         layout = Layout(directory)
         wanted = Recorded(layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), "")
         # What was just being started when kwokctl was ended has its name only a moment later.

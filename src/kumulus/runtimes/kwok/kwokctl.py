@@ -40,6 +40,8 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     # Its own work directory: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
     environment["KWOK_WORKDIR"] = str(layout.home)
+    # Otherwise what it learns of the API server is kept in ~/.kube/cache.
+    environment["KUBECACHEDIR"] = str(layout.directory / "cache")
     try:
         process = await asyncio.create_subprocess_exec(
             str(toolchain.find("kwokctl")),

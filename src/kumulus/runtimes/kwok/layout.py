@@ -28,7 +28,7 @@ class Layout(Place):
 
     FILES: ClassVar[frozenset[str]] = Place.FILES | {
         *("kwok.yaml", "kwok-kept.yaml", "kubeconfig-kept.yaml", "create.yaml"),
-        *("bin", "etcd", "logs", "pids", "pki"),
+        *("bin", "cache", "etcd", "logs", "pids", "pki"),
         *(folder for extra in extras.every() for folder in extra.folders),
     }
     MADE_ALONE: ClassVar[frozenset[str]] = unfinished("kumulus.json") | {"create.yaml"}
