@@ -146,10 +146,10 @@ async def test_controllers_stand_back_for_no_longer_than_a_lease_bears(
 
 CLEARED = """
 import asyncio, sys
-from kumulus.runtimes.kwok.priority import Way
+from kumulus.runtimes.kwok.priority import CpuYield
 
 async def main():
-    with Way().cleared(sys.argv[1]):
+    with CpuYield().cleared(sys.argv[1]):
         print("cleared", flush=True)
         await asyncio.Event().wait()
 
