@@ -189,11 +189,14 @@ def connected(layout: Layout) -> Etcd:
     """A connection to the etcd of a cluster, which asks for certificates.
 
     Raises:
-        OSError: the certificates cannot be read.
+        OSError: the certificates or the port cannot be read.
     """
     pki = layout.directory / "pki"
+    # Where kwok.yaml is damaged, our copy of it has the port.
+    if (port := layout.ports().get(etcd.ETCD) or layout.of_copy().ports().get(etcd.ETCD)) is None:
+        raise OSError(f"{layout.kwok_file} has no port of etcd")
     authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))
-    return Etcd(f"127.0.0.1:{layout.ports()[etcd.ETCD]}", authority, certificate, key)
+    return Etcd(f"127.0.0.1:{port}", authority, certificate, key)
 
 
 def _changed(file: Path) -> float:
