@@ -18,9 +18,8 @@ from kumulus.kwok.stages import STAGES
 from kumulus.model.contents import contents
 from kumulus.model.slices import DEVICE_CLASSES
 from kumulus.runtimes import registry
-from kumulus.stackfile.kwok_options import cluster_options
+from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded
-from kumulus.stackfile.machine_prices import machine_prices
 from kumulus.stackfile.resource_slices import device_classes
 
 CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
@@ -69,20 +68,10 @@ def _options(loaded: Loaded, base: Path, kwok: KwokPlan) -> dict[str, Any]:
     """The runtime's options, and what the rest of the stack requires of it."""
     options, runtime = loaded.spec.runtime_options(base), loaded.spec.runtime_descriptor
     if runtime.local:
-        options |= _local_options(loaded)
+        options |= local_options(loaded)
     if runtime.outlives_stack:
         options = secret({**options, "needs": needs_of(loaded, kwok)})
     return options
-
-
-def _local_options(loaded: Loaded) -> dict[str, Any]:
-    """Options for a local cluster; a fault of pods is a stage, which KWOK has to read from the cluster."""
-    stages = {"stageObjects": True} if any(fault.pods for fault in loaded.faults) else {}
-    asked = loaded.spec.observability
-    measured = {"observability": asked.options(), "prices": machine_prices(loaded)} if asked else {}
-    queued = {"kueue": dict(loaded.kueue)} if loaded.kueue is not None else {}
-    scaled = {"autoscaler": loaded.autoscaler} if loaded.autoscaler else {}
-    return {**stages, **cluster_options(loaded.spec), **measured, **queued, **scaled}
 
 
 def _contents(loaded: Loaded) -> dict[str, object]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import names_of
 from kumulus.nodes.faults import operations, records, stages
-from kumulus.nodes.faults.records import Record
 from kumulus.stackfile.fault_now import NoPools, resolved
 from kumulus.stackfile.faults import fault_from
 from kumulus.testing.errors import ClusterError
@@ -65,12 +63,9 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     known = await records.read(plane.client)
     try:
         found = resolved(fault_from(raw, _SOURCE), known.pools, _SOURCE)
-        record = Record(found.name, found.kind, found.nodes, found.node, found.pods, offers=found.offers)
-        began, applied = await operations.begin(plane.client, replace(record, owner=plane.owner))
+        began = await plane.begin(found)
     except (SpecError, NoPools, operations.Refused, stages.NoStages) as error:
         raise ClusterError(str(error)) from None
-    if left := applied.left():
-        raise ClusterError(f"the fault {found.name}: {left}")
     return sorted({*names_of(began.nodes, plane.pools), *began.machines})
 
 

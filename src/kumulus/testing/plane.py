@@ -37,9 +37,9 @@ from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.runtimes.kwok.storage import Storages
 from kumulus.runtimes.owner import owner as owner_of
-from kumulus.stackfile.kwok_options import cluster_options
+from kumulus.stackfile.fault_targets import ResolvedFault
+from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded
-from kumulus.stackfile.machine_prices import machine_prices
 from kumulus.stackfile.resource_slices import device_classes
 from kumulus.testing import guard
 from kumulus.testing.errors import ClusterError
@@ -132,6 +132,21 @@ class Plane:
             raise ClusterError(f"pool {pool.name}: {unmanaged}")
         self.pools[pool.name] = pool
 
+    async def begin(self, fault: ResolvedFault, *, declared: bool = False) -> Record:
+        """Begin a fault; returns it as it is on record.
+
+        Raises:
+            ClusterError: it could not be begun on all nodes.
+            Refused: it contradicts one that is active.
+            ApiError, Unreachable: the server refused, or gave no answer.
+        """
+        effects = (fault.nodes, fault.node, fault.pods)
+        record = Record(fault.name, fault.kind, *effects, offers=fault.offers, declared=declared, owner=self.owner)
+        began, applied = await operations.begin(self.client, record)
+        if left := applied.left():
+            raise ClusterError(f"the fault {fault.name}: {left}")
+        return began
+
     async def stop(self) -> None:
         """Remove the cluster with everything of it."""
         await self.client.close()
@@ -219,13 +234,8 @@ async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:
 
 def _options(loaded: Loaded) -> dict[str, Any]:
     """The runtime's options: those of the spec, and what its other sections require."""
-    spec = loaded.spec
-    options = {"etcdFsync": False, **spec.runtime_options(Path.cwd()), **cluster_options(spec), "stageObjects": True}
-    if spec.observability:
-        options |= {"observability": spec.observability.options(), "prices": machine_prices(loaded)}
-    if loaded.autoscaler:
-        options["autoscaler"] = dict(loaded.autoscaler)
-    return options
+    asked = loaded.spec.runtime_options(Path.cwd())
+    return {"etcdFsync": False, **asked, **local_options(loaded), "stageObjects": True}
 
 
 async def _settled(client: Client) -> None:
@@ -265,7 +275,4 @@ async def _declared(plane: Plane) -> None:
         )
     await apply(plane.client, objects, "default")
     for fault in plane.loaded.faults:
-        record = Record(fault.name, fault.kind, fault.nodes, fault.node, fault.pods, offers=fault.offers)
-        _, applied = await operations.begin(plane.client, replace(record, declared=True, owner=plane.owner))
-        if left := applied.left():
-            raise ClusterError(f"the fault {fault.name}: {left}")
+        await plane.begin(fault, declared=True)

@@ -208,21 +208,16 @@ class Baseline:
         again = {prefix + name.encode() for name in gone for prefix in (_NODES, _LEASES)}
         for key in again & now.keys():
             yield key, None
+        # The API server removes its services itself when their kinds are gone; before, it would make them again.
+        defined = any(key.startswith(_DEFINITIONS) for key in now.keys() - kept.keys())
         for key in now.keys() - kept.keys() - again:
-            # The API server removes these itself when their kinds are gone; before, it would make them again.
-            if not (key.startswith(_SERVICES) and self._has_definitions(now)):
+            if not (defined and key.startswith(_SERVICES)):
                 yield key, None
         for key, entry in kept.items():
-            if key in again or (key.startswith(_LEASES) and key in now):
+            if key in again or key.startswith(_EVENTS) or (key.startswith(_LEASES) and key in now):
                 continue
-            if key not in now:
-                if not key.startswith(_EVENTS):
-                    yield key, entry.value
-            elif now[key].value != entry.value and not key.startswith(_EVENTS):
+            if key not in now or now[key].value != entry.value:
                 yield key, entry.value
-
-    def _has_definitions(self, now: Mapping[bytes, Entry]) -> bool:
-        return any(key.startswith(_DEFINITIONS) and key not in self._kept for key in now)
 
     def _write(self, changes: list[Change]) -> None:
         try:

@@ -69,7 +69,7 @@ def roots(family: Iterable[str], objects: Objects) -> list[str]:
 
 
 def rank(kind: str) -> int:
-    """The turn in which objects of a kind are created, and in reverse removed; 0 for all that are not workloads."""
+    """Where in the order of creation, and in reverse of removal, a kind is; 0 for all that are not workloads."""
     if kind not in WORKLOADS:
         return 0
     return 1 if kind == "Pod" else 2 if kind in ADOPTING else 3

@@ -22,7 +22,7 @@ class Foreign(Exception):
 
 
 async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
-    """The nodes under the names of turns that are not their pools', each with a sentence.
+    """The nodes under the names of steps that are not their pools', each with a sentence.
 
     Only names are listed, and only of nodes without the stack's mark: of 10,000 nodes that are the stack's, none.
 
