@@ -27,8 +27,6 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
 
     Args:
         backend: the directory that the backend is.
-        project: the project's name.
-        stack: the stack's name.
     """
     for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         lock = _read(file)
@@ -66,7 +64,6 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
 
     Args:
         backend: the directory that the backend is.
-        project: the project's name.
         but: names of stacks to skip.
     """
     left_out, found = set(but), {}
@@ -86,8 +83,6 @@ def clusters(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
 
     Args:
         backend: the directory that the backend is.
-        project: the project's name.
-        stack: the stack's name.
     """
     folder = backend / ".pulumi" / "stacks" / project
     return [found for ending in ("", ".gz") for found in _clusters(folder / f"{stack}.json{ending}")]

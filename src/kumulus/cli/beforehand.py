@@ -123,7 +123,6 @@ def check_tenants(stack: str, all_the_same: bool) -> None:
     """Before a destroy: check that teams have nothing left in the cluster.
 
     Args:
-        stack: the stack.
         all_the_same: whether to destroy it even if they do.
 
     Raises:
@@ -163,7 +162,6 @@ def shown_options(stack: str, options: list[str]) -> list[str]:
     """Options for pulumi that keep the outputs of a fleet with many groups from filling the screen.
 
     Args:
-        stack: the stack.
         options: options that the user gave, which are left as they are.
     """
     described = stack_file.described(stack)
@@ -178,7 +176,6 @@ def without_salt_only(file: Path, there_before: bool) -> None:
     """Remove a stack file that pulumi created only to hold its salt.
 
     Args:
-        file: the stack's file.
         there_before: whether it existed before the command.
     """
     if there_before or not file.exists():

@@ -96,7 +96,6 @@ def not_up(stack: str, cluster: str = "") -> UserError:
     """The error for a stack whose cluster is not up.
 
     Args:
-        stack: the stack's name.
         cluster: what its file calls the cluster, if it has several.
 
     Raises:
@@ -123,11 +122,7 @@ def clusters_directory() -> Path:
 
 
 def kubeconfig(cluster: str) -> Path:
-    """Where a cluster's kubeconfig is while it is up: its own, or the copy of an existing cluster's.
-
-    Args:
-        cluster: the cluster's own name.
-    """
+    """Where a cluster's kubeconfig is while it is up: its own, or the copy of an existing cluster's."""
     directory = clusters_directory() / cluster
     for name in {each.kubeconfig_file for each in registry.every()} - {KUBECONFIG_FILE}:
         if (directory / name).exists():

@@ -60,7 +60,6 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
 
     Args:
         find: the function of `needs` that says which tools the stack needs.
-        stack: the stack.
     """
     here = project.current()
     if (checkout := installation.checkout()) is not None:
@@ -165,7 +164,6 @@ def _pulumi(arguments: Sequence[str], output: IO[str] | None = None) -> int:
     """Run pulumi and wait for it, also after Ctrl-C: that reaches pulumi too, which then ends its update in order.
 
     Args:
-        arguments: its arguments.
         output: what takes its output; it then asks no questions. None for the screen.
     """
     quiet: dict[str, Any] = (

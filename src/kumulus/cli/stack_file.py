@@ -124,7 +124,6 @@ def load_one(stack: str, cluster: str) -> Loaded:
     """What one cluster of a stack is to become.
 
     Args:
-        stack: the stack's name.
         cluster: what its file calls the cluster; empty for the only one.
 
     Raises:

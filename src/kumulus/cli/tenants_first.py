@@ -16,10 +16,6 @@ _NAMED = 3
 def require_empty(stack: str, kubeconfig: Path) -> None:
     """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer.
 
-    Args:
-        stack: the cluster's stack.
-        kubeconfig: the cluster's.
-
     Raises:
         UserError: they do; says what they have, and what to do.
     """
@@ -37,7 +33,6 @@ def refusal(stack: str, found: dict[str, list[str]]) -> str:
     """The message of the refusal.
 
     Args:
-        stack: the cluster's stack.
         found: what is in each namespace.
     """
     lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]

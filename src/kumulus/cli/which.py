@@ -81,7 +81,6 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
     """The cluster that is meant.
 
     Args:
-        stack: the stack's name.
         cluster: what its file calls the cluster; None if the command names none.
 
     Raises:

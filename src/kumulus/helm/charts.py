@@ -34,7 +34,6 @@ class ChartError(Exception):
     """A chart cannot be fetched, or rejects the values; the message says what to do.
 
     Args:
-        path: the input at fault.
         message: what is wrong, and what to do.
     """
 
@@ -79,7 +78,6 @@ class Chart:
 
     Args:
         place: its directory or archive on this machine.
-        version: its own version.
         crds: the manifests in its `crds` directories, and in those of the charts that it depends on, by name.
     """
 

@@ -19,8 +19,6 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
     """Run helm and return its standard output.
 
     Args:
-        arguments: its arguments.
-        stdin: its standard input.
         timeout: seconds after which it is killed.
 
     Raises:

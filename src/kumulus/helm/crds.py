@@ -35,7 +35,6 @@ class Maker:
 
     Args:
         cluster: what the stack calls the cluster.
-        addon: the add-on's name.
         identities: the stack's: its current one first, then any that its state recorded before.
     """
 
@@ -89,10 +88,6 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
 
     Args:
         client: of the cluster; nothing is changed in it.
-        name: the CRD's.
-        manifest: the chart's.
-        digest: the manifest's.
-        maker: the add-on.
     """
     there = await find(client, f"{_CRDS}/{name}")
     owner = maker.name
@@ -112,13 +107,6 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     """Create a CRD, or update one of ours; returns when its kind can be used.
 
     A CRD of others is not touched: call :func:`obstacle` first.
-
-    Args:
-        client: of the cluster.
-        name: the CRD's.
-        manifest: the chart's.
-        digest: the manifest's.
-        maker: the add-on.
     """
     path, owner = f"{_CRDS}/{name}", maker.name
     there = await find(client, path)

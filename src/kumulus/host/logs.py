@@ -13,7 +13,6 @@ def last_lines(log: Path, most: int) -> str:
     """The last lines of a log, indented and cut to a readable width; empty if there is none, or nothing in it.
 
     Args:
-        log: the file.
         most: how many lines at most; of long lines there may be fewer, as no more than 64 KiB are read.
     """
     try:

@@ -24,8 +24,6 @@ def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step
 
     Args:
         name: its name, with a tag; an image of that name is replaced.
-        labels: its labels.
-        root: the root filesystem.
         images: the archive of the images.
         step: shows the time that it takes.
         log: is appended to.

@@ -89,7 +89,6 @@ def make(root: Path, node: Node, mirror: str | None, step: Step, log: Path) -> N
 
     Args:
         root: an empty directory for it.
-        node: what comes into it.
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
         step: shows the time that it takes.
         log: is appended to.

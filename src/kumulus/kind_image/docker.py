@@ -46,7 +46,6 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
     """Run `docker` to its end.
 
     Args:
-        arguments: its arguments.
         step: shows the time that it takes.
         log: is appended to.
         stdin: a file to read from.
@@ -69,7 +68,6 @@ def remove(kind: str, name: str) -> None:
 
     Args:
         kind: "container" or "image".
-        name: its name.
     """
     volumes = ["--volumes"] if kind == "container" else []
     with suppress(subprocess.TimeoutExpired):

@@ -28,8 +28,6 @@ async def find(client: Client, path: str, patience: float | None = None) -> dict
     """An object; None if it does not exist.
 
     Args:
-        client: of the cluster.
-        path: the object's.
         patience: seconds to keep trying an unreachable server.
     """
     with tolerating(404):
@@ -42,7 +40,6 @@ async def identity(client: Client, patience: float | None = None) -> str:
     """The identity of a cluster: the UID of its namespace kube-system.
 
     Args:
-        client: of the cluster.
         patience: seconds to keep trying an unreachable server.
 
     Raises:
@@ -59,7 +56,6 @@ async def names(client: Client, collection: str, params: Mapping[str, str] | Non
     """The names of a collection's objects; nothing else about them is transferred.
 
     Args:
-        client: of the cluster.
         collection: such as ``/api/v1/nodes``.
         params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
     """
@@ -71,8 +67,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     """Delete an object; returns whether it existed.
 
     Args:
-        client: of the cluster.
-        path: the object's.
         options: DeleteOptions, such as ``{"gracePeriodSeconds": 0}``.
     """
     with tolerating(404):
@@ -109,8 +103,6 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
     """Merge a change into an object, or create the object; for one that probably exists.
 
     Args:
-        client: of the cluster.
-        path: the object's.
         change: a JSON merge patch (RFC 7386).
         fresh: the object to create if there is none.
     """
@@ -123,12 +115,7 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
 
 
 async def release_instances(client: Client, definition: Mapping[str, Any]) -> None:
-    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended.
-
-    Args:
-        client: of the cluster.
-        definition: the kind's CustomResourceDefinition.
-    """
+    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended."""
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
     root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
@@ -151,7 +138,6 @@ async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) 
 
     Args:
         attempt: returns whether it is done; a conflict (409) means that it is not.
-        path: of the object.
         what: its kind and name, for the error.
 
     Raises:

@@ -200,7 +200,6 @@ def closed(envelope: Any, message: Any) -> bytes:
 
     Args:
         envelope: that of an answer about a similar object.
-        message: the object.
     """
     found = type(envelope)()
     found.CopyFrom(envelope)

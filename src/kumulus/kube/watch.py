@@ -109,7 +109,6 @@ async def watch(
         client: sends it.
         path: the collection, such as ``/api/v1/pods``.
         params: selectors, ``resourceVersion`` and ``allowWatchBookmarks``.
-        codec: the representation.
         timeout: seconds after which the server ends the watch.
 
     Raises:

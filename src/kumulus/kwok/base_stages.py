@@ -205,7 +205,6 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
     """The stage that makes a node Ready that Kumulus did not create, and fills in its node info.
 
     Args:
-        name: the stage's name.
         labels: the labels of such nodes.
         having: the key of a label that they also have, with any value.
         info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
@@ -220,7 +219,6 @@ def node_reclaimed(name: str, having: str) -> dict[str, Any]:
     """The stage that deletes a node when its machine is reclaimed, even if finalizers are left on it.
 
     Args:
-        name: the stage's name.
         having: the key of a label that such nodes have, with any value.
     """
     due = {"durationFrom": {"expressionFrom": _RECLAIMED}}

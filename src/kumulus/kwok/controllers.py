@@ -61,7 +61,6 @@ class Controllers:
 
     Args:
         settings: what they have in common.
-        cluster: the cluster's name.
         nodes: how many nodes they have to emulate.
         shards: how many controllers there are.
     """

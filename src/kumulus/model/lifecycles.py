@@ -43,7 +43,6 @@ class Failure:
 
     Args:
         share: the fraction of the container's runs that end this way, from 0 to 1.
-        exit_code: the container's.
         reason: as a kubelet reports it.
         message: the message in the container's status.
         container: which container fails; empty for the pod's first.
@@ -63,7 +62,6 @@ class Lifecycle:
     """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever.
 
     Args:
-        name: the lifecycle's.
         selection: the pods it applies to, unless an earlier lifecycle selects them.
         seed: the same seed draws the same durations for the same pods.
         image_pull: from the pod's start until its images are pulled.

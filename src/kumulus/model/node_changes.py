@@ -21,7 +21,6 @@ class NodeFields:
 
     Args:
         labels, annotations: by key.
-        taints: their values.
         capacity, allocatable: quantities by resource.
         node_info: ``status.nodeInfo``.
         conditions: by type, in the form in which they are compared with the wanted ones.
@@ -67,8 +66,6 @@ def changes(
     """Every field that has to change: those with another wanted value, and those no longer wanted.
 
     Args:
-        have: the node's current state.
-        want: its wanted state.
         before: the keys that were wanted when it was last written.
         had: converts a condition to the form of those in `have`.
     """
@@ -116,7 +113,6 @@ def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> lis
 
     Args:
         found: changes of any section.
-        want: the node's wanted state.
         now: the time of the change, RFC 3339 in UTC.
     """
     patch = []

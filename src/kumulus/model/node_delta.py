@@ -35,7 +35,6 @@ def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now:
     Args:
         befores: its current wanted state; several if it may be in any of them, as after a change that was cut off. The
             patches then have what changes from any of them: they set values, so that what is there already stays.
-        after: its next wanted state.
         boot_id: its boot ID when it was created, restored when no fault has it reboot any more.
         now: the time for changed conditions, RFC 3339 in UTC.
     """

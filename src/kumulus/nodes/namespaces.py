@@ -55,8 +55,6 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
     """The metadata of a namespace; None if there is none.
 
     Args:
-        client: of the cluster.
-        wanted: the namespace.
         recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
             namespace without an identity.
 
@@ -79,7 +77,6 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
     """Create a namespace, or change the stack's own one to what is wanted.
 
     Args:
-        client: of the cluster.
         wanted: the namespace as it should be.
         before: the ``labels`` and ``annotations`` it was given; those that are no longer wanted are removed.
         recorded: as for :func:`look`.
@@ -111,8 +108,6 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
     """Delete a stack's namespace and wait until it is gone with everything in it.
 
     Args:
-        client: of the cluster.
-        wanted: the namespace.
         recorded: as for :func:`look`.
         stop: ends the wait.
         seconds: how long to wait.

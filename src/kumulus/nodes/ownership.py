@@ -46,8 +46,6 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
     """Whether an object is a stack's own.
 
     Args:
-        metadata: the object's.
-        mine: the stack.
         proven: whether it is the stack's own if it carries no identity, because the stack's state has it or the stack
             has no identity itself.
     """
@@ -60,7 +58,6 @@ async def owner_text(client: Client, metadata: Mapping[str, Any]) -> str:
 
     Args:
         client: of the cluster; the owner's name may have to be looked for.
-        metadata: the object's.
     """
     owner = Owner.of(metadata)
     if owner is not None:

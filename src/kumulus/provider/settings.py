@@ -66,10 +66,6 @@ class Settings:
     def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
         """What is kept in the state besides the user's settings.
 
-        Args:
-            old: the recorded configuration.
-            configuration: the user's current one.
-
         Raises:
             ProviderError: a later version wrote the state in a format that this one does not know.
         """

@@ -159,7 +159,6 @@ class Runtime(ABC):
         """Check the cluster itself at each preview and update, before anything is changed, and report on it.
 
         Args:
-            wanted: the control plane.
             identity: the recorded control plane's identity; None before there is one.
             report: takes the messages.
 

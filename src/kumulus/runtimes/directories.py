@@ -189,8 +189,6 @@ def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
     """The message for an error of the file system, with the remedy.
 
     Args:
-        error: the error.
-        place: the cluster's.
         made: whether the cluster exists already, and so has to stay where it is.
     """
     again = "run `pulumi up --refresh`"

@@ -116,7 +116,6 @@ def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
     """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is.
 
     Args:
-        outputs: the cluster's recorded outputs.
         here: where the plugin works.
     """
     recorded = outputs.get("directory")

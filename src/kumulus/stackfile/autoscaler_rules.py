@@ -41,7 +41,6 @@ def autoscaler_place_problems(asked: object, runtime: str, local: bool) -> Found
 
     Args:
         asked: the section; may be malformed.
-        runtime: the cluster's.
         local: whether the cluster's components run next to it on this machine.
     """
     if not isinstance(asked, Mapping):

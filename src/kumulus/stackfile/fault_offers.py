@@ -48,12 +48,7 @@ def offer_effects(fault: Fault) -> OfferEffects | None:
 
 
 def offer_problems(here: Where, fault: Fault) -> Iterator[Problem]:
-    """Keys of such a fault that belong to other faults, and missing ones.
-
-    Args:
-        here: its place.
-        fault: a fault of offerings.
-    """
+    """Keys of such a fault that belong to other faults, and missing ones."""
     kind = str(fault.kind)
     own = ("offers", *_OWN.get(kind, ()))
     for key in ("target", *NODE_KEYS, *POD_KEYS):

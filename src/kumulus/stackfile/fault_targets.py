@@ -37,7 +37,6 @@ class ResolvedFault:
     """A fault with the nodes that it affects.
 
     Args:
-        name: its name.
         kind: the catalog's entry, or empty.
         nodes: which nodes; empty for a fault of pods anywhere.
         node: what it does to each of them.
@@ -62,7 +61,6 @@ def resolve(
 
     Args:
         faults: as in the stack file.
-        pools: the stack file's pools.
         before: faults that are already declared, with which the new ones must not conflict.
     """
     found: list[ResolvedFault] = []
@@ -115,10 +113,7 @@ def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tu
     """The nodes that a target selects, or what is wrong with it.
 
     Args:
-        target: the target.
         name: the fault's, which seeds count and percent unless the target has a seed.
-        pools: all pools.
-        where: the target's place.
     """
     pools = list(pools)
     if wrong := list(_unknown(target, pools, where)):

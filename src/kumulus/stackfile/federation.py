@@ -115,7 +115,6 @@ class Federated:
 
         Args:
             name: the cluster's name in the file.
-            cluster_name: its real name.
         """
         if name == self.hub:
             asked = self.asked
@@ -134,7 +133,6 @@ def federated(
     """The federation of a stack file, and what is wrong with it.
 
     Args:
-        values: the file's keys.
         entries: the names of its clusters, by the name of their entry.
     """
     if values.get(KEY) is None:

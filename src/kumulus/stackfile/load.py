@@ -31,7 +31,6 @@ class Loaded:
     """The wanted state of a stack.
 
     Args:
-        spec: the cluster.
         cluster_name: the spec's name, or else one derived from the stack's.
         flavour: whose labels the nodes have; `kemu` when the spec was read from a KEMU file.
         pools: one per group and zone, in the order of the file.
@@ -91,7 +90,6 @@ def load(
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
             mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`, `prices`
             and :data:`kumulus.stackfile.settings.CONSENTS`.
-        stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: the places in `cluster` that the configuration keeps secret.

@@ -180,11 +180,7 @@ class ClusterSpec(_WithSections):
         return {name: found for name in extras.names("sections") if (found := getattr(self, name)) is not None}
 
     def runtime_options(self, base: Path) -> dict[str, Any]:
-        """The file's settings of its runtime, JSON-able: options of the resource Cluster.
-
-        Args:
-            base: the project's directory.
-        """
+        """The file's settings of its runtime, JSON-able: options of the resource Cluster."""
         runtime = self.runtime_descriptor
         section: RuntimeSection = getattr(self, runtime.name)
         further = {key: getattr(self, key) for key in runtime.option_sections}

@@ -23,7 +23,6 @@ class Downloads:
     """Downloads those of some tools that have a release file.
 
     Args:
-        known: the pins.
         required: whether a tool that cannot be downloaded is an error; otherwise it is left to be built.
         limits: how long to wait for servers.
     """

@@ -62,9 +62,6 @@ def find(tool: str, version: str | None = None) -> Path:
 def kept(tool: str) -> Path:
     """The directory of the files kept from a tool's Go module, such as its CRDs.
 
-    Args:
-        tool: its name in pins.toml.
-
     Raises:
         ToolMissing: it is not built; the message says how to get it.
         ToolchainError: there is no such tool.

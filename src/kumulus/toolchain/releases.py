@@ -55,7 +55,6 @@ def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, st
 
     Args:
         entries: the tables `download` of pins.toml.
-        where: the platform.
 
     Raises:
         KeyError: a table lacks something.

@@ -48,7 +48,6 @@ def has(project: Path, with_: Iterable[str] = ()) -> bool:
     """Whether the environment has the core and these extras, as the requirements are now.
 
     Args:
-        project: the checkout.
         with_: names of extras, or :data:`DEVELOPMENT`.
     """
     digest, there = _installed(project)
@@ -94,7 +93,6 @@ def write_lock(project: Path, upgrade: bool = False) -> None:
     """Write requirements.txt anew from pyproject.toml.
 
     Args:
-        project: the checkout.
         upgrade: with the newest versions that pyproject.toml allows; otherwise those that are in it stay.
 
     Raises:

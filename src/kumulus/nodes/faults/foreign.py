@@ -27,7 +27,6 @@ async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
     Only names are listed, and only of nodes without the stack's mark: of 10,000 nodes that are the stack's, none.
 
     Args:
-        client: of the cluster.
         steps: of nodes of any pools.
     """
     by_name = {each.name: each for each in steps}

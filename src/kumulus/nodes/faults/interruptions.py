@@ -34,7 +34,6 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     """The node names of the machines that a fault can reclaim now, oldest first.
 
     Args:
-        client: of the cluster.
         effects: the fault's, with an interruption.
     """
     how = effects.interruption
@@ -68,8 +67,6 @@ async def drawn(client: Client, record: Record, before: Record | None) -> Record
     """The fault with the machines that it reclaims; a fault that has not changed keeps those it already has.
 
     Args:
-        client: of the cluster.
-        record: the fault.
         before: the fault recorded under its name until now.
     """
     how = record.offers.interruption if record.offers else None

@@ -76,7 +76,6 @@ async def apply_steps(
     """Change nodes to what they should be under other faults.
 
     Args:
-        client: of the cluster.
         pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
         nodes: which ones.
         befores: the faults that they show; several lists if a node may show those of any of them.
@@ -84,9 +83,6 @@ async def apply_steps(
         now: the time, RFC 3339 in UTC.
         stop: when set, nothing new is begun.
         progress: called with the number of nodes done and of all nodes.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked about leases or pods.
     """
     steps = steps_of(pools, nodes, befores, after)
     others = await foreign(client, steps)

@@ -51,7 +51,6 @@ async def begin(
     """Begin a fault, replacing any fault of the same name.
 
     Args:
-        client: of the cluster.
         record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
         stop: when set, nothing new is begun.
         progress: called with the number of nodes done and of all nodes.
@@ -67,7 +66,6 @@ async def begin(
         Refused: another stack has a fault of that name; another fault on the same node decides something
             differently; a pool is not known; or there is no autoscaler, or no spot machine, for the fault to affect.
         NoStages: it is a fault of pods, and the cluster takes no stages.
-        ApiError, Unreachable: the server refused, or gave no answer, before the fault was recorded.
     """
     async with _locked(client):
         known = await records.read(client)

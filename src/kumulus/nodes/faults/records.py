@@ -44,7 +44,6 @@ class Record:
     """A fault as recorded in its cluster.
 
     Args:
-        name: its name.
         kind: its catalog entry, or empty for a fault that is described in full.
         nodes: the ordinals of its nodes, by pool.
         node: what it does to nodes.
@@ -178,7 +177,6 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
     """Read what is recorded, ignoring records that were corrupted by hand.
 
     Args:
-        client: of the cluster.
         patience: seconds to keep trying an unreachable server.
         only_pool: the only pool to read; None for all, empty for none.
     """
@@ -213,7 +211,6 @@ async def begun(client: Client, record: Record) -> Record:
     """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is then.
 
     Args:
-        client: of the cluster.
         record: the fault as it was recorded before its nodes were changed.
     """
     path = f"{_MAPS}/kumulus-fault-{record.name}"

@@ -31,9 +31,6 @@ async def concerned_with_nodes(client: Client) -> str:
     """The first webhook or policy that looks at nodes or leases when they are created, in a sentence; or nothing.
 
     Selectors and conditions that may exempt our objects are ignored.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     question = _questions.get(client)
     if question is None or question.done():

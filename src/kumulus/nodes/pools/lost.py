@@ -26,12 +26,7 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
     Nodes that are no pool's hide as many that are missing: a refresh looks at each node.
 
     Args:
-        client: of the cluster.
-        pool: the pool's name.
         patience: seconds to keep trying an unreachable server.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     asked = _asked.get(client)
     if asked is None or time.monotonic() - asked[0] > _LASTS:

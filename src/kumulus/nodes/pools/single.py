@@ -61,7 +61,6 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
     Raises:
         NameTaken: a real node or another stack's has the name.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     name, uid = pool.node_name(ordinal), ""
 
@@ -92,7 +91,6 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
 
     Raises:
         NameTaken: a real node has the name.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     path = f"{NODES}/{node.name}"
     known: list[LiveNode] = [node]

@@ -27,7 +27,6 @@ class Kind:
     Args:
         module: the module of its class, which is imported when needed.
         name: the class's name; its arguments are the class of that name with the suffix Args.
-        token: its type.
     """
 
     module: str

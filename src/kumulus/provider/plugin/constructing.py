@@ -64,10 +64,6 @@ class _Servicer(ProviderServicer):
 async def constructed(request: bytes, engine: str) -> bytes:
     """Construct a component against the monitor that the request names.
 
-    Args:
-        request: a ConstructRequest.
-        engine: the engine's address.
-
     Returns:
         A ConstructResponse, once everything in the component is registered.
 

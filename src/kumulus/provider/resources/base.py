@@ -122,7 +122,6 @@ class Resource(ABC):
 
         Args:
             old_inputs: the recorded inputs; a value that was drawn once stays.
-            inputs: the inputs as given.
             seed: the same seed gives the same answer.
         """
         return {}
@@ -150,7 +149,6 @@ class Resource(ABC):
         """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update.
 
         Args:
-            urn: the resource's.
             old_inputs: the recorded inputs; none for a resource that is to be created, which may replace another one.
             inputs: the inputs with defaults filled in.
 
@@ -169,9 +167,7 @@ class Resource(ABC):
 
         Args:
             reporters: give the reporter of the resource with a URN.
-            urn: this resource's.
             old: its recorded inputs and outputs.
-            inputs: its inputs now.
         """
 
     @abstractmethod

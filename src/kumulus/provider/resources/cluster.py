@@ -51,7 +51,6 @@ class Cluster(Resource):
 
         Args:
             runtimes: by name.
-            connections: to clusters.
             settings: the user's settings for the plugin as a whole.
         """
         self._runtimes = runtimes

@@ -161,7 +161,6 @@ class InCluster(Resource, Generic[Wanted]):
         """Report what a preview has to report; returns the outputs as far as it knows them.
 
         Args:
-            op: the circumstances.
             inputs: what is wanted; some may be unknown.
             old: the recorded outputs; None before there are any.
         """

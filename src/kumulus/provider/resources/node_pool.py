@@ -91,7 +91,6 @@ class NodePool(InCluster[Wanted]):
             clear_way: likewise.
             storage_of: gives the storage of a kubeconfig's cluster, if new nodes can be written to it directly.
             relieve: makes room in the cluster's etcd when it is full.
-            hourly: what nodes cost.
         """
         super().__init__(connections, clear_way)
         self._storage_of = storage_of

@@ -27,7 +27,6 @@ async def report_update(ask: Ask, old: Pool | None, new: Pool, hourly: Hourly, r
         ask: gives a client of the cluster; it may raise one of :data:`UNASKED`.
         old: the pool as it is recorded; None if that is not known.
         new: the pool as it is wanted.
-        hourly: what nodes cost.
         report: receives the lines.
     """
     resized = old is not None and old.replicas != new.replicas

@@ -120,10 +120,6 @@ class Attempt:
     """An attempt to make a pool as it is wanted, which may be done in part.
 
     Args:
-        op: the circumstances.
-        client: the cluster's API.
-        resource_id: the resource's id.
-        wanted: what is wanted.
         old: the recorded outputs; None before there are any.
     """
 
@@ -139,13 +135,7 @@ class Attempt:
         return self.partial(pool, message, await self._look(pool, error), known=_counted(self.old or {}))
 
     async def unfinished(self, pool: Pool, seen: Observation, result: Result) -> PartialFailure:
-        """The failure of an attempt that has left something to do.
-
-        Args:
-            pool: what was wanted.
-            seen: what was observed before.
-            result: what was done.
-        """
+        """The failure of an attempt that has left something to do."""
         after = result.left if result.certain else await self._look(pool)
         if after is not None and not result.certain:
             result = result.recounted(seen, after)
@@ -163,8 +153,6 @@ class Attempt:
         """A partial failure that records what really exists, or that this is not known.
 
         Args:
-            pool: what was wanted.
-            message: what happened.
             seen: what exists; None when it is not known.
             reasons: further problems.
             known: the least number of nodes, for when `seen` is None.

@@ -35,12 +35,7 @@ async def preview(
     """Report, under each resource that is removed, what its removal does.
 
     Args:
-        connections: to clusters.
-        reporters: of all resources.
-        urn: the cluster's.
         old: its recorded inputs and outputs.
-        inputs: its inputs now.
-        hourly: what nodes cost.
     """
     before, after = old[0].get("contents"), inputs.get("contents")
     faults, pools = removed(before, after, FAULTS), removed(before, after, POOLS)

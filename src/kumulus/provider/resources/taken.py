@@ -21,9 +21,7 @@ async def refuse(
     A cluster that does not answer is not refused here: the resources to be created in it report that.
 
     Args:
-        connections: to clusters.
         old: the cluster's recorded inputs and outputs; empty for one that is to be created.
-        inputs: its inputs.
         where: has the path of its kubeconfig, and its identity.
 
     Raises:

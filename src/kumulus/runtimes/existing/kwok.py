@@ -58,7 +58,6 @@ async def others_controller(client: Client, release: str = "") -> str:
     """Find a foreign kwok-controller, unless the stack has its own: a stack that has installed KWOK goes on using it.
 
     Args:
-        client: of the cluster.
         release: the name of the stack's own release; empty for a stack whose own is gone.
 
     Returns:

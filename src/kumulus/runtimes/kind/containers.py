@@ -206,7 +206,6 @@ def components(nodes: Sequence[Node], recorded: Mapping[str, str]) -> dict[str, 
     """Each node's state, including nodes that are recorded but missing.
 
     Args:
-        nodes: what was found.
         recorded: by name, the ids of the containers that were made.
     """
     found = {node.name: node.health for node in nodes}

@@ -57,7 +57,6 @@ def taken(name: str, nodes: Sequence[str] = ()) -> str:
     """The message that somebody else has a cluster of that name.
 
     Args:
-        name: the cluster's.
         nodes: its containers, where they are known.
     """
     which = f" ({', '.join(nodes[:3])})" if nodes else ""

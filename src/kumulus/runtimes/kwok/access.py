@@ -71,7 +71,6 @@ def connection(pki: Path, server: str) -> Connection:
 
     Args:
         pki: the directory of the cluster's certificates.
-        server: its address.
 
     Raises:
         OSError: the certificates cannot be read.
@@ -90,8 +89,6 @@ def patch(component: str, wanted: Mapping[str, str], replaced: Sequence[str]) ->
     """Flags of a component as kwokctl takes them when it makes a cluster.
 
     Args:
-        component: its name.
-        wanted: the flags.
         replaced: the flags that kwokctl sets itself; the others are added.
     """
     return {

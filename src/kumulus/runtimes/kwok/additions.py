@@ -24,7 +24,6 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     """Rewrite the settings of the components, and end the components that run with other ones.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
         undefined: the kinds whose definitions kwokctl is to create.
         claims: provides further ports.

@@ -35,9 +35,7 @@ def definition(
     """A component as an entry of kwokctl's configuration.
 
     Args:
-        layout: the cluster.
         name: its name, and its executable's in the cluster's ``bin``.
-        arguments: its command line.
         ports: the ports it listens on, by their names; ``http`` is the main one.
         links: the components to start first.
         environment: variables.
@@ -54,11 +52,7 @@ def definition(
 
 
 def mark(name: str) -> dict[str, str]:
-    """The labels of the objects that we make in a cluster for a component, by which they are told from others'.
-
-    Args:
-        name: the component's.
-    """
+    """The labels of the objects that we make in a cluster for a component, by which they are told from others'."""
     return {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "kumulus"}
 
 

@@ -82,7 +82,6 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
     """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects.
 
     Args:
-        options: the stack's options.
         nodes: how many there are to be; None where that is not known.
     """
     found: list[dict[str, Any]] = [

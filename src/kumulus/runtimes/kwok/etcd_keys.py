@@ -54,9 +54,6 @@ class Entry(NamedTuple):
 class EtcdKeys:
     """A connection to a cluster's etcd, to be used as a context manager.
 
-    Args:
-        layout: the cluster.
-
     Raises:
         ProviderError: the cluster's certificates cannot be read.
     """

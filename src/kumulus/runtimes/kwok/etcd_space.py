@@ -64,7 +64,6 @@ async def relieve(layout: Layout, report: Reporter) -> bool:
     """Make space in an etcd that has raised the alarm, and disarm it.
 
     Args:
-        layout: the cluster.
         report: takes how much space was gained.
 
     Returns:

@@ -58,7 +58,6 @@ async def require_known(layout: Layout, wanted: Wanted) -> None:
 
     Args:
         layout: the cluster's files, if it exists.
-        wanted: the cluster.
 
     Raises:
         ProviderError: it does not know one of them.

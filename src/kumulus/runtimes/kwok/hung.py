@@ -23,7 +23,6 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
     """The components that run but cannot work, each with the reason; a suspended etcd or API server is not among them.
 
     Args:
-        layout: the cluster.
         programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     orphaned, suspended = processes.orphaned(layout.directory, programs), processes.suspended(programs)
@@ -41,10 +40,6 @@ def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
 
     If it and etcd run, the machine may just be busy; if one of them does not, or was stopped by a signal, waiting does
     not help.
-
-    Args:
-        layout: the cluster.
-        programs: its running programs.
     """
     working = set(programs) - useless(layout, programs).keys()
     still = processes.suspended(programs)
@@ -56,7 +51,6 @@ async def end_stuck(layout: Layout, report: Reporter) -> None:
     """End a kwok-controller that no longer renews leases.
 
     Args:
-        layout: the cluster.
         report: takes the reason.
     """
     alive = processes.running(layout.directory)
@@ -81,7 +75,6 @@ async def end_hung(layout: Layout, report: Reporter) -> None:
     """End an API server or an etcd that has not answered for a while; their data survive it, like any crash.
 
     Args:
-        layout: the cluster.
         report: takes what is ended, and why.
     """
     alive = processes.running(layout.directory)

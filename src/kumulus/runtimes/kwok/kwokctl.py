@@ -29,7 +29,6 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     """Run ``kwokctl --name <cluster> <arguments>`` and wait for it.
 
     Args:
-        layout: the cluster.
         arguments: what follows the global flags.
         timeout: seconds after which it is killed.
 

@@ -9,11 +9,6 @@ from kumulus.runtimes.kwok.layout import Layout
 def with_log(message: str, layout: Layout, component: str) -> str:
     """Add the last lines of a component's log to a message, and what to do about a cause that is known.
 
-    Args:
-        message: what is wrong.
-        layout: the cluster.
-        component: one of its components.
-
     Returns:
         the message; as it is if the log is empty or missing.
     """

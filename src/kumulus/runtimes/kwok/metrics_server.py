@@ -39,7 +39,6 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
 
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
-        layout: the cluster.
         listen: the port it is to listen on.
 
     Raises:

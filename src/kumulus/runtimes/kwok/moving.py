@@ -40,7 +40,6 @@ def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter)
     Running components that have such a port among their arguments are ended.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
         claims: provides the ports.
         report: takes a line for each.

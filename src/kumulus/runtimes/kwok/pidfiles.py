@@ -10,11 +10,7 @@ from kumulus.host import files
 
 
 def ended(directory: Path) -> str | None:
-    """Name a component that kwokctl has started, by its pid file, but that does not run; None when all do.
-
-    Args:
-        directory: the cluster's directory.
-    """
+    """Name a component that kwokctl has started, by its pid file, but that does not run; None when all do."""
     prefix = str(directory / "bin") + "/"
     for file in sorted((directory / "pids").glob("*.pid")):
         try:
@@ -33,7 +29,6 @@ def setting_up(home: Path, name: str) -> list[int]:
 
     Args:
         home: the ``KWOK_WORKDIR`` of the cluster.
-        name: the cluster's name.
     """
     found = []
     for process in psutil.process_iter(["cmdline"]):

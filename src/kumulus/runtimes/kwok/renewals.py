@@ -67,7 +67,6 @@ def expired(renewals: Mapping[str, tuple[datetime, float]], now: datetime) -> di
 
     Args:
         renewals: when each was renewed, and for how many seconds.
-        now: the time.
     """
     found = {name: seen for name, seen in renewals.items() if (now - seen[0]).total_seconds() > seen[1]}
     return found if len(found) * 2 > len(renewals) else {}

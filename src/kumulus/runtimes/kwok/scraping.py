@@ -28,7 +28,6 @@ def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rule
     """Prometheus' configuration file.
 
     Args:
-        asked: the intervals and limits.
         ports: the ports that the components listen on, by component.
         pki: directory of the cluster's certificates.
         rules: file with recording and alert rules.

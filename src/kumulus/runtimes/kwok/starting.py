@@ -51,7 +51,6 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
     """Start the dead components; a new kwok-controller takes the nodes and pods over at once.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
         report: takes lines of progress.
         changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
@@ -112,7 +111,6 @@ async def create_components(layout: Layout, request: Path) -> None:
     """Have kwokctl make a control plane.
 
     Args:
-        layout: the cluster.
         request: the file with kwokctl's configuration.
 
     Raises:
@@ -172,7 +170,6 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
     """Complete a control plane that kwokctl has just made.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
         claims: provides further ports.
         report: takes lines of progress.

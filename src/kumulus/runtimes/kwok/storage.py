@@ -35,11 +35,7 @@ _PATIENCE_S, _PAUSE_S = 2.0, 0.02
 
 
 class LeaseHolder:
-    """Knows the leases of one cluster's kwok-controller.
-
-    Args:
-        layout: the cluster.
-    """
+    """Knows the leases of one cluster's kwok-controller."""
 
     def __init__(self, layout: Layout) -> None:
         self._pid_file = layout.directory / "pids" / "kwok-controller.pid"
@@ -124,11 +120,9 @@ class Storages:
 
         Args:
             kubeconfig: path of the cluster's kubeconfig.
-            client: of the cluster.
 
         Raises:
             NotThroughStorage: nodes have to be posted, for a reason to report; once for each cluster and reason.
-            ApiError, Unreachable: the API server could not be asked.
         """
         layout = Layout(Path(kubeconfig).parent)
         if not layout.kwok_file.exists():

@@ -48,7 +48,6 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
     """Refuse an upgrade that would leave objects nobody can read.
 
     Args:
-        layout: the cluster.
         version: the Kubernetes version wanted, such as ``v1.37.2``.
         report: takes a warning if it cannot be found out.
 
@@ -97,7 +96,6 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
     They are ended first and the version is written last, so that an upgrade that is killed is done again in full.
 
     Args:
-        layout: the cluster.
         version: the one wanted, such as ``v1.35.4``.
         report: takes lines of progress.
 
