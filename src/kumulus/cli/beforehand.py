@@ -5,14 +5,16 @@ By the time these are called the command runs where the packages are, and the di
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import sys
 from pathlib import Path
 
-from kumulus.cli import backend, needs, project, stack_file, tenants_first, which
+from kumulus.cli import backend, needs, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
+from kumulus.model.words import listed
 
 # Pulumi's own pattern; its error message shows other letters wrongly.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -130,7 +132,7 @@ def check_tenants(stack: str, all_the_same: bool) -> None:
     """
     for each in which.every(stack):
         if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
-            tenants_first.require_empty(each.label, each.kubeconfig)
+            require_no_tenants(each.label, each.kubeconfig)
 
 
 def check_runs(stack: str) -> None:
@@ -192,3 +194,50 @@ def _has_tenants(stack: str, cluster: str) -> bool:
     except UserError:
         # A stack without a file, or with mistakes in its file, may have tenants.
         return True
+
+
+ALL_THE_SAME = "--with-tenants"
+_PATIENCE = 5.0
+_NAMED = 3
+
+
+def require_no_tenants(stack: str, kubeconfig: Path) -> None:
+    """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer.
+
+    Raises:
+        UserError: they do; says what they have, and what to do.
+    """
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    try:
+        found = asyncio.run(_look(kubeconfig))
+    except (ApiError, KubeconfigError, Unreachable):
+        return
+    if found:
+        raise UserError(tenants_refusal(stack, found))
+
+
+def tenants_refusal(stack: str, found: dict[str, list[str]]) -> str:
+    """The message of the tenants_refusal.
+
+    Args:
+        found: what is in each namespace.
+    """
+    lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
+    lines += [f"  {namespace}: {listed(made, _NAMED)}" for namespace, made in found.items()]
+    return "\n".join(
+        [
+            *lines,
+            "  First, in each team's project: pulumi destroy",
+            f"  To take {stack} down all the same: add {ALL_THE_SAME}; the teams then write",
+            "  PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
+        ]
+    )
+
+
+async def _look(kubeconfig: Path) -> dict[str, list[str]]:
+    from kumulus.kube import Client, load_kubeconfig
+    from kumulus.nodes.namespaces import guests
+
+    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+        return await guests(client)

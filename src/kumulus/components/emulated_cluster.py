@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, Unpack, o
 
 import pulumi
 
-from kumulus.components import stack_traces
+from kumulus.components import engine
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.command_plugin import require_command_plugin
 from kumulus.components.described_cluster import control_plane
+from kumulus.components.engine import require_command_plugin
 from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
@@ -100,7 +100,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         base = Path(args.get("base") or "").absolute()
         if loaded is None:
             loaded = _loaded(resource_name, args, base)
-        with stack_traces.short():
+        with engine.short_stack_traces():
             super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
             self._declare(resource_name, loaded, base)
         self.register_outputs(
@@ -358,7 +358,7 @@ def _require(loaded: Loaded, base: Path) -> None:
         require_command_plugin()
     if loaded.spec.clusterAddons:
         # Imported here, as the provider's SDK is.
-        from kumulus.components.charts_in_reach import require_charts
+        from kumulus.components.helm_release import require_charts
 
         require_charts(loaded, base)
 

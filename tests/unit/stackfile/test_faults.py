@@ -14,7 +14,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import described, ended, loss
 from kumulus.model.interruptions import Interruption
-from kumulus.model.node_delta import delta
+from kumulus.model.node_changes import delta
 from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
 from kumulus.model.node_sets import from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields

@@ -10,8 +10,8 @@ from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.protobuf import NodeBatch
+from kumulus.model.applied import posted_node, record_of
 from kumulus.model.pools import Pool
-from kumulus.model.posted import posted_node, record_of
 from kumulus.nodes.pools.compare import patches
 from kumulus.nodes.pools.live import NODES, LiveNode
 from kumulus.nodes.pools.observe import get_node

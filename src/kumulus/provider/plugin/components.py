@@ -13,8 +13,7 @@ import pulumi
 
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
-from kumulus.provider.plugin.references import cluster_of, group_of
-from kumulus.provider.plugin.settled import Settled
+from kumulus.provider.plugin.references import Settled, cluster_of, group_of
 
 _PACKAGE = "kumulus.components"
 _HEAD = re.compile(r"\w+")

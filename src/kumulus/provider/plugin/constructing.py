@@ -19,7 +19,7 @@ from kumulus.components.engine import Mistake
 from kumulus.nodes.errors import InvalidInputs, ProviderError
 from kumulus.provider import VERSION
 from kumulus.provider.plugin.components import by_token
-from kumulus.provider.plugin.settled import Settled
+from kumulus.provider.plugin.references import Settled
 from kumulus.provider.values import by_urn
 
 # How many resources of one component are registered at once.
