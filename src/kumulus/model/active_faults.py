@@ -37,7 +37,9 @@ class ActiveFault:
     """An active fault.
 
     Args:
+        name: its name.
         effects: on each of its nodes.
+        nodes: the nodes it affects.
         since: when it began, RFC 3339 in UTC.
     """
 

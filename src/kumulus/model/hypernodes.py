@@ -28,6 +28,7 @@ class Fabric:
     """What HyperNodes are derived from: a pool without its node template.
 
     Args:
+        pool: the pool's name.
         zone: its zone; empty for none.
         replicas: how many nodes it has.
         topology: how they are placed.

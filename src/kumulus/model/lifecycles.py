@@ -62,6 +62,7 @@ class Lifecycle:
     """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever.
 
     Args:
+        name: the lifecycle's.
         selection: the pods it applies to, unless an earlier lifecycle selects them.
         seed: the same seed draws the same durations for the same pods.
         image_pull: from the pod's start until its images are pulled.

@@ -24,6 +24,7 @@ class NamedNode:
     """A node that is not called by its pool and ordinal.
 
     Args:
+        name: the node's name.
         labels: those it has beside the labels of its pool, and which win over them.
         unschedulable: whether it is made cordoned. Cordons set later are neither drift nor repaired.
     """

@@ -22,6 +22,7 @@ class NodeFields:
 
     Args:
         labels, annotations: by key.
+        taints: their values.
         capacity, allocatable: quantities by resource.
         node_info: ``status.nodeInfo``.
         conditions: by type, in the form in which they are compared with the wanted ones.

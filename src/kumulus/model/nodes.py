@@ -55,6 +55,7 @@ class OwnedFields:
     Args:
         labels: all labels that we set on the node, including its host name.
         annotations: likewise.
+        taints: the pool's taints.
         capacity: resource names to canonical quantities; compare with `kumulus.model.quantity.equal`.
         allocatable: likewise.
         node_info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.

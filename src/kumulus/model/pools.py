@@ -52,6 +52,7 @@ class Taint:
     """What keeps pods without a matching toleration off a node.
 
     Args:
+        key: a qualified name.
         value: a label value; empty for none.
         effect: NoSchedule, PreferNoSchedule or NoExecute.
     """
@@ -110,6 +111,7 @@ class Key:
     """A key of a pool's plain form; most fields of a pool have one.
 
     Args:
+        name: the key.
         check: finds every problem of its value; None where only the whole pool can be checked.
         read: makes the field of its checked value; None for a field that follows from several keys.
         write: makes the value of the field; None leaves the key out.

@@ -37,6 +37,7 @@ class ResolvedFault:
     """A fault with the nodes that it affects.
 
     Args:
+        name: its name.
         kind: the catalog's entry, or empty.
         nodes: which nodes; empty for a fault of pods anywhere.
         node: what it does to each of them.

@@ -31,6 +31,7 @@ class Loaded:
     """The wanted state of a stack.
 
     Args:
+        spec: the cluster.
         cluster_name: the spec's name, or else one derived from the stack's.
         flavour: whose labels the nodes have; `kemu` when the spec was read from a KEMU file.
         pools: one per group and zone, in the order of the file.

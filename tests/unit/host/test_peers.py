@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kumulus.provider.plugin import serving
+from kumulus.host import peers
 from tests.support import sandbox, stranger
 
 HOST = "127.0.0.1"
@@ -32,7 +32,7 @@ def port(of: socket.socket) -> int:
 
 
 def user(caller: int, server: socket.socket) -> int | None:
-    return serving.user((HOST, caller), (HOST, port(server)))
+    return peers.user((HOST, caller), (HOST, port(server)))
 
 
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, HOST), (socket.AF_INET6, MAPPED)])
@@ -63,7 +63,7 @@ def test_what_is_not_connected_is_nobodys(server: socket.socket) -> None:
 
 
 def test_here_it_is_known_whose_connections_are() -> None:
-    assert serving.are_known()
+    assert peers.are_known()
 
 
 def test_without_sock_diag_it_is_said_that_it_is_not_known() -> None:
