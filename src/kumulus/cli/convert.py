@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print it."""
     from kumulus.model.errors import SpecError
-    from kumulus.stackfile.kemu import convert, meant_runtime
-    from kumulus.stackfile.kemu_stack import stack_file_of
+    from kumulus.stackfile.kemu import convert, meant_runtime, stack_file_of
     from kumulus.stackfile.location import read_text
 
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.last_place import LastPlace
+from kumulus.provider.settings import LastPlace
 from kumulus.runtimes.existing.copy import refresh
 
 if TYPE_CHECKING:

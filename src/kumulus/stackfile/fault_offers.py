@@ -10,8 +10,7 @@ from kumulus.model.errors import Problem, Where
 from kumulus.model.interruptions import NOTICE, Interruption
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.nodes.catalog.faults import kinds
-from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault
-from kumulus.stackfile.offers import Offers
+from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Offers
 
 _DRAWN_BY = ("labels", "count", "percent", "seed")
 # What each kind needs, and may have, in addition to `offers`.

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import loss, offered
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.node_sets import NodeSet
+from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects

@@ -27,9 +27,8 @@ from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.release_ready import ReleaseReady
 from tests.support.apiserver import listening
 from tests.support.object_store import storing
 from tests.support.said import Said

@@ -15,7 +15,7 @@ from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import provider_pb2
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.in_cluster import stack_of
-from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.resources.state_only import StackIdentity
 from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct, to_struct
 from tests.support.said import Said

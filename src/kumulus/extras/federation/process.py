@@ -16,7 +16,7 @@ from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import already_there
-from kumulus.runtimes.kwok import components, last_words
+from kumulus.runtimes.kwok import components, logs
 from kumulus.runtimes.kwok.layout import Layout, dump
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ async def working(client: Client, layout: Layout) -> None:
             gone = NAME not in processes.running(layout.directory)
             if not task.done() and (gone or time.monotonic() > give_up):
                 what = "ended" if gone else f"does not answer after {_PATIENCE:.0f} s"
-                raise ProviderError(last_words.with_log(f"{NAME} of cluster {layout.name} {what}", layout, NAME))
+                raise ProviderError(logs.with_log(f"{NAME} of cluster {layout.name} {what}", layout, NAME))
         await task
     finally:
         task.cancel()

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import applying
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
+from kumulus.helm.readiness import reason
 from kumulus.kube import ApiError, objects, paths
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
-from kumulus.nodes.pod_waiting import reason
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -20,7 +20,7 @@ from kumulus.model.quantity import human, parse
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
-from kumulus.runtimes.kwok import access, components, last_words, pidfiles
+from kumulus.runtimes.kwok import access, components, logs, pidfiles
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.scraping import configuration
 
@@ -177,7 +177,7 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
         while time.monotonic() < give_up:
             gone = pidfiles.ended(layout.directory)
             if gone in NAMES:
-                raise ProviderError(last_words.with_log(f"{gone} of cluster {layout.name} ended", layout, gone))
+                raise ProviderError(logs.with_log(f"{gone} of cluster {layout.name} ended", layout, gone))
             try:
                 await client.get("/-/ready", patience=0.5)
                 return

@@ -14,10 +14,9 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.active_faults import ActiveFault
-from kumulus.model.fault_clashes import clashes
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.node_effects import NodeEffects
-from kumulus.model.node_sets import NodeSet, union
+from kumulus.model.node_sets import NodeSet, clashes, union
 from kumulus.nodes import ownership
 from kumulus.nodes.faults import interruptions, offerings, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied, apply_steps

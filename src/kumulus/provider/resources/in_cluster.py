@@ -24,7 +24,7 @@ from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.limit import why
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.copy import outlives_by_note
-from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
+from kumulus.runtimes.existing.source import GONE_FOR_GOOD
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

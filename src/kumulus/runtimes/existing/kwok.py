@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
-from kumulus.runtimes.existing import refusals
 from kumulus.runtimes.existing.source import Source
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
     except (ApiError, Unreachable) as error:
         if isinstance(error, ApiError) and error.status == 403:
             return nothing
-        return {**nothing, "problem": str(refusals.not_asked(source, error))}
+        return {**nothing, "problem": str(source.not_asked(source, error))}
 
 
 async def others_controller(client: Client, release: str = "") -> str:

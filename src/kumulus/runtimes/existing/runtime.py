@@ -11,7 +11,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.existing import copy, permissions, refusals, source
+from kumulus.runtimes.existing import copy, permissions, source
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.owner import same
@@ -108,13 +108,13 @@ class ExistingRuntime(Runtime):
             async with context.client() as client:
                 actual = await objects.identity(client)
                 if identity and actual != identity:
-                    raise refusals.another_cluster(context, identity, actual)
+                    raise source.another_cluster(context, identity, actual)
                 if lacking := await permissions.missing(client, options.get("needs") or []):
-                    raise refusals.not_allowed(context, permissions.described(lacking))
+                    raise source.not_allowed(context, permissions.described(lacking))
         except KubeconfigError as error:
             raise ProviderError(str(error)) from None
         except (ApiError, Unreachable) as error:
-            raise refusals.not_asked(context, error) from None
+            raise source.not_asked(context, error) from None
         return actual
 
 

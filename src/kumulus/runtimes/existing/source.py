@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import KubeconfigError
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.needs import is_content
+from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:
     from kumulus.kube import Client, Connection
@@ -175,3 +176,38 @@ def _several(options: Mapping[str, Any], source: Source) -> str:
 
 def _absolute(entry: Mapping[str, Any], keys: tuple[str, ...], base: Path) -> dict[str, Any]:
     return {key: str(base / str(value)) if key in keys and value else value for key, value in entry.items()}
+
+
+GONE_FOR_GOOD = "if that cluster is gone for good, `pulumi stack rm --force` forgets what was in it"
+
+
+def another_cluster(context: Source, identity: str, actual: str) -> ProviderError:
+    """The context leads to another cluster than at the last update."""
+    return ProviderError(
+        f"{context} leads to another cluster: the UID of its namespace kube-system is {actual}, and was {identity} at "
+        f"the last update; nothing was changed. Point the context back to the stack's cluster; {GONE_FOR_GOOD}"
+    )
+
+
+def not_allowed(context: Source, lacking: str) -> ProviderError:
+    """Permissions are missing."""
+    return ProviderError(
+        f"{context}: the user {context.user!r} lacks permissions that this stack needs: {lacking}. "
+        "docs/clusters.md has roles to grant them; nothing was changed"
+    )
+
+
+def not_asked(context: Source, error: ApiError | Unreachable) -> ProviderError:
+    """The server does not answer, or not to this user."""
+    if isinstance(error, Unreachable):
+        return ProviderError(
+            f"{context}: {error}; nothing was changed. When it answers, run this again; {GONE_FOR_GOOD}"
+        )
+    if error.status == 401:
+        return ProviderError(
+            f"{context}: {context.server} does not accept the credentials of the user {context.user!r} (401 "
+            "Unauthorized): they may have expired; renew them, for example by logging in again, and run this again"
+        )
+    if error.status == 403:
+        return not_allowed(context, f"namespaces: get ({error.message})")
+    return ProviderError(f"{context}: {error}; nothing was changed")

@@ -17,7 +17,7 @@ from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
 from kumulus.runtimes.exclusive import exclusive
-from kumulus.runtimes.kind import claim, creating, failures
+from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.options import options_problems
 from kumulus.runtimes.kind.place import KindPlace
@@ -63,7 +63,7 @@ class KindRuntime(Runtime):
         creating.executable()
         await engine.require()
         directories.prepare_home(place)
-        async with exclusive(place), claim.making(place.name):
+        async with exclusive(place), place.making_alone(place.name):
             found = await self._cleared(place, wanted, engine, report)
             try:
                 if found:
@@ -265,7 +265,7 @@ class KindRuntime(Runtime):
         self._end_kind(place)
         if nodes:
             creating.discard(engine, place)
-        claim.forget(place.directory)
+        place.forget_claim(place.directory)
         return directories.remove(place)
 
     def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
@@ -277,7 +277,7 @@ class KindRuntime(Runtime):
             creating.discard(engine, place)
         except ProviderError as left:
             raise ProviderError(f"{error}\n  What there is of it stays until the next `pulumi up`: {left}") from None
-        claim.forget(place.directory)
+        place.forget_claim(place.directory)
         directories.remove(place)
 
     def _end_kind(self, place: KindPlace) -> None:

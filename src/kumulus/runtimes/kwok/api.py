@@ -11,7 +11,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.kwok import last_words
+from kumulus.runtimes.kwok import logs
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def explain(layout: Layout, message: str) -> str:
     for name in layout.components():
         if name not in alive and layout.log_tail(name, lines=1):
             lost = _etcd_lost(layout) if name == "etcd" else _etcd_stuck(layout)
-            return last_words.with_log(f"{message}{lost}", layout, name)
+            return logs.with_log(f"{message}{lost}", layout, name)
     return message
 
 
