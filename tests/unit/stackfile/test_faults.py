@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import pages
 from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
@@ -21,7 +22,6 @@ from kumulus.model.offer_effects import OfferEffects, offer_effects_from
 from kumulus.model.pod_effects import pod_effects_from
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, slice_spec
-from kumulus.nodes.catalog.fault_page import PAGE, with_table
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults.records import record_from
 from kumulus.stackfile.expand import pools
@@ -412,5 +412,5 @@ def test_every_kind_can_be_declared_as_it_is() -> None:
 
 
 def test_the_page_has_the_catalog_as_it_is() -> None:
-    text = PAGE.read_text()
-    assert with_table(text) == text, "run: python -m kumulus.nodes.catalog.fault_page"
+    text = (pages.DOCS / "faults.md").read_text()
+    assert pages.with_faults(text) == text, "run: python -m benchmarks.pages"
