@@ -13,10 +13,10 @@ import pytest
 from kumulus import EmulatedCluster
 from kumulus.extras.watch.dashboards.every import DASHBOARDS
 from kumulus.extras.watch.prometheus_stack import laid_on
+from kumulus.extras.watch.scraping import scraped
 from kumulus.helm.readiness import look, reason
 from kumulus.kube import ApiError
 from kumulus.kwok.controllers import Controllers
-from kumulus.kwok.scraping import scraped
 from kumulus.model.errors import SpecError
 from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError

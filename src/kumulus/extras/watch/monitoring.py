@@ -13,6 +13,7 @@ from typing import Any
 
 from kumulus import toolchain
 from kumulus.extras.watch import dashboards
+from kumulus.extras.watch.scraping import configuration
 from kumulus.host import files
 from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability, as_bytes, observability_from
@@ -22,7 +23,6 @@ from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.kwok import access, components, logs, pidfiles
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.runtimes.kwok.scraping import configuration
 
 PROMETHEUS, KUBE_STATE_METRICS = "prometheus", "kube-state-metrics"
 NAMES = (PROMETHEUS, KUBE_STATE_METRICS)

@@ -17,7 +17,7 @@ from kumulus.components.inputs import Checked
 from kumulus.components.resources import ClusterLike, depended_on
 from kumulus.components.secrets import marked
 from kumulus.extras.watch import dashboards
-from kumulus.kwok.scraping import scraped
+from kumulus.extras.watch.scraping import scraped
 from kumulus.model import real_nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes
