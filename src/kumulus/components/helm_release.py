@@ -12,9 +12,8 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from kumulus.components import plugin
 from kumulus.components.engine import user_error
-from kumulus.components.helm_resources import ChartCrds
 from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike
+from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.components.secrets import marked
 from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions
@@ -37,19 +36,17 @@ class HelmRelease:
         self._access = _access(addon, base)
         self._chart, self._repository = _source(addon, base)
 
-    def crds(self, name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> ChartCrds:
+    def crds(self, name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> InCluster:
         """Declare the chart's CRDs."""
-        return ChartCrds(
-            name,
-            name=self._addon.plain.name,
-            chart=self._chart,
-            repository=self._repository,
-            version=self._addon["version"],
-            access=self._access,
-            values=self._values,
-            cluster=cluster,
-            opts=opts,
-        )
+        properties = {
+            "name": self._addon.plain.name,
+            "chart": self._chart,
+            "repository": self._repository,
+            "version": self._addon["version"],
+            "access": self._access,
+            "values": self._values,
+        }
+        return InCluster("kumulus:index:ChartCrds", name, cluster, properties, opts)
 
     def declared(self, name: str, repairs: pulumi.Output[int], opts: pulumi.ResourceOptions) -> Release:
         """Declare the release.
