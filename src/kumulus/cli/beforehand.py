@@ -35,22 +35,14 @@ def check_stack(stack: str) -> None:
 
 
 def check_name(stack: str, remedy: str = "Name another with -s") -> None:
-    """Before a stack's file is written, or read: its name.
-
-    Raises:
-        UserError: pulumi does not accept it; with the remedy.
-    """
+    """Before a stack's file is written, or read: its name."""
     if not _NAME.fullmatch(stack):
         takes = "Pulumi takes letters a to z, digits, -, _ and ., 100 at most"
         raise UserError(f"{stack!r} cannot be a stack's name: {takes}\n  {remedy}")
 
 
 def check_state() -> None:
-    """Before the state is read: check that pulumi was not killed while it wrote a file that it needs.
-
-    Raises:
-        UserError: it was; names the files to remove.
-    """
+    """Before the state is read: check that pulumi was not killed while it wrote a file that it needs."""
     current = project.current()
     directory = current.backend_directory()
     if directory is not None and (cut := backend.half_written(directory)):
@@ -62,11 +54,7 @@ def check_state() -> None:
 
 
 def check_declared(stack: str) -> Needs:
-    """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs.
-
-    Raises:
-        UserError: the file has mistakes or declares no cluster, or a kubeconfig cannot be used.
-    """
+    """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs."""
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
     from kumulus.stackfile.secrets import HIDDEN, left_out
@@ -87,11 +75,7 @@ def check_declared(stack: str) -> Needs:
 
 
 def check_unlocked(stack: str) -> None:
-    """Before an update or a destroy: check that nobody else is working on the stack.
-
-    Raises:
-        UserError: a running process on this machine is.
-    """
+    """Before an update or a destroy: check that nobody else is working on the stack."""
     directory = project.current().backend_directory()
     if directory is None:
         return
@@ -126,9 +110,6 @@ def check_tenants(stack: str, all_the_same: bool) -> None:
 
     Args:
         all_the_same: whether to destroy it even if they do.
-
-    Raises:
-        UserError: they do.
     """
     for each in which.every(stack):
         if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
@@ -139,9 +120,6 @@ def check_runs(stack: str) -> None:
     """Before a destroy: check that no run is under way on the stack's clusters, and that they are on this machine.
 
     Pulumi would forget a cluster's contents, or destroy another cluster of the stack, before its plugin checks that.
-
-    Raises:
-        UserError: a cluster may not be destroyed, or not from here; says why, and what to do.
     """
     current = project.current()
     directory = current.backend_directory()
@@ -202,11 +180,7 @@ _NAMED = 3
 
 
 def require_no_tenants(stack: str, kubeconfig: Path) -> None:
-    """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer.
-
-    Raises:
-        UserError: they do; says what they have, and what to do.
-    """
+    """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer."""
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     try:

@@ -7,7 +7,10 @@ import os
 
 
 class UserError(Exception):
-    """Something the user can fix. The message's first line says what is wrong, the rest what to do."""
+    """Something the user can fix. The message's first line says what is wrong, the rest what to do.
+
+    Whatever a command does may raise it; docstrings name it only where there is more to say.
+    """
 
 
 # What is in the way where a file belongs, and what to do.

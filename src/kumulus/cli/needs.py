@@ -116,11 +116,7 @@ def of_all(clusters: Iterable[Loaded]) -> Needs:
 
 
 def of_stack(stack: str) -> Needs:
-    """What a stack needs, by its file; everything, if the stack has a program of the user's own.
-
-    Raises:
-        UserError: its file has mistakes.
-    """
+    """What a stack needs, by its file; everything, if the stack has a program of the user's own."""
     described = stack_file.described(stack)
     return of_all(described.clusters.values()) if described else everything()
 

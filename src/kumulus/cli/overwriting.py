@@ -13,9 +13,6 @@ def refuse_others(files: Mapping[Path, str]) -> None:
 
     Args:
         files: what the import will write, with how the first line of each begins.
-
-    Raises:
-        UserError: a file is there that begins otherwise, or cannot be read.
     """
     for file, beginning in files.items():
         try:

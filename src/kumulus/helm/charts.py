@@ -95,7 +95,6 @@ async def fetch(source: Source) -> Chart:
 
     Raises:
         ChartError: it cannot be fetched.
-        ProviderError: helm is not there.
     """
     try:
         place = Path(source.chart) if source.is_path else await _kept(source)
@@ -111,7 +110,6 @@ async def have(source: Source) -> None:
 
     Raises:
         ChartError: it cannot be fetched.
-        ProviderError: helm is not there.
     """
     if source.is_path:
         return
@@ -126,7 +124,6 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
 
     Raises:
         ChartError: the schema rejects them.
-        ProviderError: helm is not there.
     """
     if not _has_schema(chart.place):
         return
@@ -148,7 +145,6 @@ async def _kept(source: Source) -> Path:
     Raises:
         ChartError: there is no room for it, or its folder cannot be written.
         HelmError: it cannot be fetched.
-        ProviderError: helm is not there.
     """
     folder = cache.charts()
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]

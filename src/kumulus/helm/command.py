@@ -23,7 +23,6 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
 
     Raises:
         HelmError: it failed.
-        ProviderError: it is not there.
     """
     try:
         helm = str(toolchain.find("helm"))

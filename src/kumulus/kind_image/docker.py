@@ -18,11 +18,7 @@ _REMOVAL_SECONDS: float = 300
 
 
 def require() -> None:
-    """Make sure that Docker can be used.
-
-    Raises:
-        ToolchainError: there is no `docker`, or its engine does not answer; with what to do.
-    """
+    """Make sure that Docker can be used."""
     if shutil.which("docker") is None:
         raise ToolchainError("there is no docker on PATH\n  On Debian and Ubuntu: apt install docker.io")
     if trouble := _trouble():
@@ -30,11 +26,7 @@ def require() -> None:
 
 
 def label(image: str, name: str) -> str | None:
-    """A label of an image; None when there is no such image, or it has none of that name.
-
-    Raises:
-        ToolchainError: Docker does not answer.
-    """
+    """A label of an image; None when there is no such image, or it has none of that name."""
     try:
         answer = _ask("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image)
     except subprocess.TimeoutExpired:
@@ -49,9 +41,6 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
         step: shows the time that it takes.
         log: is appended to.
         stdin: a file to read from.
-
-    Raises:
-        ToolchainError: it failed; quotes its output.
     """
     try:
         if stdin is None:

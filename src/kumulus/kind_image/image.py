@@ -76,9 +76,6 @@ def ensure(mirror: str | None = None, anew: bool = False) -> Made:
     Args:
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
         anew: make it again even if it exists, with the packages that Debian has now.
-
-    Raises:
-        ToolchainError: no Docker, no means to make one, or a step failed; with what to do.
     """
     docker.require()
     wanted = Made(name(), archive())
@@ -190,9 +187,6 @@ def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step
         images: the archive of the images.
         step: shows the time that it takes.
         log: is appended to.
-
-    Raises:
-        ToolchainError: Docker refused something.
     """
     # Others may make one at the same time, from a cache of their own, with the same Docker. A killed run's are removed.
     mine = hashlib.sha256(str(root).encode()).hexdigest()[:8]

@@ -6,9 +6,9 @@ from typing import Any
 
 
 class ProviderError(Exception):
-    """The operation failed and left nothing to record.
+    """The operation failed and left nothing to record. The message says what is wrong, where, and what to do.
 
-    The message says what is wrong, where, and what to do.
+    Whatever works on a cluster for a resource may raise it; docstrings name it only where there is more to say.
     """
 
 

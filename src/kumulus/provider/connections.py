@@ -79,8 +79,6 @@ class Connections:
             patience: seconds to keep trying while the server does not answer.
 
         Raises:
-            KubeconfigError: the kubeconfig is missing or cannot be used.
-            ProviderError: the kubeconfig is missing because the cluster is elsewhere.
             WrongCluster: another cluster answers there.
         """
         # Imported here: a plugin that only compares properties needs no HTTP library.

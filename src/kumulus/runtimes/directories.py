@@ -20,11 +20,7 @@ _LITTLE_BYTES = 64 << 20
 
 
 def prepare_home(place: Place) -> None:
-    """Make the parent directory of clusters.
-
-    Raises:
-        ProviderError: it cannot be made, or its disk is full.
-    """
+    """Make the parent directory of clusters."""
     try:
         # An existing home, such as /srv, keeps its mode: each cluster's directory is private anyway.
         place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,9 +62,6 @@ def remove(place: Place) -> list[str]:
 
     Returns:
         the names of the files that are left, because they are not part of a cluster.
-
-    Raises:
-        ProviderError: they cannot be removed, or the place is not a directory of ours.
     """
     try:
         require_own(place)
@@ -90,11 +83,7 @@ def remove(place: Place) -> list[str]:
 
 
 def require_own(place: Place) -> None:
-    """Refuse to change a place that is no directory, or another user's.
-
-    Raises:
-        ProviderError: says what it is.
-    """
+    """Refuse to change a place that is no directory, or another user's."""
     if wrong := _not_a_directory_of_ours(place.directory):
         raise ProviderError(f"{wrong}; it is left alone: remove it by hand")
 
@@ -117,9 +106,6 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
         owner: the new cluster's owner, whose interrupted runs may have left files there. Empty where it is not
             known.
         preview: whether this is a preview: what is there may be a cluster that is to be replaced.
-
-    Raises:
-        ProviderError: says what the obstacle is, and what to do.
     """
     remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
     try:

@@ -28,9 +28,6 @@ async def bring_back(kubeconfig: Path) -> bool:
 
     Args:
         kubeconfig: the kubeconfig beside the cluster's files.
-
-    Raises:
-        ProviderError: a component does not start; the message has its log's last lines.
     """
     layout = Layout(kubeconfig.parent)
     if layout.removed():

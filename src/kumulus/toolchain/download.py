@@ -39,11 +39,7 @@ class Downloads:
     _out: set[str] = field(default_factory=set)
 
     def get(self, lacking: Sequence[Tool]) -> list[Tool]:
-        """Download the tools that have a release file; returns those that were installed.
-
-        Raises:
-            ToolchainError: a file is not the expected one, or a required one cannot be downloaded.
-        """
+        """Download the tools that have a release file; returns those that were installed."""
         files = _by_file(lacking)
         if self.required:
             self._require(lacking)
@@ -177,9 +173,6 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
 
     Returns:
         what was taken, by name.
-
-    Raises:
-        ToolchainError: the archive has no such member, or is broken.
     """
     into.mkdir(parents=True, exist_ok=True)
     if list(members.values()) == [""]:

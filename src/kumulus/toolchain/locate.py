@@ -39,10 +39,6 @@ def find(tool: str, version: str | None = None) -> Path:
     Args:
         tool: its name in pins.toml, such as "kwokctl".
         version: for the control plane's programs, a Kubernetes version; the default one when not given.
-
-    Raises:
-        ToolMissing: it is not there; the message says how to get it.
-        ToolchainError: there is no such tool, or this version of it is not supported.
     """
     known = pins.load()
     wanted = known.tool(tool)
@@ -63,12 +59,7 @@ def find(tool: str, version: str | None = None) -> Path:
 
 
 def kept(tool: str) -> Path:
-    """The directory of the files kept from a tool's Go module, such as its CRDs.
-
-    Raises:
-        ToolMissing: it is not built; the message says how to get it.
-        ToolchainError: there is no such tool.
-    """
+    """The directory of the files kept from a tool's Go module, such as its CRDs."""
     known = pins.load()
     find(tool)
     wanted = known.tool(tool)
@@ -76,11 +67,7 @@ def kept(tool: str) -> Path:
 
 
 def version(tool: str) -> str:
-    """The version a tool is pinned at, without a leading `v`.
-
-    Raises:
-        ToolchainError: there is no such tool.
-    """
+    """The version a tool is pinned at, without a leading `v`."""
     return pins.load().tool(tool).version
 
 

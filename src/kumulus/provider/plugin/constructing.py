@@ -69,7 +69,6 @@ async def constructed(request: bytes, engine: str) -> bytes:
 
     Raises:
         InvalidInputs: arguments are wrong.
-        ProviderError: it cannot be constructed.
     """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_AT_ONCE))

@@ -18,11 +18,7 @@ Properties = dict[str, Any]
 
 
 def known(properties: Properties, key: str) -> Any:
-    """Return a property that check fills in or that the plugin recorded.
-
-    Raises:
-        ProviderError: it is missing or unknown: the state was edited by hand, or another version wrote it.
-    """
+    """Return a property that check fills in or that the plugin recorded."""
     value = properties.get(key)
     if value is None or value is UNKNOWN:
         raise ProviderError(f"the property {key!r} is missing; if the stack's state was edited, put it back there")
@@ -151,9 +147,6 @@ class Resource(ABC):
         Args:
             old_inputs: the recorded inputs; none for a resource that is to be created, which may replace another one.
             inputs: the inputs with defaults filled in.
-
-        Raises:
-            ProviderError: it must not be created.
         """
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:

@@ -63,7 +63,6 @@ class Cluster(Resource):
         self._remade: set[str] = set()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         # An import and a refresh pass on the status that check has filled in; the name is checked with the rest.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
@@ -115,7 +114,6 @@ class Cluster(Resource):
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
         found: list[Difference] = []
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
@@ -165,7 +163,6 @@ class Cluster(Resource):
         return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
         declared, inputs = inputs, _own(inputs)
         if op.preview:
             return "", await self._preview_create(op, declared, inputs)
@@ -190,7 +187,6 @@ class Cluster(Resource):
         return {**inputs, **outputs}
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
             return await self._adopt(op, resource_id)
         self._places.require_here(outputs)
@@ -217,7 +213,6 @@ class Cluster(Resource):
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
         inputs = _own(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)

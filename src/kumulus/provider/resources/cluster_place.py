@@ -89,11 +89,7 @@ class Places:
         self._agreed: set[str] = set()
 
     def require(self, outputs: Properties, report: Reporter) -> None:
-        """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means.
-
-        Raises:
-            ProviderError: says where the cluster is, and the possible remedies.
-        """
+        """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means."""
         self._require_known(outputs)
         found = self._away(outputs)
         if found is not None and not (self._settings.move_here and found.can_be_moved):
@@ -107,11 +103,7 @@ class Places:
             )
 
     def require_here(self, outputs: Properties) -> None:
-        """Refuse a cluster that is elsewhere: it can be neither read nor deleted from here.
-
-        Raises:
-            ProviderError: says where the cluster is, and the possible remedies.
-        """
+        """Refuse a cluster that is elsewhere: it can be neither read nor deleted from here."""
         self._require_known(outputs)
         if found := self._away(outputs):
             raise ProviderError(found.refusal())
@@ -128,9 +120,6 @@ class Places:
         Args:
             outputs: the recorded outputs of the cluster.
             owner: as which the stack will be recorded: an import keeps the owner that it found until the next update.
-
-        Raises:
-            ProviderError: says whose it is.
         """
         recorded, directory = str(outputs.get("owner")), Path(str(outputs.get("directory")))
         found = Place(directory).note().get("owner", recorded)
@@ -155,9 +144,6 @@ class Places:
             outputs: the recorded outputs of the cluster.
             inputs: as declared now; their contents say whether this is a preview.
             found: the differences from what is wanted.
-
-        Raises:
-            ProviderError: the cluster would be replaced.
         """
         why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
         if not why or not self._is_bound(outputs):
@@ -176,9 +162,6 @@ class Places:
         Args:
             directory: of the cluster that is there.
             inputs: as for :meth:`require_consent`.
-
-        Raises:
-            ProviderError: the cluster would be made again.
         """
         self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
 
@@ -197,11 +180,7 @@ class Places:
         )
 
     async def moved_here(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
-        """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old cluster is deleted.
-
-        Raises:
-            ProviderError: the cluster is elsewhere, and is not being moved.
-        """
+        """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old one is deleted."""
         found = self._moving.get(recorded.directory)
         if found is None:
             self.require_here(outputs)

@@ -44,7 +44,6 @@ class HyperNodes(InCluster[Properties]):
     )
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         failures = self.input_failures(inputs)
         pools = inputs.get("pools")
         if pools is not None and not contains_unknown(pools):
@@ -55,15 +54,12 @@ class HyperNodes(InCluster[Properties]):
         return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return "HyperNodes"
 
     def unlooked(self, properties: Properties) -> str:
-        """See :meth:`InCluster.unlooked`."""
         return "HyperNodes were"
 
     def id_of(self, inputs: Properties) -> str:
-        """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/hypernodes"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
@@ -71,7 +67,6 @@ class HyperNodes(InCluster[Properties]):
         return ()
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         await self._refuse_others(op, inputs, recorded_owner(old))
         if old is None:
             op.report.info(f"{describe({}, _wanted(inputs)) or 'no HyperNodes'}; made if Volcano's CRD {CRD} is there")
@@ -84,12 +79,10 @@ class HyperNodes(InCluster[Properties]):
         return inputs
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`."""
         client = await self.client(inputs, LOOK_PATIENCE)
         return _outputs(inputs, await self._seen(op, client, inputs, recorded_owner(outputs), LOOK_PATIENCE))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`."""
         client = await self.client(outputs, WORK_PATIENCE)
         seen = await self._seen(op, client, {**outputs, "pools": {}}, recorded_owner(outputs))
         if problems := await hypernodes.remove(client, seen.extra, op.stop):
@@ -115,7 +108,6 @@ class HyperNodes(InCluster[Properties]):
             raise ProviderError(f"HyperNodes: {problem}")
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`."""
         wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)

@@ -29,9 +29,6 @@ def require_no_run(identity: str) -> None:
 
     Args:
         identity: the cluster's; empty if it is not known.
-
-    Raises:
-        ProviderError: says which run, and what to do.
     """
     if identity and (who := runs.under_way(identity)):
         raise ProviderError(f"{who}; nothing was removed")
@@ -43,9 +40,6 @@ async def put_back(seen: Observed, report: Reporter) -> None:
     Args:
         seen: the cluster, whose API server answers.
         report: takes messages about what was done.
-
-    Raises:
-        ProviderError: not all changes could be undone.
     """
     if not runs.left(seen.identity):
         return

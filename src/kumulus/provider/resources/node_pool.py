@@ -100,23 +100,18 @@ class NodePool(InCluster[Wanted]):
         self._lost: dict[str, Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         return checked(inputs, self.input_failures(inputs))
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"pool {properties.get('name')}"
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """See :meth:`InCluster.failed`."""
         return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
 
     def decode(self, inputs: Properties) -> Wanted:
-        """See :meth:`InCluster.decode`."""
         return Wanted(pool_of(inputs), inputs)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         if not contains_unknown(inputs):
             wanted = self.decode(inputs)
             await self._preview(op, wanted, old)
@@ -133,7 +128,6 @@ class NodePool(InCluster[Wanted]):
         return await super().read(op, resource_id, outputs, inputs)
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`."""
         return await self._looked(outputs, inputs)
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -165,7 +159,6 @@ class NodePool(InCluster[Wanted]):
         return outputs_of(as_recorded(inputs, outputs), number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`."""
         # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
         recorded_as = recorded_owner(outputs)
         outputs = {**outputs, "stackId": op.old_inputs.get("stackId") or recorded_as}

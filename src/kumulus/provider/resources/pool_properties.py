@@ -63,11 +63,7 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
 
 
 def pool_of(properties: Properties) -> Pool:
-    """The pool, with the stack's identity among its nodes' labels.
-
-    Raises:
-        ProviderError: they describe no pool, as in a state that was edited by hand.
-    """
+    """The pool, with the stack's identity among its nodes' labels."""
     try:
         pool = pool_within(properties)
     except SpecError as error:

@@ -30,7 +30,6 @@ class OfRelease(InCluster[Properties]):
     )
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"release {self.id_of(properties)}"
 
     def id_of(self, inputs: Properties) -> str:
@@ -80,7 +79,6 @@ class ReleaseMark(OfRelease):
         return [Difference("name", "update")] if revisions and not marked else []
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`."""
         owner = self.owner(op, inputs, old)
         with self.needing_cluster(inputs):
             found = await self.revisions(inputs, WORK_PATIENCE)

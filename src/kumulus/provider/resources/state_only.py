@@ -26,7 +26,6 @@ class StateOnly(Resource):
     delete_before_replace: ClassVar[bool] = False
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
         return "" if op.preview else str(known(inputs, self.key)), inputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
@@ -35,7 +34,6 @@ class StateOnly(Resource):
         return Found(resource_id, outputs or by_id, inputs or by_id)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
         return inputs
 
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
@@ -58,7 +56,6 @@ class StackIdentity(StateOnly):
         return {self.key: inputs.get(self.key) or old_inputs.get(self.key) or identity.drawn(seed)}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         failures = self.input_failures(inputs)
         value = inputs.get(self.key)
         if value is not UNKNOWN and not identity.is_identity(value):

@@ -30,9 +30,6 @@ async def refuse(
     Args:
         old: the cluster's recorded inputs and outputs; empty for one that is to be created.
         where: has the path of its kubeconfig, and its identity.
-
-    Raises:
-        ProviderError: others use one of the names; the message says who, and what to do.
     """
     paths = objects_of(inputs.get("contents"))
     kubeconfig, identity = where.get("kubeconfig"), where.get("identity")

@@ -32,11 +32,9 @@ class ExistingRuntime(Runtime):
     on_one_machine: ClassVar[bool] = False
 
     def place(self, directory: str) -> CopyPlace:
-        """See :meth:`Runtime.place`."""
         return CopyPlace.of_directory(directory)
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
-        """See :meth:`Runtime.problems`."""
         found = {key: f"unknown option; it takes: {', '.join(_OPTIONS)}" for key in options if key not in _OPTIONS}
         wanted = options.get("needs", [])
         if not isinstance(wanted, list) or not set(wanted) <= set(NEEDS):
@@ -44,11 +42,9 @@ class ExistingRuntime(Runtime):
         return found | source.problems(options)
 
     def version_problem(self, version: str) -> str | None:
-        """See :meth:`Runtime.version_problem`."""
         return "an existing cluster has its own Kubernetes version; leave this out"
 
     def kubeconfig_path(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.kubeconfig_path`."""
         return str(CopyPlace.of(wanted.home, wanted.name).kubeconfig)
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
@@ -64,7 +60,6 @@ class ExistingRuntime(Runtime):
         return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
-        """See :meth:`Runtime.create`."""
         place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         directories.require_free(place, wanted.owner)
         identity = await self._look(context, wanted.options, None)
@@ -97,11 +92,7 @@ class ExistingRuntime(Runtime):
         directories.remove_empty(place)
 
     async def _look(self, context: Source, options: dict[str, Any], identity: str | None) -> str:
-        """The identity of the cluster, once it is certain that the stack may and can use it.
-
-        Raises:
-            ProviderError: the stack cannot use it.
-        """
+        """The identity of the cluster, once it is certain that the stack may and can use it."""
         from kumulus.kube import objects
 
         try:

@@ -40,11 +40,7 @@ class Source:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Source:
-        """The source that the runtime's options name.
-
-        Raises:
-            KubeconfigError: it is missing, malformed, or has no such context; the message has none of its content.
-        """
+        """The source that the runtime's options name."""
         # Imported here: a plugin that only compares properties needs no YAML.
         from kumulus.kube.config import parse_kubeconfig, read_kubeconfig
 
@@ -73,21 +69,13 @@ class Source:
         return json.dumps(self.document, indent=2, default=str) + "\n"
 
     def connection(self) -> Connection:
-        """How to reach the cluster.
-
-        Raises:
-            KubeconfigError: an entry cannot be used.
-        """
+        """How to reach the cluster."""
         from kumulus.kube.config import connection
 
         return connection(dict(self.document), self.label, self.context)
 
     def client(self) -> Client:
-        """A client of the cluster that soon gives up one that does not answer.
-
-        Raises:
-            KubeconfigError: an entry cannot be used.
-        """
+        """A client of the cluster that soon gives up one that does not answer."""
         # Imported here: a plugin that only compares properties needs no HTTP library.
         from kumulus.kube import Client
 
@@ -98,11 +86,7 @@ class Source:
 
 
 def minified(document: Mapping[str, Any], label: Path, context: str | None) -> tuple[str, dict[str, Any]]:
-    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute.
-
-    Raises:
-        KubeconfigError: there is no such context, or an entry that it names is missing.
-    """
+    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute."""
     from kumulus.kube.config import entries
 
     found = entries(dict(document), label, context)

@@ -29,7 +29,6 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
         claims: provides further ports.
 
     Raises:
-        toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
         OSError: a component's files cannot be written.
     """
@@ -72,11 +71,7 @@ def has_kinds(wanted: Wanted) -> bool:
 
 
 async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
-    """Make the kinds without which a component would not start.
-
-    Raises:
-        ProviderError: somebody else has made them.
-    """
+    """Make the kinds without which a component would not start."""
     for each in addition.asked(wanted.options):
         await each.define(client, layout, wanted.options)
 
@@ -88,11 +83,7 @@ def defined(layout: Layout) -> None:
 
 
 async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
-    """Apply the objects of the wanted additions, and delete those of the others.
-
-    Raises:
-        ProviderError: somebody else has made one of them.
-    """
+    """Apply the objects of the wanted additions, and delete those of the others."""
     if wanted.options.get("stageObjects"):
         await objects.apply_base(client, configuration.base_stages(wanted.options))
     else:

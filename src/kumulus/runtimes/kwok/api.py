@@ -37,11 +37,7 @@ def client(layout: Layout, *, patience: float = 60.0) -> Client:
 
 
 async def answering(layout: Layout, report: Reporter) -> str:
-    """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died.
-
-    Raises:
-        ProviderError: it does not become ready; the message has the end of the log that says why.
-    """
+    """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died."""
     deadline = time.monotonic() + _START_TIMEOUT
     while True:
         try:

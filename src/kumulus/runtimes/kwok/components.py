@@ -64,11 +64,7 @@ def link(layout: Layout, name: str, executable: Path) -> None:
 
 
 def relink(layout: Layout) -> None:
-    """Link programs again whose files are gone, as tools are that some other project's `clean --tools` has removed.
-
-    Raises:
-        ProviderError: a tool is missing; the message says how to get it.
-    """
+    """Link programs again whose files are gone, as tools are that some other project's `clean --tools` has removed."""
     version = (layout.settings().get("options") or {}).get("kubeVersion")
     for name in layout.components():
         program = layout.directory / "bin" / name

@@ -132,9 +132,6 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     Args:
         wanted: the control plane the stack asks for.
         ports: a port for each of :func:`port_keys`.
-
-    Raises:
-        toolchain.ToolMissing: a component's binary is missing; the message says how to get it.
     """
     head = {
         "apiVersion": _CONFIG_API,

@@ -34,7 +34,6 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
 
     Raises:
         ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun stays.
-        ProviderError: kwokctl failed; the message has the last lines of its output.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     # Its own work directory: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.

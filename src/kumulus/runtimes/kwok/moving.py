@@ -48,7 +48,6 @@ def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter)
         Whether there were any.
 
     Raises:
-        ProviderError: there is none.
         OSError: the settings cannot be written.
     """
     chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))

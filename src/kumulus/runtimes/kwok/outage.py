@@ -22,11 +22,7 @@ async def kill(layout: Layout) -> list[str]:
 
 
 async def start(layout: Layout, report: Reporter) -> list[str]:
-    """Start the components that do not run, and wait until the API server is ready; returns their names.
-
-    Raises:
-        ProviderError: a component does not start; the message has its log's last lines.
-    """
+    """Start the components that do not run, and wait until the API server is ready; returns their names."""
     async with exclusive(layout):
         dead = starting.dead(layout)
         wanted = Wanted(layout.name, "", str(layout.home), "", _options(layout))

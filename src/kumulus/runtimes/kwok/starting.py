@@ -33,11 +33,7 @@ _STARTS = 3
 
 
 def dead(layout: Layout) -> list[str]:
-    """The components that do not run.
-
-    Raises:
-        ProviderError: one of them cannot be started, since its port is taken.
-    """
+    """The components that do not run."""
     for component, port in moving.taken(layout).items():
         raise ProviderError(
             f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
@@ -55,9 +51,6 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
         report: takes lines of progress.
         changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
         dead: the components that do not run.
-
-    Raises:
-        ProviderError: a component does not start; the message has its log's last lines.
     """
     hand_over = "kwok-controller" in dead
     every, options = addition.every(), wanted.options
@@ -112,19 +105,12 @@ async def create_components(layout: Layout, request: Path) -> None:
 
     Args:
         request: the file with kwokctl's configuration.
-
-    Raises:
-        ProviderError: kwokctl failed.
     """
     await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
 
 
 async def start_components(layout: Layout) -> None:
-    """Have kwokctl start the components that do not run.
-
-    Raises:
-        ProviderError: a program is missing, or kwokctl failed.
-    """
+    """Have kwokctl start the components that do not run."""
     components.relink(layout)
     pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
     # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
@@ -151,9 +137,6 @@ async def all_running(layout: Layout, report: Reporter) -> str:
 
     The controller manager exits when the API server is not healthy ten seconds after its own start (source:
     k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a busy machine.
-
-    Raises:
-        ProviderError: the API server does not become ready, or a component ends each time.
     """
     identity, starts = await api.answering(layout, report), 0
     while ended := dead(layout):
@@ -175,9 +158,7 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
         report: takes lines of progress.
 
     Raises:
-        toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
-        ProviderError: a component does not start, or somebody else has made one of its objects.
         OSError: a component's files cannot be written.
     """
     additions.defined(layout)
@@ -200,7 +181,6 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
     """Rewrite the components' settings and end the components concerned; the next start makes them read these.
 
     Raises:
-        ProviderError: a port or a program is missing, or the API server, which is needed for it, does not answer.
         OSError: a component's files cannot be written.
     """
     if problem := additions.port_problem(layout, wanted):

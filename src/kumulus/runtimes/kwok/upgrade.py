@@ -50,9 +50,6 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
     Args:
         version: the Kubernetes version wanted, such as ``v1.37.2``.
         report: takes a warning if it cannot be found out.
-
-    Raises:
-        ProviderError: the cluster cannot have that version as it is; with the remedy.
     """
     settings = layout.settings()
     before = str((settings.get("options") or {}).get("kubeVersion") or "")
@@ -103,7 +100,6 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
         whether it was another version.
 
     Raises:
-        ProviderError: the programs of that version are missing.
         OSError: the configuration cannot be written.
     """
     settings = layout.settings()
