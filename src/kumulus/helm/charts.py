@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from kumulus.helm.command import HelmError, run
+from kumulus.nodes.errors import ProviderError
 from kumulus.toolchain import cache
 
 _EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
@@ -269,3 +271,35 @@ _REMEDIES = (
         "write a chart and a version that are there",
     ),
 )
+
+
+FIND_CHARTS = "kumulus:index:findCharts"
+
+# Each fetch is a process that unpacks an archive.
+_AT_ONCE = 4
+
+
+async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Fetch all charts that are not on this machine yet.
+
+    Args:
+        arguments: ``charts``: for each, its ``chart``, ``repository``, ``version`` and ``access``.
+
+    Returns:
+        ``problems``: what is wrong, by the chart's index in the list; empty if all were fetched.
+    """
+    changed = asyncio.Semaphore(_AT_ONCE)
+
+    async def problem(asked: dict[str, Any]) -> str:
+        source = Source(
+            str(asked["chart"]), asked.get("repository") or "", asked.get("version") or "", asked.get("access") or {}
+        )
+        try:
+            async with changed:
+                await have(source)
+        except (ChartError, ProviderError) as error:
+            return str(error)
+        return ""
+
+    found = await asyncio.gather(*map(problem, arguments.get("charts") or []))
+    return {"problems": {str(index): problem for index, problem in enumerate(found) if problem}}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kumulus.kind_image import containers, debian, docker
 from kumulus.kind_image.containers import Container
-from kumulus.toolchain import cache, lock, pins, running, supply
+from kumulus.toolchain import cache, pins, running, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import Step, say
 
@@ -79,7 +79,7 @@ def ensure(mirror: str | None = None, anew: bool = False) -> Made:
     """
     docker.require()
     wanted = Made(name(), archive())
-    with lock.exclusive(folder() / "lock", "making the node image", say):
+    with cache.exclusive(folder() / "lock", "making the node image", say):
         if not anew and docker.label(wanted.name, _LABEL) == made_from():
             return wanted
         if anew or not wanted.archive.exists():

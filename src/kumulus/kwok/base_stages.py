@@ -27,8 +27,8 @@ from typing import Any
 from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
 from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_removed, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
-from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
+from kumulus.model.offer_effects import RECLAIM_ANNOTATION
 from kumulus.model.owner_kinds import BATCH_JOB
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'

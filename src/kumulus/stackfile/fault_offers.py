@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
-from kumulus.model.interruptions import NOTICE, Interruption
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.offer_effects import NOTICE, Interruption, OfferEffects
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Offers
 

@@ -8,7 +8,7 @@ fields. A test compares the table with `fields.py`. Checked against Kubernetes 1
 
 from __future__ import annotations
 
-from kumulus.kube.message_tables import Tables
+from kumulus.kube.protobuf import Tables
 
 STORED: Tables = {
     # The same for every kind; the items are decoded separately.
@@ -295,4 +295,4 @@ STORED: Tables = {
     "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec"), "status": (3, "PodStatus")},
     "PodStatus": {"phase": (1, "string")},
 }
-"""By message, in the format of `kumulus.kube.message_tables.Tables`."""
+"""By message, in the format of `kumulus.kube.protobuf.Tables`."""

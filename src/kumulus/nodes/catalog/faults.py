@@ -15,9 +15,8 @@ from typing import Any
 import yaml
 
 from kumulus.model.durations import seconds
-from kumulus.model.interruptions import Interruption
 from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.offer_effects import Interruption, OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import taints_from
 

@@ -19,9 +19,8 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
-from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known, why
 from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.resources.limit import why
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.copy import outlives_by_note
 from kumulus.runtimes.existing.source import GONE_FOR_GOOD

@@ -27,7 +27,7 @@ from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties
+from kumulus.provider.resources.base import Checked, Found, Operation, Properties, limited, why
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -39,8 +39,6 @@ from kumulus.provider.resources.in_cluster import (
     recorded_owner,
     with_remedy,
 )
-from kumulus.provider.resources.limit import limited, why
-from kumulus.provider.resources.pool_preview import report_update
 from kumulus.provider.resources.pool_properties import (
     INPUTS,
     Attempt,
@@ -53,6 +51,7 @@ from kumulus.provider.resources.pool_properties import (
     outputs_of,
     pool_of,
     replicas_before,
+    report_update,
 )
 from kumulus.provider.values import contains_unknown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.helm.reach import FIND_CHARTS, find_charts
+from kumulus.helm.charts import FIND_CHARTS, find_charts
 from kumulus.host import extras
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Resource
