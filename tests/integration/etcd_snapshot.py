@@ -6,7 +6,7 @@ from pathlib import Path
 
 import grpc
 
-from kumulus.kube.protobuf import classes_of
+from kumulus.kube.message_tables import classes_of
 from kumulus.runtimes.kwok.etcd import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 

@@ -19,8 +19,8 @@ from kumulus.extras.capture.putting import put
 from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
-from kumulus.kube.bodies import JSON
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import JSON
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration import etcd_snapshot

@@ -21,8 +21,8 @@ import pytest
 
 from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.kube.bodies import PROTOBUF
-from kumulus.kube.protobuf import classes_of
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.stored import node_key
 from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pool_form import pool_from_properties

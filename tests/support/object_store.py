@@ -14,7 +14,7 @@ from aiohttp import web
 from google.protobuf import json_format
 
 from kumulus.kube import Client, Connection
-from kumulus.kube.bodies import PROTOBUF
+from kumulus.kube.media import PROTOBUF
 from kumulus.kube.messages import answered, enveloped, message_classes
 from tests.support.apiserver import listening
 

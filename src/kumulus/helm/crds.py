@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import find, is_established, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
 

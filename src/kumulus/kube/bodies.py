@@ -8,16 +8,6 @@ from typing import Any
 
 from kumulus.kube.protobuf import decode_status
 
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-"""Only the metadata of a list's objects."""
-USER_AGENT = "kumulus"
-"""Also the name under which API servers note what we write, in an object's `managedFields`."""
-
 
 def encoded(body: Mapping[str, Any]) -> bytes:
     """An object as JSON, without spaces."""

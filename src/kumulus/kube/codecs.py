@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from kumulus.kube.bodies import JSON
+from kumulus.kube.media import JSON
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

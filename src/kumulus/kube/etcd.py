@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.protobuf import Tables, classes_of
+from kumulus.kube.message_tables import Tables, classes_of
 
 if TYPE_CHECKING:
     import grpc

@@ -16,10 +16,10 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.bodies import PROTOBUF
 from kumulus.kube.codecs import Listed
 from kumulus.kube.errors import no_answer
-from kumulus.kube.protobuf import Tables, classes_of
+from kumulus.kube.media import PROTOBUF
+from kumulus.kube.message_tables import Tables, classes_of
 
 MAGIC = b"k8s\x00"
 """The prefix of every protobuf body of an API server, and of what it stores: see :func:`opened`."""

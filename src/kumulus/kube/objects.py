@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.bodies import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import ApiError, no_answer, tolerating
+from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.paths import inside
 
 if TYPE_CHECKING:

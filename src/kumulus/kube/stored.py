@@ -19,8 +19,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube.errors import no_answer
+from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import OBSERVED, decoded, opened, sealed
-from kumulus.kube.protobuf import Tables, classes_of
 
 _KEYS = b"/registry/minions/"
 

@@ -14,8 +14,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube.errors import no_answer
+from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import decoded, opened
-from kumulus.kube.protobuf import Tables, classes_of
 from kumulus.kube.stored import METADATA, closed
 
 _KEYS = b"/registry/leases/kube-node-lease/"

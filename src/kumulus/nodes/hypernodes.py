@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bodies import USER_AGENT
 from kumulus.kube.bulk import Outcome, for_each
+from kumulus.kube.media import USER_AGENT
 from kumulus.model.hypernodes import HyperNode
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.pools import CLUSTER_LABEL

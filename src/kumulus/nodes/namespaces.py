@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import namespaces, objects
-from kumulus.kube.bodies import METADATA_ONLY
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import Owner
 from kumulus.model.tenancy import STACK_ANNOTATION, TENANT_LABEL

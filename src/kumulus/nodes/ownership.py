@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable
-from kumulus.kube.bodies import METADATA_ONLY
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.identity import STACK_ID, Owner
 from kumulus.model.tenancy import STACK_ANNOTATION
 from kumulus.nodes.errors import ProviderError

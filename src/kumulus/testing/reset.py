@@ -20,8 +20,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.kube import Client, objects
+from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened
-from kumulus.kube.protobuf import Tables, classes_of
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.etcd_keys import Entry, EtcdKeys

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from kumulus.kube.bodies import PROTOBUF
+from kumulus.kube.media import PROTOBUF
 from kumulus.kube.messages import message_classes
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.nodes.pools.observe import Observation, observe

@@ -10,8 +10,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kumulus.extras.capture.messages import STORED
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, opened
-from kumulus.kube.protobuf import classes_of
 
 INLINE = frozenset(("PersistentVolumeSpec.persistentVolumeSource", "Volume.volumeSource"))
 """Fields that JSON replaces by their own fields."""

@@ -15,8 +15,8 @@ from kumulus.extras.capture.fields import OBJECTS
 from kumulus.extras.capture.putting import Put, Putting, accounts, checked, path_of, posted, read
 from kumulus.extras.capture.workload import SHAPE, manifest
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bodies import METADATA_ONLY
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
 
 if TYPE_CHECKING:

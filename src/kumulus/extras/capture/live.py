@@ -12,8 +12,8 @@ from kumulus.extras.capture.encoded import Unreadable, page
 from kumulus.extras.capture.kinds import KINDS, Kind
 from kumulus.extras.capture.reading import captured
 from kumulus.kube import ApiError, Client
-from kumulus.kube.bodies import JSON, PROTOBUF
 from kumulus.kube.errors import no_answer
+from kumulus.kube.media import JSON, PROTOBUF
 from kumulus.kube.namespaces import NAMESPACES
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from kumulus.extras.capture.kinds import BY_NAME, PODS
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.kube import ApiError
-from kumulus.kube.bodies import METADATA_ONLY
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import METADATA_ONLY
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.journal.errors import Busy, NotPutBack
 from kumulus.host import lifetime
 from kumulus.kube import namespaces
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find, names
 

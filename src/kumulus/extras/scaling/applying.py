@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
 from kumulus.kube import ApiError, objects, paths
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.offer_effects import ANNOTATION
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import offerings

@@ -14,8 +14,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened, sealed
-from kumulus.kube.protobuf import Tables, classes_of
 
 _TABLES: Tables = {
     "Time": {"seconds": (1, "int64")},

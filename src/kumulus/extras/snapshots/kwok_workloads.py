@@ -14,8 +14,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import MAGIC, OBSERVED, opened
-from kumulus.kube.protobuf import Tables, classes_of
 from kumulus.model.identity import STACK_ID
 
 _ROOT = b"/registry/"

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
-from kumulus.kube.bodies import MERGE_PATCH, METADATA_ONLY
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
 from kumulus.model.offer_effects import RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot

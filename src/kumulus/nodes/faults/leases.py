@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bodies import MERGE_PATCH
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.nodes.pools.live import NODES
 
 if TYPE_CHECKING:

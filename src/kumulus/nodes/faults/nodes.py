@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bodies import STRATEGIC_MERGE_PATCH
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.model.active_faults import ActiveFault
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.identity import STACK_ID

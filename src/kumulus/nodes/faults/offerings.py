@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from kumulus.kube import objects
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.offer_effects import ANNOTATION
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Record

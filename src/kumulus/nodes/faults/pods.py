@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube.bodies import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.bulk import for_all, for_each
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kumulus.kube.objects import remove
 from kumulus.kube.pods import PODS, UNFINISHED, each_bound, path_of
 from kumulus.model.node_sets import NodeSet

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.active_faults import FAULT_LABEL, ActiveFault, faults_of
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import NOBODY, STACK_ID, Owner

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.pools import Pool
 from kumulus.model.slices import RESOURCE_API, devices_left, parts_of, slice_manifest, slice_name, slice_spec
 

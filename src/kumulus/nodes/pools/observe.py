@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from kumulus.kube import ApiError, Unreachable, objects
-from kumulus.kube.bodies import METADATA_ONLY
 from kumulus.kube.bulk import for_all
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.applied import APPLIED
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.pools.compare import FieldDifference, field_differences

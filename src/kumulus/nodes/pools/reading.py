@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from kumulus.kube.bodies import METADATA_ONLY
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.nodes.faults import records
 from kumulus.nodes.faults.records import Records
 from kumulus.nodes.pools.live import NODES

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.kube import ApiError, Unreachable, objects
-from kumulus.kube.bodies import STRATEGIC_MERGE_PATCH
 from kumulus.kube.bulk import Interrupted, for_each
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.kube.pods import each_bound, path_of
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.observe import Observation

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import objects
-from kumulus.kube.bodies import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.protobuf import NodeBatch
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.pools import Pool

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, objects
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.bulk import Outcome, for_each
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.devices import Devices
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import RESOURCE_API, Part, parts_of, slice_labels, slice_manifest, slice_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from kumulus.kube import ApiError
-from kumulus.kube.bodies import PROTOBUF
+from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored import NotAlike, StoredNodes, alike, node_key, same
 from kumulus.kube.stored_lease import StoredLeases, lease_key
 from kumulus.model.pools import Pool

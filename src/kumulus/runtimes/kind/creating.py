@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus import toolchain
 from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
-from kumulus.kube.bodies import STRATEGIC_MERGE_PATCH
+from kumulus.kube.media import STRATEGIC_MERGE_PATCH
 from kumulus.model import real_nodes
 from kumulus.model.durations import seconds
 from kumulus.nodes.errors import ProviderError

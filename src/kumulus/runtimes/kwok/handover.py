@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable, objects
-from kumulus.kube.bodies import METADATA_ONLY
 from kumulus.kube.bulk import for_each
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.nodes.faults import leases, pods
 from kumulus.nodes.faults.new_pods import BEHIND_S

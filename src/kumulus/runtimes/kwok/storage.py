@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from kumulus import toolchain
 from kumulus.kube import ApiError
-from kumulus.kube.bodies import PROTOBUF
 from kumulus.kube.errors import tolerating
 from kumulus.kube.etcd import Etcd, EtcdError
+from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored_lease import StoredLeases
 from kumulus.nodes.faults.leases import HOLDER, LEASES
 from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten

@@ -9,8 +9,8 @@ import pytest
 
 from kumulus.extras.capture.encoded import Unreadable, page
 from kumulus.extras.capture.messages import STORED
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
-from kumulus.kube.protobuf import classes_of
 
 CLASSES = classes_of(STORED)
 POD = {

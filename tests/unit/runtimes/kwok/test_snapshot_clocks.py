@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kumulus.extras.snapshots.kwok_clocks import _TABLES, moved
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, OBSERVED
-from kumulus.kube.protobuf import classes_of
 
 # More than the product's own tables name: what it passes over has to stay.
 _CLASSES = classes_of(

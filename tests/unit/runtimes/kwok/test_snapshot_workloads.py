@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kumulus.extras.snapshots.kwok_workloads import _TABLES, Place, defined, place_of, workloads
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
-from kumulus.kube.protobuf import classes_of
 from kumulus.model.identity import STACK_ID
 
 _CLASSES = classes_of(_TABLES)

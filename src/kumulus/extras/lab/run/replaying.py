@@ -20,7 +20,7 @@ from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
 from kumulus.extras.lab.plan.replayed import PlannedStep, Replayed
 from kumulus.extras.lab.run.within import Within
 from kumulus.kube import ApiError
-from kumulus.kube.bodies import JSON, JSON_PATCH
+from kumulus.kube.media import JSON, JSON_PATCH
 from kumulus.kube.pods import PODS
 
 if TYPE_CHECKING:

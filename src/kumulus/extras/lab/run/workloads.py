@@ -13,8 +13,8 @@ from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.run.ending import Ending
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.bulk import for_all
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.objects import remove
 
 if TYPE_CHECKING:

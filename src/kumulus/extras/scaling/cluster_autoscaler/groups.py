@@ -13,8 +13,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable
-from kumulus.kube.bodies import MERGE_PATCH
 from kumulus.kube.errors import tolerating
+from kumulus.kube.media import MERGE_PATCH
 from kumulus.kube.protobuf import encode_node
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.faults import records

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from kumulus.kube.protobuf import Tables, classes_of
+from kumulus.kube.message_tables import Tables, classes_of
 
 SERVICE = "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider"
 

@@ -16,7 +16,7 @@ from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.etcd import snapshot
 from kumulus.extras.capture.etcd.bolt import Bolt, Damaged
 from kumulus.extras.capture.messages import STORED
-from kumulus.kube.protobuf import classes_of
+from kumulus.kube.message_tables import classes_of
 from tests.unit.extras.capture.etcd import bolt
 
 CLASSES = classes_of(STORED)
