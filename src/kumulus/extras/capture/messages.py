@@ -8,7 +8,7 @@ fields. A test compares the table with `fields.py`. Checked against Kubernetes 1
 
 from __future__ import annotations
 
-from kumulus.kube.protobuf import Tables
+from kumulus.kube.message_tables import Tables
 
 STORED: Tables = {
     # The same for every kind; the items are decoded separately.
