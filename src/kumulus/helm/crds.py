@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.kube.objects import find, is_established, persist, remove
+from kumulus.kube.objects import established, find, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
@@ -119,9 +119,8 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     labels = maker.labels if made_by == owner else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
-    async with asyncio.timeout(_ESTABLISHED_WITHIN):
-        while not is_established(await client.get(path)):  # noqa: ASYNC110 - the server tells only who asks
-            await asyncio.sleep(0.1)
+    if not await established(client, path, _ESTABLISHED_WITHIN):
+        raise TimeoutError
 
 
 async def take_away(client: Client, name: str, maker: Maker) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +18,34 @@ if TYPE_CHECKING:
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 _MANY = 2000
 _TRIES = 8
+_LOOK_EVERY = 0.05
 
 
 def is_established(definition: Mapping[str, Any]) -> bool:
     """Whether the API server has accepted a CustomResourceDefinition, by its conditions."""
     conditions = (definition.get("status") or {}).get("conditions") or []
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+
+
+async def established(client: Client, path: str, within: float) -> bool:
+    """Wait until the API server has accepted a CustomResourceDefinition; whether it has within some seconds."""
+    return await _comes(lambda: client.get(path), is_established, within)
+
+
+async def has_account(client: Client, namespace: str, within: float) -> bool:
+    """Wait until a namespace has the ServiceAccount of its pods, which are refused before; False after some seconds."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+    return await _comes(lambda: find(client, path), lambda found: found is not None, within)
+
+
+async def _comes(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], within: float) -> bool:
+    ends = time.monotonic() + within
+    while not wanted(await look()):
+        if time.monotonic() > ends:
+            return False
+        # The server tells only who asks.
+        await asyncio.sleep(_LOOK_EVERY)
+    return True
 
 
 async def find(client: Client, path: str, patience: float | None = None) -> dict[str, Any] | None:

@@ -105,11 +105,9 @@ async def define(client: Client, layout: Layout) -> None:
     port = ports(layout)["webhooks"]
     made = component.definitions(port)
     await asyncio.gather(*(_make(client, each) for each in made))
-    give_up = time.monotonic() + _PATIENCE
-    while not all([await _established(client, each) for each in made]):
-        if time.monotonic() > give_up:
-            raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
-        await asyncio.sleep(0.1)
+    served = (objects.established(client, paths.address(each), _PATIENCE) for each in made)
+    if not all(await asyncio.gather(*served)):
+        raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
     for each in component.objects(port):
         await _make(client, each)
 
@@ -199,7 +197,3 @@ async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
     # The contents of these two are Kueue's.
     if manifest["kind"] not in ("Secret", "Namespace"):
         await objects.replace(client, paths.collection(manifest), body)
-
-
-async def _established(client: Client, definition: Mapping[str, Any]) -> bool:
-    return objects.is_established(await client.get(paths.address(definition)))
