@@ -14,6 +14,7 @@ from aiohttp import web
 
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
 from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
@@ -22,7 +23,6 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool

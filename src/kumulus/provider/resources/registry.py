@@ -12,7 +12,6 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
@@ -42,7 +41,6 @@ CLASSES: tuple[type[Resource], ...] = (
     StackIdentity,
     Cluster,
     NodePool,
-    HyperNodes,
     Lifetime,
     DestroyCheck,
     Fault,
@@ -70,7 +68,6 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         StackIdentity(),
         Cluster(runtimes, connections, settings),
         NodePool(connections, way.cleared, Storages().of, relieve_cluster, settings.hourly),
-        HyperNodes(connections),
         Lifetime(),
         DestroyCheck(runtimes, settings),
         Fault(connections, way.cleared),

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from kumulus.extras.schedulers import hypernodes
+from kumulus.extras.schedulers.hypernodes import CRD, HyperNodesState
 from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
 from kumulus.model.words import listed
-from kumulus.nodes import hypernodes
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.hypernodes import CRD, HyperNodesState
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
@@ -91,7 +91,7 @@ class HyperNodes(InCluster[Properties]):
     async def _seen(
         self, op: Operation, client: Client, inputs: Properties, recorded: str | None, patience: float | None = None
     ) -> HyperNodesState:
-        """The cluster's HyperNodes; arguments as of :func:`kumulus.nodes.hypernodes.look`."""
+        """The cluster's HyperNodes; arguments as of :func:`kumulus.extras.schedulers.hypernodes.look`."""
         cluster, owner = str(known(inputs, "clusterName")), self.owner(op, inputs)
         return await hypernodes.look(client, _wanted(inputs), cluster, patience, owner=owner, recorded=recorded)
 
