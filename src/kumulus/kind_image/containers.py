@@ -53,6 +53,8 @@ def write(archive: Path, containers: Iterable[Container], scratch: Path) -> None
     """Write an archive of images.
 
     Args:
+        archive: the file to write.
+        containers: the images.
         scratch: a directory for a file as large as the largest of them.
     """
     manifest = []

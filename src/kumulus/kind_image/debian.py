@@ -53,7 +53,11 @@ _PROXY_PROGRAMS = ("xtables-nft-multi", "xtables-legacy-multi", "nft", "conntrac
 
 
 def require() -> None:
-    """Make sure that a root filesystem can be made on this machine."""
+    """Make sure that a root filesystem can be made on this machine.
+
+    Raises:
+        ToolchainError: it cannot; names everything that is missing.
+    """
     lacking = []
     if os.geteuid() != 0:
         lacking.append("root, which debootstrap needs: sudo ./kumulus kind-image")
@@ -85,9 +89,13 @@ def make(root: Path, node: Node, mirror: str | None, step: Step, log: Path) -> N
 
     Args:
         root: an empty directory for it.
+        node: what comes into it.
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
         step: shows the time that it takes.
         log: is appended to.
+
+    Raises:
+        ToolchainError: a package could not be had, or a command in the new root failed.
     """
     include = ",".join(_PACKAGES.split())
     command = ["debootstrap", "--variant=minbase", f"--include={include}", SUITE, str(root)]

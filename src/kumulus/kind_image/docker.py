@@ -18,7 +18,11 @@ _REMOVAL_SECONDS: float = 300
 
 
 def require() -> None:
-    """Make sure that Docker can be used."""
+    """Make sure that Docker can be used.
+
+    Raises:
+        ToolchainError: there is no `docker`, or its engine does not answer; with what to do.
+    """
     if shutil.which("docker") is None:
         raise ToolchainError("there is no docker on PATH\n  On Debian and Ubuntu: apt install docker.io")
     if trouble := _trouble():
@@ -26,7 +30,11 @@ def require() -> None:
 
 
 def label(image: str, name: str) -> str | None:
-    """A label of an image; None when there is no such image, or it has none of that name."""
+    """A label of an image; None when there is no such image, or it has none of that name.
+
+    Raises:
+        ToolchainError: Docker does not answer.
+    """
     try:
         answer = _ask("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image)
     except subprocess.TimeoutExpired:
@@ -38,9 +46,13 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
     """Run `docker` to its end.
 
     Args:
+        arguments: its arguments.
         step: shows the time that it takes.
         log: is appended to.
         stdin: a file to read from.
+
+    Raises:
+        ToolchainError: it failed; quotes its output.
     """
     try:
         if stdin is None:
@@ -57,6 +69,7 @@ def remove(kind: str, name: str) -> None:
 
     Args:
         kind: "container" or "image".
+        name: its name.
     """
     volumes = ["--volumes"] if kind == "container" else []
     with suppress(subprocess.TimeoutExpired):

@@ -6,14 +6,13 @@ import hashlib
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.kind_image import containers, debian, docker
+from kumulus.kind_image import assemble, containers, debian, docker
 from kumulus.kind_image.containers import Container
-from kumulus.toolchain import cache, pins, running, supply
+from kumulus.toolchain import cache, lock, pins, running, supply
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.progress import Step, say
 
@@ -76,10 +75,13 @@ def ensure(mirror: str | None = None, anew: bool = False) -> Made:
     Args:
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
         anew: make it again even if it exists, with the packages that Debian has now.
+
+    Raises:
+        ToolchainError: no Docker, no means to make one, or a step failed; with what to do.
     """
     docker.require()
     wanted = Made(name(), archive())
-    with cache.exclusive(folder() / "lock", "making the node image", say):
+    with lock.exclusive(folder() / "lock", "making the node image", say):
         if not anew and docker.label(wanted.name, _LABEL) == made_from():
             return wanted
         if anew or not wanted.archive.exists():
@@ -110,7 +112,7 @@ def _make(wanted: Made, mirror: str | None) -> None:
         containers.write(images, brought, work)
         _end(step)
         step = Step(f"[3/4] {wanted.name}")
-        make(wanted.name, {_LABEL: made_from()}, root, images, step, log)
+        assemble.make(wanted.name, {_LABEL: made_from()}, root, images, step, log)
         _end(step)
         step = Step(f"[4/4] {wanted.archive}")
         _save(wanted, work, step, log)
@@ -167,68 +169,3 @@ def _save(wanted: Made, work: Path, step: Step, log: Path) -> None:
     for earlier in folder().glob("node-*.tar.gz"):
         earlier.unlink()
     packed.replace(wanted.archive)
-
-
-# A root filesystem and the images it brings along, put together as an image in Docker.
-#
-# containerd's store is filled by the very containerd of the node, in a container without network or privileges.
-
-
-_ENTRYPOINT = '["/usr/local/bin/entrypoint", "/sbin/init"]'
-_CTR = ("ctr", "--namespace=k8s.io")
-_START_SECONDS = 60
-
-
-def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step, log: Path) -> None:
-    """Make the image.
-
-    Args:
-        name: its name, with a tag; an image of that name is replaced.
-        images: the archive of the images.
-        step: shows the time that it takes.
-        log: is appended to.
-    """
-    # Others may make one at the same time, from a cache of their own, with the same Docker. A killed run's are removed.
-    mine = hashlib.sha256(str(root).encode()).hexdigest()[:8]
-    container, base = f"kumulus-node-image-{mine}", f"kumulus/node-base:unfinished-{mine}"
-    packed = root.with_name("root.tar")
-    docker.remove("container", container)
-    try:
-        _pack(root, packed)
-        docker.run(["import", "-", base], step, log, stdin=packed)
-        packed.unlink()
-        # It ends by the signal that systemd takes for a shutdown; a commit keeps that, and cannot set it.
-        start = ["run", "--detach", "--name", container, "--stop-signal=SIGRTMIN+3", "--network=none"]
-        start += ["--security-opt=seccomp=unconfined", "--entrypoint=containerd", base]
-        docker.run(start, step, log)
-        _await_containerd(container, step)
-        fill = [*_CTR, "images", "import", "--all-platforms", "--no-unpack", "--digests", "-"]
-        docker.run(["exec", "--interactive", container, *fill], step, log, stdin=images)
-        docker.run(["kill", "--signal=TERM", container], step, log)
-        docker.run(["wait", container], step, log)
-        settings = [f"ENTRYPOINT {_ENTRYPOINT}", "CMD []", "ENV container=docker"]
-        settings += [f"LABEL {key}={value}" for key, value in labels.items()]
-        changes = [part for setting in settings for part in ("--change", setting)]
-        docker.run(["commit", *changes, container, name], step, log)
-    finally:
-        packed.unlink(missing_ok=True)
-        docker.remove("container", container)
-        docker.remove("image", base)
-
-
-def _pack(root: Path, packed: Path) -> None:
-    command = ["tar", "--create", "--numeric-owner", "--file", str(packed), "--directory", str(root), "."]
-    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if answer.returncode != 0:
-        raise ToolchainError(f"the root filesystem of a node could not be packed:\n  {answer.stderr.strip()}")
-
-
-def _await_containerd(container: str, step: Step) -> None:
-    give_up = time.monotonic() + _START_SECONDS
-    command = ["docker", "exec", container, "ctr", "version"]
-    while subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode != 0:
-        if time.monotonic() > give_up:
-            log = subprocess.run(["docker", "logs", "--tail=5", container], capture_output=True, text=True, check=False)
-            raise ToolchainError(f"the node's containerd did not start in {_START_SECONDS} s:\n  {log.stderr.strip()}")
-        step.tick()
-        time.sleep(0.2)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.kind_image import containers, debian, docker, image
+from kumulus.kind_image import assemble, containers, debian, docker, image
 from kumulus.kind_image.containers import Container
 from kumulus.toolchain import ToolchainError
 from kumulus.toolchain.progress import Step
@@ -141,7 +141,7 @@ def test_two_caches_make_their_images_beside_each_other(path: Path, tmp_path: Pa
         root.mkdir(parents=True, exist_ok=True)
         images = tmp_path / "images.tar"
         images.touch()
-        image.make("kumulus/node:v1", {}, root, images, Step("image"), tmp_path / "log")
+        assemble.make("kumulus/node:v1", {}, root, images, Step("image"), tmp_path / "log")
         asked = (tmp_path / "asked").read_text().splitlines()
         (tmp_path / "asked").unlink()
         return {line.split()[-1] for line in asked if line.split()[1] == "rm"}
