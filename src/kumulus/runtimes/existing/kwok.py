@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
-from kumulus.runtimes.existing.source import Source
+from kumulus.runtimes.existing.source import Source, not_asked
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -50,7 +50,7 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
     except (ApiError, Unreachable) as error:
         if isinstance(error, ApiError) and error.status == 403:
             return nothing
-        return {**nothing, "problem": str(source.not_asked(source, error))}
+        return {**nothing, "problem": str(not_asked(source, error))}
 
 
 async def others_controller(client: Client, release: str = "") -> str:

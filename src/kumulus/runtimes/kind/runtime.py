@@ -20,7 +20,7 @@ from kumulus.runtimes.exclusive import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.options import options_problems
-from kumulus.runtimes.kind.place import KindPlace
+from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
 from kumulus.runtimes.owner import same
 
 _API = "kube-apiserver"
@@ -59,7 +59,7 @@ class KindRuntime(Runtime):
         creating.executable()
         await engine.require()
         directories.prepare_home(place)
-        async with exclusive(place), place.making_alone(place.name):
+        async with exclusive(place), making_alone(place.name):
             found = await self._cleared(place, wanted, engine, report)
             try:
                 if found:
@@ -257,7 +257,7 @@ class KindRuntime(Runtime):
         self._end_kind(place)
         if nodes:
             creating.discard(engine, place)
-        place.forget_claim(place.directory)
+        forget_claim(place.directory)
         return directories.remove(place)
 
     def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
@@ -269,7 +269,7 @@ class KindRuntime(Runtime):
             creating.discard(engine, place)
         except ProviderError as left:
             raise ProviderError(f"{error}\n  What there is of it stays until the next `pulumi up`: {left}") from None
-        place.forget_claim(place.directory)
+        forget_claim(place.directory)
         directories.remove(place)
 
     def _end_kind(self, place: KindPlace) -> None:
