@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
-from kumulus.model.autoscaling import BUILT
+from kumulus.model.bounds import BUILT
 from kumulus.runtimes import registry
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER

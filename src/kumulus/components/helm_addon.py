@@ -10,9 +10,8 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_release import HelmRelease
-from kumulus.components.inputs import Checked, refused
+from kumulus.components.inputs import Checked, marked, refused
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
-from kumulus.components.secrets import marked
 from kumulus.model.errors import Where, path_text
 from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
 from kumulus.stackfile.secrets import Secrets

@@ -12,9 +12,8 @@ from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from kumulus.components import plugin
 from kumulus.components.engine import user_error
-from kumulus.components.inputs import Checked
+from kumulus.components.inputs import Checked, marked
 from kumulus.components.resources import ClusterLike, InCluster
-from kumulus.components.secrets import marked
 from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions
 from kumulus.stackfile.load import Loaded

@@ -15,8 +15,7 @@ from kumulus.kube import namespaces, objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.model.identity import Owner
-from kumulus.model.tenancy import STACK_ANNOTATION, TENANT_LABEL
+from kumulus.model.identity import STACK_ANNOTATION, TENANT_LABEL, Owner
 from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
 
 if TYPE_CHECKING:

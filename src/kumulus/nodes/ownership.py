@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.media import METADATA_ONLY
-from kumulus.model.identity import STACK_ID, Owner
-from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner
 from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import errno
 import os
 import pwd
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from kumulus.host import locks
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
@@ -196,3 +197,24 @@ def free_bytes(path: Path) -> int:
         path = path.parent
     state = os.statvfs(path)
     return state.f_bavail * state.f_frsize
+
+
+@asynccontextmanager
+async def exclusive(place: Place) -> AsyncIterator[bool]:
+    """Let only one run at a time change a cluster.
+
+    Yields whether another run held the lock first: then the cluster may be no longer what it was, or whose it was.
+    """
+    path = lock_file(place)
+    lock, waited = await locks.take(path)
+    try:
+        yield waited
+    finally:
+        if not place.directory.exists():
+            path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def lock_file(place: Place) -> Path:
+    """The file whose lock a run holds while it changes a cluster."""
+    return place.home / "clusters" / f".{place.name}.lock"

@@ -9,7 +9,7 @@ from typing import Any
 from kumulus.host import processes
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok import addition, etcd, objects, starting
 from kumulus.runtimes.kwok.layout import Layout
 

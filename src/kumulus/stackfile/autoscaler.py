@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from kumulus.model.autoscaling import BUILT, NAMES, OURS, Name
-from kumulus.model.bounds import bounds_problems
+from kumulus.model.bounds import BUILT, NAMES, OURS, Name, bounds_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, DurationField, Section, checked, short_label

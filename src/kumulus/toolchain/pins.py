@@ -14,9 +14,8 @@ from typing import Any
 
 from kumulus.toolchain import releases
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.kubernetes import MODULE, KubernetesVersion
 from kumulus.toolchain.releases import Release
-from kumulus.toolchain.versions import normal, numbers
+from kumulus.toolchain.versions import MODULE, KubernetesVersion, normal, numbers
 
 HERE = Path(__file__).resolve().parent
 # The programs of a control plane, which are available in several Kubernetes versions.

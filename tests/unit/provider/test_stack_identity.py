@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf import struct_pb2
 
-from kumulus.model.identity import STACK_ID, Owner, drawn, is_identity
-from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner, drawn, is_identity
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import provider_pb2

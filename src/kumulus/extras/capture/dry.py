@@ -23,8 +23,8 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal, parse
-from kumulus.model.tenancy import RUN_LABEL
 
 if TYPE_CHECKING:
     from kumulus.extras.journal.book import Journal

@@ -20,8 +20,8 @@ from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal
-from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
 from kumulus.nodes.faults import operations, records
 

@@ -13,8 +13,7 @@ from kumulus.kube import ApiError, namespaces, paths
 from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.model.identity import NOBODY, Owner
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

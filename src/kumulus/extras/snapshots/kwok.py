@@ -24,7 +24,7 @@ from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, names
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import locks, processes
 from kumulus.nodes.reporter import Silent
-from kumulus.runtimes.exclusive import lock_file
+from kumulus.runtimes.directories import lock_file
 from kumulus.runtimes.kwok import starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout

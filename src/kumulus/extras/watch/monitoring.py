@@ -21,7 +21,7 @@ from kumulus.model.quantity import human, parse
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
-from kumulus.runtimes.kwok import access, components, logs, pidfiles
+from kumulus.runtimes.kwok import access, components, kwokctl, logs
 from kumulus.runtimes.kwok.layout import Layout, dump
 
 PROMETHEUS, KUBE_STATE_METRICS = "prometheus", "kube-state-metrics"
@@ -175,7 +175,7 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
     async with Client(connection, request_timeout=5.0) as client:
         give_up = time.monotonic() + _PATIENCE
         while time.monotonic() < give_up:
-            gone = pidfiles.ended(layout.directory)
+            gone = kwokctl.missing_component(layout.directory)
             if gone in NAMES:
                 raise ProviderError(logs.with_log(f"{gone} of cluster {layout.name} ended", layout, gone))
             try:

@@ -12,9 +12,8 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
-from kumulus.components.inputs import Checked
+from kumulus.components.inputs import Checked, marked
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
-from kumulus.components.secrets import marked
 from kumulus.extras.watch import dashboards
 from kumulus.extras.watch.scraping import scraped
 from kumulus.model import real_nodes

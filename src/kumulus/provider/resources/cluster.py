@@ -15,10 +15,9 @@ from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.cluster_place import Places
+from kumulus.provider.resources.cluster_place import Places, left_by_runs, put_back, require_no_run
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry

@@ -10,9 +10,8 @@ from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.properties import STRING, STRINGS, Property
 from kumulus.provider.resources.base import Checked, Failure, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.cluster_place import Places
+from kumulus.provider.resources.cluster_place import Places, require_no_run
 from kumulus.provider.resources.in_cluster import PLACE
-from kumulus.provider.resources.left_by_runs import require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.runtimes.base import Runtime
 

@@ -16,7 +16,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.options import options_problems

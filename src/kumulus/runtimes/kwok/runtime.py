@@ -16,7 +16,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok import (
     addition,
     additions,
@@ -26,10 +26,10 @@ from kumulus.runtimes.kwok import (
     gates,
     hung,
     kept,
+    kwokctl,
     logs,
     moving,
     observing,
-    pidfiles,
     priority,
     renewals,
     starting,
@@ -209,7 +209,7 @@ class KwokRuntime(Runtime):
         self._mend(layout, wanted, report)
         hung.end_useless(layout, report)
         logs.rotate(layout)
-        processes.end(pidfiles.setting_up(layout.home, layout.name))
+        processes.end(kwokctl.setting_up(layout.home, layout.name))
         if not upgrade.exchange(layout, wanted.kubernetes_version, report):
             await hung.end_hung(layout, report)
         await hung.end_stuck(layout, report)
@@ -291,5 +291,5 @@ class KwokRuntime(Runtime):
 
     def _end(self, layout: Layout) -> None:
         """End every process of the cluster."""
-        processes.end(pidfiles.setting_up(layout.home, layout.name))
+        processes.end(kwokctl.setting_up(layout.home, layout.name))
         processes.end([pid for group in processes.running(layout.directory).values() for pid in group])

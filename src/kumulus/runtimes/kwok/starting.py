@@ -22,7 +22,6 @@ from kumulus.runtimes.kwok import (
     kwokctl,
     moving,
     objects,
-    pidfiles,
     priority,
 )
 from kumulus.runtimes.kwok.addition import Addition, Options
@@ -112,7 +111,7 @@ async def create_components(layout: Layout, request: Path) -> None:
 async def start_components(layout: Layout) -> None:
     """Have kwokctl start the components that do not run."""
     components.relink(layout)
-    pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
+    kwokctl.correct_pid_files(layout.directory, processes.running(layout.directory))
     # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
     # runtime of that cluster: where Docker answers, it would take it for one of containers.
     defining = objects.is_defining(layout.settings())
