@@ -192,11 +192,7 @@ def require_no_tenants(stack: str, kubeconfig: Path) -> None:
 
 
 def tenants_refusal(stack: str, found: dict[str, list[str]]) -> str:
-    """The message of the tenants_refusal.
-
-    Args:
-        found: what is in each namespace.
-    """
+    """The message of the refusal."""
     lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
     lines += [f"  {namespace}: {listed(made, _NAMED)}" for namespace, made in found.items()]
     return "\n".join(

@@ -39,7 +39,6 @@ class Needs:
     """The tools that one stack needs.
 
     Args:
-        tools: names of tools.
         kubernetes: the version of its control plane, if not the default one.
         further: the versions of its other clusters' control planes.
     """

@@ -62,7 +62,6 @@ def unprotected(
     """Why a stack's secrets can be read by others; None if something protects them, or Pulumi Cloud keeps them.
 
     Args:
-        environment: the variables of the program.
         pulumi_home: where Pulumi records which backend the user is logged in to.
     """
     if not _is_empty(environment) or not _by_passphrase(document):

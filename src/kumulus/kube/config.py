@@ -84,7 +84,6 @@ def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
 
     Args:
         text: YAML.
-        path: what to call it in errors.
 
     Raises:
         KubeconfigError: it is not a YAML mapping.

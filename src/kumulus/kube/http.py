@@ -92,7 +92,6 @@ class Http:
 
         Args:
             path: without the server's address; escaped where needed.
-            headers: besides those of every request.
             within: seconds for all of it.
             tls: another TLS context than the server's own.
 
@@ -143,7 +142,6 @@ class Http:
 
         Args:
             path: as for :meth:`request`, like ``query``, ``headers`` and ``tls``.
-            headers: besides those of every request.
             within: seconds until the answer has to begin.
             silence: seconds of silence after which the chunks raise a TimeoutError.
             tls: another TLS context than the server's own.

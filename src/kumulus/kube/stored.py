@@ -169,7 +169,6 @@ def same(one: bytes, other: bytes) -> bool:
 
     Args:
         one: a node as it is stored or answered.
-        other: another one.
 
     Raises:
         ApiError: one of them is not an answer of an API server.

@@ -205,7 +205,6 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
     """The stage that makes a node Ready that Kumulus did not create, and fills in its node info.
 
     Args:
-        labels: the labels of such nodes.
         having: the key of a label that they also have, with any value.
         info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
     """

@@ -60,7 +60,6 @@ class Controllers:
     """The kwok-controllers of a cluster.
 
     Args:
-        settings: what they have in common.
         nodes: how many nodes they have to emulate.
         shards: how many controllers there are.
     """

@@ -51,7 +51,6 @@ class StageObject:
 
     Args:
         name: the object's name; it contains a dot, unlike the names of the cluster's own stages.
-        lifecycle: the name of its lifecycle.
         about: what it waits for, in words.
     """
 

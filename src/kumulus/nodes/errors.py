@@ -30,7 +30,6 @@ class PartialFailure(Exception):
 
     Args:
         message: one line: what was done and what was not.
-        outputs: the outputs as they are now.
         reasons: further lines for the user.
     """
 

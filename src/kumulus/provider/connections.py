@@ -47,11 +47,7 @@ class Connections:
     """Clients by kubeconfig path; a rewritten kubeconfig (a replaced cluster) gets a new client."""
 
     def __init__(self, place: LastPlace | None = None) -> None:
-        """Start without any client.
-
-        Args:
-            place: where the stack was last updated.
-        """
+        """Start without any client."""
         self._place = place
         self._clients: dict[str, tuple[float, Client]] = {}
         self._former: list[Client] = []

@@ -45,7 +45,6 @@ class LastPlace:
         """The place to record: the recorded one, or this one if there is none yet or the stack moves here.
 
         Args:
-            old: the plugin's configuration as recorded.
             moving: whether the user says that the stack moves here.
         """
         kept = old.get(KEY)

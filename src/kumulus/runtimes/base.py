@@ -160,7 +160,6 @@ class Runtime(ABC):
 
         Args:
             identity: the recorded control plane's identity; None before there is one.
-            report: takes the messages.
 
         Returns:
             The cluster, if it exists before anything is made.

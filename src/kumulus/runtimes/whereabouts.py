@@ -113,11 +113,7 @@ class Away:
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
-    """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is.
-
-    Args:
-        here: where the plugin works.
-    """
+    """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is."""
     recorded = outputs.get("directory")
     if not isinstance(recorded, str) or not recorded:
         return None

@@ -36,7 +36,6 @@ class ResolvedFault:
     """A fault with the nodes that it affects.
 
     Args:
-        name: its name.
         kind: the catalog's entry, or empty.
         nodes: which nodes; empty for a fault of pods anywhere.
         node: what it does to each of them.
@@ -60,7 +59,6 @@ def resolve(
     """Resolve faults on pools; with every problem found, each at its place below `faults`.
 
     Args:
-        faults: as in the stack file.
         before: faults that are already declared, with which the new ones must not conflict.
     """
     found: list[ResolvedFault] = []

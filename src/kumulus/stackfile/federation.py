@@ -111,11 +111,7 @@ class Federated:
     asked: Federation
 
     def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
-        """The options of Kueue for a cluster; None for a cluster without Kueue.
-
-        Args:
-            name: the cluster's name in the file.
-        """
+        """The options of Kueue for a cluster; None for a cluster without Kueue."""
         if name == self.hub:
             asked = self.asked
             found: dict[str, Any] = {"origin": cluster_name, "workerLostTimeout": asked.workerLostTimeout}

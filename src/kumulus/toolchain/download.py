@@ -169,7 +169,6 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
         archive: a .tar.gz, a .zip, or a file that is the program itself.
         members: the path in the archive of each wanted file, by name; an empty path is the archive itself.
         others: a pattern of paths; files of that pattern are taken too, under their own names.
-        into: a folder to put them in.
 
     Returns:
         what was taken, by name.

@@ -24,7 +24,6 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
     Args:
         kubernetes: another Kubernetes version whose control plane is wanted too.
         extra: names of optional tools, or of sets of them, that are wanted too.
-        known: other pins than the project's.
     """
     known = known or pins.load()
     wanted = list(known.required)
@@ -57,7 +56,6 @@ def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
 
     Args:
         names: of tools, or of sets of them.
-        known: other pins than the project's.
 
     Returns:
         Their executables by name; for tools of files only, their directory.

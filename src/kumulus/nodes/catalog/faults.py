@@ -34,7 +34,6 @@ class Kind:
         name: what a stack file writes as `kind`.
         summary: what happens, in a sentence.
         sources: names and URLs of the sources.
-        node: what it does to nodes.
         pods: what it does to pods; None for a fault of nodes.
         offers: what it does to an autoscaler's offerings; None for other faults.
         also: other names that a stack file may write.

@@ -37,9 +37,6 @@ async def foreign(client: Client, steps: Sequence[NodeStep]) -> dict[str, str]:
     """The nodes under the names of steps that are not their pools', each with a sentence.
 
     Only names are listed, and only of nodes without the stack's mark: of 10,000 nodes that are the stack's, none.
-
-    Args:
-        steps: of nodes of any pools.
     """
     by_name = {each.name: each for each in steps}
     selectors = {

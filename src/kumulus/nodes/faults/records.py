@@ -46,7 +46,6 @@ class Record:
     Args:
         kind: its catalog entry, or empty for a fault that is described in full.
         nodes: the ordinals of its nodes, by pool.
-        node: what it does to nodes.
         pods: what it does to pods; None for nothing.
         offers: what it does to what an autoscaler is offered; None for nothing.
         since: when it began, RFC 3339 in UTC.

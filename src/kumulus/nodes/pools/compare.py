@@ -51,7 +51,6 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
 
     Args:
         ordinal: which of the pool's nodes it is.
-        node: the node as it is.
     """
     ours = owned(pool, ordinal)
     before = decode_applied(node.annotations)

@@ -63,7 +63,6 @@ async def making_room(
         relieve: makes room in etcd; returns whether there is room now.
         look: compares the pool's nodes with what is wanted.
         stop: set when the user cancelled.
-        report: receives lines of progress.
     """
     try:
         return await record()

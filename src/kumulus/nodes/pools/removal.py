@@ -45,7 +45,6 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
     """Return the pods bound to any of the nodes.
 
     Args:
-        nodes: names of nodes.
         running: only those that have not ended; finished ones occupy nothing.
     """
     found: list[Bound] = []
@@ -66,9 +65,7 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
     a while, so this looks again until nothing is left. A Job replaces its pods without counting them as failed.
 
     Args:
-        nodes: names of the removed nodes.
         stop: when set, no further round is begun.
-        report: receives transient status lines.
 
     Returns:
         How many pods were removed.

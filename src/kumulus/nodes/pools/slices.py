@@ -169,7 +169,6 @@ async def converge_slices(
     """Publish missing slices, correct those that differ, withdraw surplus ones.
 
     Args:
-        seen: what was observed just before.
         nodes: UIDs of the pool's nodes, by ordinal.
         stop: when set, nothing new is begun.
         progress: called with the number of slices done.

@@ -59,8 +59,6 @@ class _Reading:
     """One model's schema, being read.
 
     Args:
-        found: the object types so far.
-        definitions: what the schema refers to.
         plain: as for :meth:`SectionTypes.of`.
     """
 

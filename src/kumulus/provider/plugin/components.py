@@ -56,9 +56,7 @@ class Kind:
         """Declare it.
 
         Args:
-            name: its name in the stack.
             inputs: those from the other language's program, by their names in the schema.
-            opts: Pulumi's resource options.
 
         Raises:
             pulumi.RunError: arguments are wrong; lists all of them.

@@ -151,7 +151,6 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
     Args:
         reference: the cluster component's URN, which the engine passes as the reference.
         owner: a unique prefix for names of resources that are declared for the component under construction.
-        opts: that component's options.
 
     Raises:
         pulumi.RunError: it is not a cluster, or its name is not known yet.

@@ -161,7 +161,6 @@ class Resource(ABC):
 
         Args:
             reporters: give the reporter of the resource with a URN.
-            old: its recorded inputs and outputs.
         """
 
     @abstractmethod

@@ -34,7 +34,6 @@ class Shown:
 
     Args:
         command: the pulumi command, as :func:`kumulus.host.lifetime.own` names a process; None where it is not known.
-        folder: where the notes are.
     """
 
     def __init__(self, command: str | None = None, folder: Path | None = None) -> None:
@@ -120,7 +119,6 @@ class Places:
         """Refuse to repair what somebody else has made since then where a recorded cluster was.
 
         Args:
-            outputs: the recorded outputs of the cluster.
             owner: as which the stack will be recorded: an import keeps the owner that it found until the next update.
         """
         recorded, directory = str(outputs.get("owner")), Path(str(outputs.get("directory")))
@@ -143,7 +141,6 @@ class Places:
         """Refuse to replace an existing cluster, unless a preview has shown it or the user has allowed it.
 
         Args:
-            outputs: the recorded outputs of the cluster.
             inputs: as declared now; their contents say whether this is a preview.
             found: the differences from what is wanted.
         """
@@ -162,7 +159,6 @@ class Places:
         """Refuse likewise to make a cluster in the place of one that is there, as if a replacement is forced.
 
         Args:
-            directory: of the cluster that is there.
             inputs: as for :meth:`require_consent`.
         """
         self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
@@ -229,12 +225,7 @@ def require_no_run(identity: str) -> None:
 
 
 async def put_back(seen: Observed, report: Reporter) -> None:
-    """Undo the changes that ended runs have left.
-
-    Args:
-        seen: the cluster, whose API server answers.
-        report: takes messages about what was done.
-    """
+    """Undo the changes that ended runs have left."""
     if not runs.left(seen.identity):
         return
     try:

@@ -60,7 +60,6 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
     """The inputs in the form that is kept.
 
     Args:
-        inputs: as the user wrote them.
         failures: the failures of checks common to all resources.
     """
     wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
@@ -190,8 +189,6 @@ async def report_update(ask: Ask, old: Pool | None, new: Pool, hourly: Hourly, r
     Args:
         ask: gives a client of the cluster; it may raise one of :data:`UNASKED`.
         old: the pool as it is recorded; None if that is not known.
-        new: the pool as it is wanted.
-        report: receives the lines.
     """
     resized = old is not None and old.replicas != new.replicas
     old, new = await _as_left(ask, old, new)

@@ -61,7 +61,6 @@ async def refuse_names(
 
     Args:
         client: of the cluster; nothing is changed in it.
-        paths: of the objects in the API.
         mine: the stack's identities: the one it has, and the one it had before.
         recorded: those of the paths that the stack's state has: an object there without an identity is the stack's own.
 

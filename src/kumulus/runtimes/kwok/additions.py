@@ -26,7 +26,6 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     Args:
         wanted: the control plane the stack asks for.
         undefined: the kinds whose definitions kwokctl is to create.
-        claims: provides further ports.
 
     Raises:
         ports.NoFreePort: there is none for a component.

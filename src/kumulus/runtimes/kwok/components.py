@@ -38,7 +38,6 @@ def definition(
         name: its name, and its executable's in the cluster's ``bin``.
         ports: the ports it listens on, by their names; ``http`` is the main one.
         links: the components to start first.
-        environment: variables.
     """
     return {
         "name": name,

@@ -212,7 +212,7 @@ def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
 
 
 def kubelet_flags(port: int) -> dict[str, dict[str, str]]:
-    """The API server's kubelet_flags, by component.
+    """The API server's flags, by component.
 
     By default, it asks DNS for a node's name, and sends logs and exec to whoever has that name (k8s.io/kubernetes
     pkg/kubelet/client). Emulated nodes call themselves localhost, and name no port of their own.
@@ -224,5 +224,5 @@ def kubelet_flags(port: int) -> dict[str, dict[str, str]]:
 
 
 def kubelet_patches(port: int) -> list[dict[str, Any]]:
-    """The kubelet_flags as kwokctl takes them when it makes a cluster."""
+    """The flags as kwokctl takes them when it makes a cluster."""
     return [access.patch(component, wanted, ()) for component, wanted in kubelet_flags(port).items()]

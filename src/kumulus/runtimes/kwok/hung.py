@@ -48,11 +48,7 @@ def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
 
 
 async def end_stuck(layout: Layout, report: Reporter) -> None:
-    """End a kwok-controller that no longer renews leases.
-
-    Args:
-        report: takes the reason.
-    """
+    """End a kwok-controller that no longer renews leases."""
     alive = processes.running(layout.directory)
     if since := await renewals.stuck_since(layout, alive):
         pids = alive[renewals.CONTROLLER]
@@ -72,11 +68,7 @@ def end_useless(layout: Layout, report: Reporter) -> None:
 
 
 async def end_hung(layout: Layout, report: Reporter) -> None:
-    """End an API server or an etcd that has not answered for a while; their data survive it, like any crash.
-
-    Args:
-        report: takes what is ended, and why.
-    """
+    """End an API server or an etcd that has not answered for a while; their data survive it, like any crash."""
     alive = processes.running(layout.directory)
     if not set(_ASKED) <= alive.keys():
         return

@@ -41,7 +41,6 @@ def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter)
 
     Args:
         wanted: the control plane the stack asks for.
-        claims: provides the ports.
         report: takes a line for each.
 
     Returns:

@@ -37,7 +37,6 @@ async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> 
     If leases have expired, this takes twelve seconds; otherwise one request.
 
     Args:
-        layout: the cluster, whose API server answers.
         programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     if not all(programs.get(name) for name in _NEEDED):

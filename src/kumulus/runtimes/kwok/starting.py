@@ -47,9 +47,7 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
 
     Args:
         wanted: the control plane the stack asks for.
-        report: takes lines of progress.
         changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
-        dead: the components that do not run.
     """
     hand_over = "kwok-controller" in dead
     every, options = addition.every(), wanted.options
@@ -153,8 +151,6 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
 
     Args:
         wanted: the control plane the stack asks for.
-        claims: provides further ports.
-        report: takes lines of progress.
 
     Raises:
         ports.NoFreePort: there is none for a component.

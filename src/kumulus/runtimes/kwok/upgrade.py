@@ -94,7 +94,6 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
 
     Args:
         version: the one wanted, such as ``v1.35.4``.
-        report: takes lines of progress.
 
     Returns:
         whether it was another version.
