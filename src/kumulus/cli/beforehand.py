@@ -135,7 +135,7 @@ def check_runs(stack: str) -> None:
         if who := runs.under_way(str(outputs.get("identity") or "")):
             raise UserError(who)
         if not registry.outlives_stack(outputs.get("runtime")) and (found := away(outputs, here)):
-            raise UserError(found.refusal())
+            raise UserError(found.refusal)
 
 
 def shown_options(stack: str, options: list[str]) -> list[str]:

@@ -93,10 +93,10 @@ class Places:
         """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means."""
         self._require_known(outputs)
         found = self._away(outputs)
-        if found is not None and not (self._settings.move_here and found.can_be_moved):
-            raise ProviderError(found.refusal())
+        if found is not None and not (self._settings.move_here and found.moving):
+            raise ProviderError(found.refusal)
         if found is not None:
-            report.warn(found.moving())
+            report.warn(found.moving)
         elif self._settings.move_here and self._is_bound(outputs):
             report.warn(
                 "the cluster is here; take kumulus:moveHere out of the stack file (`pulumi config rm "
@@ -107,7 +107,7 @@ class Places:
         """Refuse a cluster that is elsewhere: it can be neither read nor deleted from here."""
         self._require_known(outputs)
         if found := self._away(outputs):
-            raise ProviderError(found.refusal())
+            raise ProviderError(found.refusal)
 
     def _require_known(self, outputs: Properties) -> None:
         """Refuse cluster files that a later version wrote in a format that this one does not know."""
@@ -132,9 +132,9 @@ class Places:
     def differences(self, outputs: Properties) -> list[Difference]:
         """The differences due to a recorded cluster's place; to be called after :meth:`require`."""
         found = self._away(outputs)
-        if found is not None and self._settings.move_here and found.can_be_moved:
+        if found is not None and self._settings.move_here and found.moving:
             self._moving[str(found.directory)] = found
-            return [Difference("machine", "update" if found.can_be_taken_up else "update-replace")]
+            return [Difference("machine", "update" if found.taken_up else "update-replace")]
         return []
 
     def require_consent(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
@@ -184,11 +184,10 @@ class Places:
             self.require_here(outputs)
             return False
         runtime = self._runtimes[str(outputs.get("runtime"))]
-        if found.kind == "moved":
+        if found.files is not None:
             # Running processes still have the path that they were started with.
             await runtime.delete(recorded, report)
-            if found.files is not None:
-                directories.remove(runtime.place(str(found.files)))
+            directories.remove(runtime.place(str(found.files)))
         return True
 
     def machine(self, runtime: str) -> dict[str, str] | None:
