@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.cli import beforehand, tenants_first
+from kumulus.cli import beforehand
 from kumulus.cli.errors import UserError
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
@@ -151,7 +151,7 @@ def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: py
 
 def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(tenants_first, "require_empty", lambda stack, kubeconfig: asked.append(stack))
+    monkeypatch.setattr(beforehand, "require_no_tenants", lambda stack, kubeconfig: asked.append(stack))
     (up(fleet, "dev") / "kubeconfig.yaml").touch()
     write(fleet, "config: {'kumulus:cluster': {nodeGroups: []}}\n")
     beforehand.check_tenants("dev", False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kumulus.cli.tenants_first import refusal, require_empty
+from kumulus.cli.beforehand import require_no_tenants, tenants_refusal
 
 
 def test_what_the_teams_have_is_named_with_both_ways_on() -> None:
-    said = refusal("platform", {"research": [f"Job j{n}" for n in range(5)], "search": ["Service web"]})
+    said = tenants_refusal("platform", {"research": [f"Job j{n}" for n in range(5)], "search": ["Service web"]})
     assert said.splitlines() == [
         "platform is shared, and other stacks have something in it: their own destroy needs this cluster",
         "  research: Job j0, Job j1, Job j2 and 2 more",
@@ -20,4 +20,4 @@ def test_what_the_teams_have_is_named_with_both_ways_on() -> None:
 
 
 def test_a_cluster_that_cannot_be_asked_keeps_nobody_from_taking_it_down(tmp_path: Path) -> None:
-    require_empty("platform", tmp_path / "nowhere.yaml")
+    require_no_tenants("platform", tmp_path / "nowhere.yaml")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.model.active_faults import ActiveFault
-from kumulus.model.node_delta import delta
+from kumulus.model.node_changes import delta
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.nodes import HOSTNAME_LABEL, boot_id
 from kumulus.model.pools import Pool

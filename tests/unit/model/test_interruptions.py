@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from kumulus.model.fault_consequences import described, reclaimed
-from kumulus.model.interruptions import Interruption, interruption_from
 from kumulus.model.node_effects import NodeEffects
-from kumulus.model.offer_effects import OfferEffects, offer_effects_from
+from kumulus.model.offer_effects import Interruption, OfferEffects, interruption_from, offer_effects_from
 
 NAMES = [f"node-{number}" for number in range(40)]
 

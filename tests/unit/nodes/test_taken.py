@@ -8,7 +8,7 @@ import pytest
 
 from kumulus.kube import ApiError
 from kumulus.nodes.ownership import NotOurs
-from kumulus.nodes.taken import refuse
+from kumulus.provider.resources.taken import refuse_names as refuse
 
 ONE, TWO = "1" * 32, "2" * 32
 PATH, FREE = "/apis/resource.k8s.io/v1/deviceclasses/gpu.nvidia.com", "/apis/kwok.x-k8s.io/v1alpha1/stages/free"

@@ -8,9 +8,10 @@ import re
 import pytest
 
 import kumulus
-from kumulus.components.library_page import PAGE, with_tables
+from benchmarks.pages import DOCS, with_components
 from tests.support.program import run
 
+PAGE = DOCS / "library.md"
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
 CONFIG = {"kumulus:kubeconfig": "clusters: []\nusers: []\n", "kumulus:grafana": "hunter2"}
 
@@ -27,7 +28,7 @@ def test_every_public_name_has_a_section() -> None:
 
 def test_the_tables_are_the_components_own() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert with_tables(text) == text, "run: python -m kumulus.components.library_page"
+    assert with_components(text) == text, "run: python -m benchmarks.pages"
     assert text.count(": begin -->") == len(kumulus.__all__) - 1
 
 

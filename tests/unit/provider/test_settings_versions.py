@@ -11,8 +11,7 @@ import pytest
 from kumulus.host import version
 from kumulus.host.machine import Machine
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.last_place import LastPlace
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import LastPlace, Settings
 from kumulus.runtimes.whereabouts import Here
 
 

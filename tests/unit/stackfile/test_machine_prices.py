@@ -9,8 +9,8 @@ import yaml
 
 from kumulus.extras.watch import monitoring
 from kumulus.runtimes.kwok import configuration
+from kumulus.stackfile.kwok_options import machine_prices
 from kumulus.stackfile.load import load
-from kumulus.stackfile.machine_prices import machine_prices
 
 
 def group(name: str, zone: str, **fields: Any) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from kumulus.extras.capture.grammar import reduced
 from kumulus.extras.capture.kinds import BY_NAME, PODS
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
-from kumulus.kube import ApiError
+from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
-from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
 
 if TYPE_CHECKING:
@@ -207,10 +206,5 @@ async def _nodes(client: Client) -> dict[str, str]:
 
 async def accounts(client: Client, namespaces: set[str]) -> None:
     """Wait until each namespace has its default service account: admission rejects pods before."""
-    ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
-    for namespace in sorted(namespaces):
-        while asyncio.get_running_loop().time() < ends:
-            with tolerating(404):
-                await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
-                break
-            await asyncio.sleep(0.1)
+    waiting = (objects.has_account(client, each, _ACCOUNTS_WITHIN) for each in sorted(namespaces))
+    await asyncio.gather(*waiting)

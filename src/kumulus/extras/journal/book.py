@@ -32,11 +32,7 @@ def directory(cluster: str) -> Path:
 
 
 class Journal:
-    """The journal of one run: what is written here is on the disk when the call returns.
-
-    Args:
-        changes: its initial content.
-    """
+    """The journal of one run: what is written here is on the disk when the call returns."""
 
     def __init__(self, changes: Changes) -> None:
         self.changes = changes

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from kumulus.extras.snapshots.kwok import _order, _paused_controllers
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok.layout import Layout
 
 
