@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kumulus.extras.advise.demand import ORDERS, Demand, largest_first
+import numpy as np
+import numpy.typing as npt
+
+from kumulus.extras.advise.demand import ORDERS, Demand, Shape, largest_first
 from kumulus.extras.advise.errors import Unadvisable
 from kumulus.extras.advise.offers import Offer, Offers, useful, without
-from kumulus.extras.advise.placing import place
 from kumulus.extras.advise.programme import Programme
 
 _ROUNDS = 40
@@ -160,3 +163,77 @@ def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]
 
 def _cost(offers: Sequence[Offer], nodes: Sequence[int]) -> float:
     return sum(number * offer.hourly for offer, number in zip(offers, nodes, strict=True))
+
+
+_SCORED = ("cpu", "memory")
+# What the scheduler's scores assume for a container that requests nothing: 100m and 200 MiB.
+_LEAST = {"cpu": 100, "memory": 200 << 20}
+# Below every score.
+_NONE = -1.0
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The result of placing pods.
+
+    Args:
+        pending: how many of each shape found no node.
+        used: how many nodes have pods.
+    """
+
+    pending: tuple[int, ...]
+    used: int
+
+
+def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Packing:
+    """Place pods, one shape after the other, in the given order.
+
+    Args:
+        offers: the machines.
+        nodes: how many of each there are.
+        shapes: the pods.
+        seed: for the random choice among equal nodes.
+    """
+    kinds = np.repeat(np.arange(len(offers)), nodes)
+    resources = sorted({resource for shape in shapes for resource in shape.wants} | set(_SCORED))
+    has = np.array([[offer.has.get(resource, 0) for resource in resources] for offer in offers], dtype=np.int64)
+    free = has[kinds]
+    scored = [resources.index(resource) for resource in _SCORED]
+    there = np.maximum(free[:, scored], 1).astype(float)
+    counted = np.zeros_like(there)
+    source = random.Random(seed)
+    pending = []
+    touched = np.zeros(len(kinds), dtype=bool)
+    # By group, the nodes that have their one pod of it.
+    taken = {shape.apart: np.zeros(len(kinds), dtype=bool) for shape in shapes if shape.apart}
+    for shape in shapes:
+        wants = np.array([shape.wants.get(resource, 0) for resource in resources], dtype=np.int64)
+        weight = np.array([shape.wants.get(resource) or _LEAST[resource] for resource in _SCORED], dtype=float)
+        open_to = np.array([offer.takes(shape) for offer in offers])[kinds]
+        fitting = open_to & (free >= wants).all(axis=1)
+        if shape.apart:
+            fitting &= ~taken[shape.apart]
+        # Among pods of one shape, only the score of the node that took the last pod changes.
+        scores = np.where(fitting, _scores(counted + weight, there), _NONE)
+        left = shape.count
+        while left and (top := scores.max(initial=_NONE)) > _NONE:
+            best = np.flatnonzero(scores == top)
+            chosen = int(best[source.randrange(len(best))])
+            free[chosen] -= wants
+            counted[chosen] += weight
+            touched[chosen] = True
+            left -= 1
+            if shape.apart:
+                taken[shape.apart][chosen] = True
+            full = bool(shape.apart) or bool((free[chosen] < wants).any())
+            one = slice(chosen, chosen + 1)
+            scores[chosen] = _NONE if full else _scores(counted[one] + weight, there[one])[0]
+        pending.append(left)
+    return Packing(tuple(pending), int(touched.sum()))
+
+
+def _scores(asked: npt.NDArray[np.double], there: npt.NDArray[np.double]) -> npt.NDArray[np.double]:
+    shares = np.minimum(asked / there, 1.0)
+    least = np.floor(((1.0 - shares) * 100).mean(axis=1))
+    scores: npt.NDArray[np.double] = least + np.floor((1.0 - shares.std(axis=1)) * 100)
+    return scores

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.definitions import define
 from kumulus.extras.capture.fields import OBJECTS
-from kumulus.extras.capture.putting import Put, Putting, accounts, checked, path_of, posted, read
+from kumulus.extras.capture.putting import Put, Putting, accounts, checked, define, path_of, posted, read
 from kumulus.extras.capture.workload import SHAPE, manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.capture.quotas import exceeded, lender
+from kumulus.extras.capture.raising import exceeded, lender
 
 SAID = (
     'pods "fit-1-3" is forbidden: exceeded quota: small, requested: pods=1,requests.memory=1Gi, '

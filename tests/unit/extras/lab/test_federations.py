@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kumulus.cli import which
-from kumulus.extras.lab.commands import federations
+from kumulus.extras.lab.commands import run
 from kumulus.extras.lab.federation.members import Federation
 
 GROUP = {
@@ -43,7 +43,7 @@ def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(stack: str, cluster: str | None = None) -> Federation | None:
     chosen = which.chosen(stack, cluster)
-    return federations.of_hub(chosen, chosen.kubeconfig)
+    return run.of_hub(chosen, chosen.kubeconfig)
 
 
 def test_the_hub_of_a_federation_has_the_workers_that_its_file_names(clusters: Path) -> None:

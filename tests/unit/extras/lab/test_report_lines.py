@@ -11,7 +11,7 @@ import yaml
 
 from kumulus.extras.lab.commands import run as experiment_run
 from kumulus.extras.lab.file.load import Loaded, load
-from kumulus.extras.lab.report import by_demand, spreads
+from kumulus.extras.lab.report import spreads
 from kumulus.extras.lab.report.model import Inputs, PolicyUsed, Report
 from kumulus.model.errors import SpecError
 from tests.support.reports import report
@@ -34,7 +34,7 @@ def lines(*reports: Report) -> list[tuple[str, int]]:
     """Names of the lines of a measure, with the number of their runs."""
     [values] = spreads.by_measure(reports).values()
     found = [(name, len(each)) for name, each in values.items()]
-    assert [f"{name} (n = {count})" for name, count in found] == list(by_demand._groups(reports))
+    assert [f"{name} (n = {count})" for name, count in found] == list(spreads._groups(reports))
     return found
 
 
@@ -65,7 +65,7 @@ def test_runs_that_differ_by_more_are_lines_that_say_so(
 def test_runs_of_a_policy_differ_by_ties_and_by_the_scheduler_beneath() -> None:
     runs = [placed(ties="name"), placed(ties="random")]
     assert list(spreads.by_measure(runs)["slowdown.p50"]) == ["fill · FGD · ties name", "fill · FGD · ties random"]
-    assert list(by_demand._groups(runs)) == [f"fill · FGD, ties by {ties} (n = 1)" for ties in ("name", "random")]
+    assert list(spreads._groups(runs)) == [f"fill · FGD, ties by {ties} (n = 1)" for ties in ("name", "random")]
 
 
 def arguments(**wanted: Any) -> Namespace:

@@ -11,11 +11,10 @@ import pytest
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
-from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Scheduler
 from kumulus.extras.lab.run.second import require_built
-from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerAction
+from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerAction
 
 
 def set_scheduler(switch: OwnSwitch, how: SchedulerAction) -> str:

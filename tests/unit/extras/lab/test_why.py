@@ -12,8 +12,7 @@ from kumulus.extras.lab.extender.column import NAME as COLUMNS
 from kumulus.extras.lab.extender.column import Column, Columns
 from kumulus.extras.lab.extender.configuration import watched
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.report.decided import read
-from kumulus.extras.lab.report.why import explained, sums
+from kumulus.extras.lab.report.why import explained, read, sums
 from kumulus.extras.lab.run.policy import with_scheduler
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, Scored, Totals
 

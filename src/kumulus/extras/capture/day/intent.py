@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.extras.capture.day import kept
-from kumulus.extras.capture.day.nodes import Cordons
-from kumulus.extras.capture.day.patches import NotUnderstood, patched
+from kumulus.extras.capture.day.nodes import Cordons, NotUnderstood, patched
 from kumulus.extras.capture.day.pods import PodsThen, PodThen
 from kumulus.extras.capture.day.requests import Request
 from kumulus.extras.capture.day.who import by_control, by_scheduler, followed

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.ab.running import Comparison
 from kumulus.extras.lab.report import checks
-from kumulus.extras.lab.report.change import Change
-from kumulus.extras.lab.report.change_page import page, style, table
+from kumulus.extras.lab.report.change import Change, page, style, table
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.host import files

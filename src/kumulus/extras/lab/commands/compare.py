@@ -46,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"wrote {args.page}")
     if args.pictures is not None:
         # Drawing needs a library that is slow to load.
-        from kumulus.extras.lab.report import by_demand, spreads
+        from kumulus.extras.lab.report import spreads
 
-        drawn = [*spreads.write(reports, args.pictures), *by_demand.write(reports, args.pictures)]
+        drawn = [*spreads.write(reports, args.pictures), *spreads.write_by_demand(reports, args.pictures)]
         print(f"wrote {len(drawn)} pictures to {args.pictures}")
     if limits:
         _published(reports[1], checks, args)

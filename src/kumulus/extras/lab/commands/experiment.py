@@ -212,7 +212,6 @@ def run(args: argparse.Namespace) -> int:
     from kumulus.extras.lab.commands import ab as experiment_ab
     from kumulus.extras.lab.commands import actions as experiment_actions
     from kumulus.extras.lab.commands import compare as experiment_compare
-    from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
     from kumulus.extras.lab.commands import offline as experiment_offline
     from kumulus.extras.lab.commands import run as experiment_run
     from kumulus.extras.lab.commands import show as experiment_show
@@ -230,7 +229,7 @@ def run(args: argparse.Namespace) -> int:
         "baseline": experiment_actions.baseline,
         "show": experiment_show.show,
         "why": experiment_why.why,
-        "fragmentation": experiment_fragmentation.show,
+        "fragmentation": experiment_show.show_fragmentation,
         "history": experiment_actions.history,
         "list": experiment_actions.show,
         "annotate": experiment_actions.annotate,

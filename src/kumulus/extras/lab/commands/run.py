@@ -13,8 +13,7 @@ from pathlib import Path
 
 from kumulus.cli import cluster, interrupts, project, stack_file, which
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.commands import federations
-from kumulus.extras.lab.federation.members import Federation
+from kumulus.extras.lab.federation.members import Federation, Worker
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import compare as comparison
@@ -100,7 +99,7 @@ def on_cluster(
     """
     found = _cluster(args, loaded.experiment)
     kubeconfig = found.require_up() if found else args.kubeconfig
-    federation = federations.of_hub(found, kubeconfig) if found else None
+    federation = of_hub(found, kubeconfig) if found else None
     loaded, prices = _priced(loaded, args)
     try:
         return asyncio.run(do(Place(found, kubeconfig, federation, prices), loaded))
@@ -199,3 +198,26 @@ def _commit() -> str:
     except OSError:
         return ""
     return found.stdout.strip()
+
+
+def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
+    """The federation whose hub a cluster is; None if it is not a hub.
+
+    Args:
+        found: the cluster.
+        kubeconfig: the cluster's.
+
+    Raises:
+        UserError: the stack's file has mistakes.
+    """
+    # Only a cluster in a stack of several can be a hub.
+    if not found.cluster:
+        return None
+    stack = stack_file.described(found.stack)
+    if stack is None or stack.federation is None or stack.federation.hub != found.cluster:
+        return None
+    there = {each.cluster: each for each in which.every(found.stack)}
+    asked = stack.federation.asked
+    workers = tuple(Worker(name, there[name].kubeconfig) for name in stack.federation.workers)
+    name = stack.clusters[found.cluster].cluster_name
+    return Federation(found.cluster, kubeconfig, name, workers, asked.queue, asked.kueueNamespace)

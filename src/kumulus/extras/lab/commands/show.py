@@ -1,16 +1,18 @@
-"""`kumulus experiment show`: recorded runs on a time line, as a page of this machine or as a file to keep."""
+"""`kumulus experiment show` and `fragmentation`: recorded runs on a time line, and the free GPUs of no use to pods."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.report.decided import read
+from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
 from kumulus.extras.lab.report.files import HISTORY, os_errors_explained
 from kumulus.extras.lab.report.read import find, report_at
-from kumulus.extras.lab.report.why import explained
+from kumulus.extras.lab.report.why import explained, read
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
 
@@ -76,8 +78,8 @@ def _write(file: Path, histories: list[History], reasons: list[dict[str, list[st
 
 
 def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: int) -> int:
+    from kumulus.extras.watch.console.bundle import shown
     from kumulus.extras.watch.console.serving import PortInUse
-    from kumulus.extras.watch.console.show import shown
 
     async def serve() -> None:
         async with shown(histories, reasons).served(port) as address:
@@ -92,3 +94,67 @@ def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: 
     except PermissionError:
         raise UserError(f"port {port} is not yours to listen on\n  Choose one from 1024 to 65535") from None
     return 0
+
+
+_ROWS = 10
+
+
+def show_fragmentation(args: argparse.Namespace) -> int:
+    """Measure a recorded run.
+
+    Raises:
+        UserError: the run has no history, or no GPU is in it.
+        LabError: there is no such run.
+    """
+    history = history_of(args.run, args.results, args.repetition)
+    found = fragmentation(history)
+    if found is None:
+        raise UserError(f"{args.run} has no GPUs to be fragmented: its nodes have none, or its pods ask for none")
+    if args.json:
+        print(json.dumps(_answer(found)))
+    else:
+        print("\n".join(_table(str(history.about.get("title")), found)))
+    return 0
+
+
+def _answer(found: Recorded) -> dict[str, object]:
+    return {
+        "typical_kinds": found.kinds,
+        "mean_percent_of_all_gpus": round(100 * found.mean, 4),
+        "moments": [
+            {
+                "at_ms": each.at,
+                "gpus": each.gpus,
+                "arrived": each.arrived,
+                "allocated": each.allocated,
+                "fragmented": round(each.fragmented, 4),
+            }
+            for each in found.moments
+        ],
+        **found.curves,
+    }
+
+
+def _table(title: str, found: Recorded) -> Iterator[str]:
+    kinds = f"{found.kinds} typical kinds" if found.kinds != 1 else "one typical kind"
+    yield f"{title}: {kinds} of pods, {found.moments[-1].gpus:,} GPUs"
+    yield f"{'AT':>10}  {'ARRIVED':>8}  {'ALLOCATED':>9}  {'FRAGMENTED OF ALL':>17}  {'OF IDLE':>8}"
+    for row in range(_ROWS + 1):
+        at = found.end * row // _ROWS
+        yield _row(at, found.at(at))
+    peak = found.peak
+    yield (
+        f"mean over time {100 * found.mean:.2f} % of all GPUs; "
+        f"most {_share(peak.fragmented, peak.gpus):.2f} % after {peak.at / 1000:,.0f} s"
+    )
+
+
+def _row(at: int, now: Moment) -> str:
+    idle = _share(now.fragmented, now.gpus - now.allocated)
+    shares = [_share(part, now.gpus) for part in (now.arrived, now.allocated, now.fragmented)]
+    cells = [f"{at / 1000:>8,.0f} s", f"{shares[0]:>6.1f} %", f"{shares[1]:>7.2f} %", f"{shares[2]:>15.2f} %"]
+    return "  ".join([*cells, f"{idle:>6.2f} %"])
+
+
+def _share(part: float, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0

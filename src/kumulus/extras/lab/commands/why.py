@@ -10,8 +10,8 @@ from typing import Any
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.report import why as text
-from kumulus.extras.lab.report.decided import read
 from kumulus.extras.lab.report.read import find
+from kumulus.extras.lab.report.why import read
 from kumulus.extras.schedulers.decisions.document import Decision, Totals
 
 _SHOWN = 10

@@ -14,7 +14,6 @@ from kumulus.extras.lab.file.manifest import filled, objects_of
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.claims import allocated_by, by_claim
-from kumulus.extras.lab.plan.draws import stream
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.kinds import job_objects
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, pod_template, priority_class
@@ -235,3 +234,9 @@ def _within(node: Object, key: str) -> Object:
         node[key] = {}
     found: Object = node[key]
     return found
+
+
+def stream(seed: int, *what: object) -> random.Random:
+    """The stream of random numbers for one thing that is drawn."""
+    # Random hashes a text by SHA-512, which is the same on every machine and in every version of Python since 3.2.
+    return random.Random("/".join(map(str, (seed, *what))))

@@ -9,9 +9,9 @@ from itertools import chain
 from kumulus.extras.lab.file.measures import BETTER, PERCENTILES, UNITS, Unit
 from kumulus.extras.lab.file.units import NOT_MEASURED, shown
 from kumulus.extras.lab.report import clusters
-from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.lines import DIGITS, line_of
 from kumulus.extras.lab.report.model import Metadata, OfUser, Report
+from kumulus.extras.lab.report.text import unheard
 
 INCOMPLETE = "incomplete"
 """What is said of a figure of a run that was cut off: it is neither better nor worse than another's."""

@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
-from kumulus.extras.lab.report import change_page
+from kumulus.extras.lab.report import change
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained
-from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.report.text import unheard
 from kumulus.host import files
 
 FILE = "history.html"
@@ -87,7 +87,7 @@ def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Se
     )
     changed = ""
     if changes:
-        changed = f"<style>{change_page.STYLE}</style>{change_page.table(labels(reports), changes)}"
+        changed = f"<style>{change.STYLE}</style>{change.table(labels(reports), changes)}"
     table_of_all = '<table class="comparison">\n' + "\n".join(lines) + "\n</table>"
     return f'<section aria-label="Comparison">{kept}{wrong}{changed}{table_of_all}</section>'
 

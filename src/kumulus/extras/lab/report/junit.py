@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from kumulus.extras.lab.report import heard
+from kumulus.extras.lab.report import text
 from kumulus.extras.lab.report.model import Report, Test
 
 FILE = "junit.xml"
@@ -42,7 +42,7 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
         errors=str(int(partial)),
     )
     properties = ElementTree.SubElement(suite, "properties")
-    for name in heard.MEASURES:
+    for name in text.MEASURES:
         if name in test.details.measures:
             ElementTree.SubElement(properties, "property", name=name, value=f"{test.details.measures[name]:g}")
     end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=classname)

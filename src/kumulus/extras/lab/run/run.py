@@ -17,7 +17,6 @@ from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
 from kumulus.extras.lab.cluster.components import Components
-from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.members import require_inside, require_outside
 from kumulus.extras.lab.federation.session import Session, joined
@@ -37,7 +36,7 @@ from kumulus.extras.lab.run.planning import planned
 from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.lab.run.second import SecondSwitch, require_built, started
-from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
+from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerSwitch
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Unreachable

@@ -12,8 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Footer, Sparkline, Static
 
-from kumulus.extras.watch.console.figures import amount, bar, percent, written
-from kumulus.extras.watch.console.text import headline, main_resource
+from kumulus.extras.watch.console.text import amount, bar, headline, main_resource, percent, written
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.summary import Share, Summary, summary
 from kumulus.model.words import counted

@@ -12,6 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.watch.dashboards.control_plane import CONTROL_PLANE
+from kumulus.extras.watch.dashboards.cost import COST
+from kumulus.extras.watch.dashboards.faults import FAULTS
+from kumulus.extras.watch.dashboards.overview import OVERVIEW
+from kumulus.extras.watch.dashboards.scheduler import SCHEDULER
+
 NODE_LABELS = (
     "kumulus.io/group",
     "kumulus.io/pool",
@@ -67,7 +73,10 @@ _PRICE = """      - record: kumulus:price:hourly
 def provisioned() -> dict[str, str]:
     """The dashboards as Grafana reads them, by file name."""
     # Imported here: whoever asks for the rules alone needs no dashboard.
-    from kumulus.extras.watch.dashboards.every import DASHBOARDS
+    from kumulus.extras.watch.dashboards import DASHBOARDS
     from kumulus.extras.watch.dashboards.grafana import text
 
     return {f"{each.uid}.json": text(each) for each in sorted(DASHBOARDS, key=lambda each: each.uid)}
+
+
+DASHBOARDS = (OVERVIEW, SCHEDULER, CONTROL_PLANE, FAULTS, COST)
