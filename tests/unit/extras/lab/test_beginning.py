@@ -62,6 +62,6 @@ def test_a_file_names_the_snapshot() -> None:
 def test_a_run_is_begun_without_what_few_runs_need() -> None:
     """Half of the time that the command would take to start: an HTTP server, and the models of a whole stack file."""
     heavy = "('aiohttp', 'kumulus.stackfile.model')"
-    code = f"import sys, kumulus.extras.lab.run.run; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, kumulus.extras.lab.running; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

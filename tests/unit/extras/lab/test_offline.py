@@ -18,7 +18,7 @@ from kumulus.extras.lab.offline.arrived import ByArrival
 from kumulus.extras.lab.offline.experiment import machines_of
 from kumulus.extras.lab.offline.fleet import Machine, empty
 from kumulus.extras.lab.offline.run import run
-from kumulus.extras.lab.offline.stream import drawn
+from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Nodes, Pod
 from kumulus.extras.lab.policies.load import policy
 from kumulus.stackfile.load import load as load_stack

@@ -10,6 +10,7 @@ import pytest
 
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
+from kumulus.extras.lab.cluster.creating import Creator
 from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.measure.allocation import Allocation
@@ -19,7 +20,6 @@ from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import make
-from kumulus.extras.lab.run.creating import Creator
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.live.amounts import NOTHING

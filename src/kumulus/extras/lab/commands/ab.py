@@ -21,7 +21,7 @@ from kumulus.extras.lab.policies.load import PAPER
 from kumulus.extras.lab.report import checks, github
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.progress import Progress
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.running import Run
 from kumulus.extras.schedulers import NAMES
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.names import nearest

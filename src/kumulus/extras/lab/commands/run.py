@@ -21,7 +21,7 @@ from kumulus.extras.lab.report import other_forms, text
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.progress import Progress
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.running import Run
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes import directories

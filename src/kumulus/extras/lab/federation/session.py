@@ -13,11 +13,11 @@ from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster import namespace
+from kumulus.extras.lab.cluster.creating import Creator
 from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.plan.pods import Object
-from kumulus.extras.lab.run.creating import Creator
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.kube.paths import collection
 from kumulus.model.identity import Owner

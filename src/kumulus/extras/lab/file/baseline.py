@@ -32,7 +32,7 @@ def baseline(text: str, name: str, experiment: Experiment, source: str) -> Repor
         SpecError: it is no report, of another experiment, or of a run that was cut off.
     """
     # Most experiments have none.
-    from kumulus.extras.lab.report.read import report_of
+    from kumulus.extras.lab.report.model import report_of
 
     wrong = ""
     try:

@@ -10,7 +10,7 @@ from kumulus.extras.lab.offline.arrived import Curves
 from kumulus.extras.lab.offline.fleet import Machine, empty, in_order
 from kumulus.extras.lab.offline.measuring import Measuring
 from kumulus.extras.lab.offline.placing import Placer, Ties
-from kumulus.extras.lab.offline.stream import drawn
+from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed

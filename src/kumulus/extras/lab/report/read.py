@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report.files import RUNNING, manifest
-from kumulus.extras.lab.report.model import FILE, Report
+from kumulus.extras.lab.report.model import FILE, Report, report_of
 from kumulus.model.names import nearest
 
 
@@ -22,24 +20,6 @@ def report_at(path: Path) -> Report:
         return report_of(path.read_bytes(), str(path))
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}") from None
-
-
-def report_of(content: str | bytes, name: str) -> Report:
-    """The report that a file has.
-
-    Args:
-        content: of the file.
-        name: the file's, for errors.
-
-    Raises:
-        LabError: it is not a report.
-    """
-    try:
-        return Report.model_validate_json(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        raise LabError(f"{name} is no report of an experiment: {place}: {first['msg']}") from None
 
 
 def find(run: str, results: Path) -> Path:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster import namespace
+from kumulus.extras.lab.cluster.creating import Creator
 from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Experiment
@@ -27,7 +28,6 @@ from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, Outcome
-from kumulus.extras.lab.run.creating import Creator
 from kumulus.extras.lab.run.ending import Ending, nothing, unseen
 from kumulus.extras.lab.run.federated import Federated
 from kumulus.extras.lab.run.replaying import Replayer
