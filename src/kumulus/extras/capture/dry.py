@@ -215,11 +215,6 @@ class Dry:
     async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
         """Raise a ResourceQuota; its original amounts are restored at the end.
 
-        Args:
-            namespace: the quota's.
-            name: the quota's.
-            hard: the new amounts.
-
         Raises:
             Undecided: the quota's controller does not update the status.
             ApiError, Unreachable: the cluster refused.

@@ -26,16 +26,7 @@ CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity",
 
 @dataclass(frozen=True)
 class Probe:
-    """Identical pods.
-
-    Args:
-        name: of the workload.
-        namespace: the pods' namespace, whose quota applies.
-        labels: of the pods.
-        spec: of the pods.
-        count: how many.
-        annotations: of the pods.
-    """
+    """Identical pods."""
 
     name: str
     namespace: str

@@ -232,10 +232,6 @@ _TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
 async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:
     """Define the kinds of a capture's objects that the cluster does not have.
 
-    Args:
-        client: of the clone.
-        kinds: the kinds of the capture's objects.
-
     Returns:
         Why kinds could not be defined, by kind: their tool is not built.
     """

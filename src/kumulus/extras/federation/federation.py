@@ -52,10 +52,6 @@ def worker(hub: str, queue: Queue) -> list[Manifest]:
 
     A hub watches all of a worker's Jobs and Workloads, since Kueue does not limit its requests to a namespace; it may
     change them in the queue's namespaces.
-
-    Args:
-        hub: the hub's name.
-        queue: the worker's.
     """
     name = account(hub)
     inside = {"name": name, "namespace": queue.namespace}
@@ -99,12 +95,7 @@ def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAME
 
 
 def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
-    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers.
-
-    Args:
-        workers: kubeconfigs by the workers' names.
-        queue: the hub's.
-    """
+    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers."""
     made: list[Manifest] = []
     # Pulumi's engine does not keep the order of mappings, and Kueue keeps the order of its lists.
     for name, text in sorted(workers.items()):

@@ -34,12 +34,7 @@ def kept() -> tuple[Mapping[str, Any], ...]:
 
 
 def definitions(manifests: Iterable[Mapping[str, Any]], reached: Reached) -> list[dict[str, Any]]:
-    """The CustomResourceDefinitions, with older versions of a kind converted by the webhook.
-
-    Args:
-        manifests: the module's manifests.
-        reached: how the webhook is reached.
-    """
+    """The CustomResourceDefinitions, with older versions of a kind converted by the webhook."""
     made = []
     for definition in manifests:
         if definition["kind"] != "CustomResourceDefinition":

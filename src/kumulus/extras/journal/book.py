@@ -23,20 +23,12 @@ _LOCK = ".lock"
 
 
 def directory(cluster: str) -> Path:
-    """Where a cluster's journals are.
-
-    Args:
-        cluster: UID of its kube-system namespace.
-    """
+    """Where a cluster's journals are."""
     return state_home() / "kumulus" / "experiments" / (Path(cluster).name or "none")
 
 
 class Journal:
-    """The journal of one run: what is written here is on the disk when the call returns.
-
-    Args:
-        changes: its initial content.
-    """
+    """The journal of one run: what is written here is on the disk when the call returns."""
 
     def __init__(self, changes: Changes) -> None:
         self.changes = changes
@@ -127,11 +119,7 @@ def runs(journal: Journal) -> bool | None:
 
 
 def under_way(cluster: str) -> str:
-    """Say which run is or may be under way on a cluster, and what to do; empty without one. Without network.
-
-    Args:
-        cluster: UID of its kube-system namespace.
-    """
+    """Say which run is or may be under way on a cluster, and what to do; empty without one. Without network."""
     for journal in read(cluster)[0]:
         changes, known = journal.changes, runs(journal)
         if known:

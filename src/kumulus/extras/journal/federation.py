@@ -45,11 +45,6 @@ async def server_of(client: Client, secret: str) -> str:
 async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
     """Let a hub reach a worker by another address, after recording the present one in the journal.
 
-    Args:
-        client: of the hub.
-        journal: the run's on the hub.
-        rerouted: the worker.
-
     Raises:
         NotWritten: the journal cannot be written; nothing was changed.
         NotPutBack: there is no such Secret, or no kubeconfig in it.

@@ -41,12 +41,7 @@ async def recover(client: Client) -> list[str]:
 
 
 async def recover_cluster(client: Client, cluster: str) -> list[str]:
-    """Like :func:`recover`, for a caller that already knows the cluster.
-
-    Args:
-        client: of the cluster.
-        cluster: UID of its kube-system namespace.
-    """
+    """Like :func:`recover`, for a caller that already knows the cluster."""
     if not any(book.directory(cluster).glob("*.json")):
         return []
     async with book.run_lock(cluster):

@@ -55,13 +55,7 @@ _TELL_EVERY = 10.0
 
 
 class Run:
-    """Runs an experiment.
-
-    Args:
-        client: of the cluster.
-        loaded: the experiment and its files.
-        options: how to run it.
-    """
+    """Runs an experiment."""
 
     def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
         now = datetime.now(UTC)

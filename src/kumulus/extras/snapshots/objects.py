@@ -95,10 +95,6 @@ async def restore(
 async def plan(client: Client, source: Path) -> Plan:
     """What a restore would do now.
 
-    Args:
-        client: of the cluster.
-        source: the snapshot.
-
     Raises:
         OfAnother: it is of another cluster, or nodes of its pods do not exist.
         Refused: the cluster would refuse a part of it.

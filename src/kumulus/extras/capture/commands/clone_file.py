@@ -18,10 +18,6 @@ _CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
 def write(file: Path, text: str) -> None:
     """Write a stack's file, and keep the salt that Pulumi has put into it.
 
-    Args:
-        file: the stack's file.
-        text: a capture's stack file.
-
     Raises:
         UserError: the nodes would be written over a file that is not a clone's.
         OSError: it cannot be written.

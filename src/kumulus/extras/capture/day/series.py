@@ -29,10 +29,6 @@ def is_series(path: Path) -> bool:
 def requests(directory: Path, counted: Counted) -> Iterator[Request]:
     """The requests between captures, from their differences.
 
-    Args:
-        directory: contains the captures.
-        counted: counts the captures.
-
     Raises:
         Refused: there are fewer than two captures, or one is invalid.
         OSError: one cannot be read.

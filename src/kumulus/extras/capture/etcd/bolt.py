@@ -56,9 +56,6 @@ class Entry(NamedTuple):
 class Bolt:
     """An open file of bbolt.
 
-    Args:
-        file: its path.
-
     Raises:
         Damaged: it is not a bbolt file.
         OSError: it cannot be read.

@@ -69,10 +69,6 @@ def suite(found: Comparison) -> str:
 def write(found: Comparison, directory: Path) -> None:
     """Write the page, JUnit XML and the file for programs.
 
-    Args:
-        found: what A and B came to.
-        directory: to write to.
-
     Raises:
         LabError: they cannot be written.
     """

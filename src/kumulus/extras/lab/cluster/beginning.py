@@ -23,14 +23,6 @@ async def begin_from(
 ) -> str:
     """Restore a snapshot; returns a line about what was done.
 
-    Args:
-        client: of the cluster.
-        journal: the run's.
-        wanted: the snapshot.
-        snapshots: the directory of the stack's snapshots.
-        kubeconfig: of the cluster.
-        stop: set to end the run early.
-
     Raises:
         LabError: there is no such snapshot, it cannot be restored into this cluster, the file does not allow that, or
             the run is ended early.

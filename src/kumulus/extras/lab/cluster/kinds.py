@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 class Kinds:
-    """The kinds that a cluster knows.
-
-    Args:
-        client: of the cluster.
-    """
+    """The kinds that a cluster knows."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

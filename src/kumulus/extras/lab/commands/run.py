@@ -203,10 +203,6 @@ def _commit() -> str:
 def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
     """The federation whose hub a cluster is; None if it is not a hub.
 
-    Args:
-        found: the cluster.
-        kubeconfig: the cluster's.
-
     Raises:
         UserError: the stack's file has mistakes.
     """

@@ -130,11 +130,7 @@ class Extender:
         self._caller.close()
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer kube-scheduler with those of its remaining nodes that the policy chooses.
-
-        Args:
-            arguments: ExtenderArgs, with the nodes' names.
-        """
+        """Answer kube-scheduler with those of its remaining nodes that the policy chooses."""
         began = self._now()
         async with self._lock:
             pod, uid, names = self._read(arguments)

@@ -73,13 +73,7 @@ class ObservedPolicy:
         self._begun(Ledger(()), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
-        """Begin a repetition, with no pods and no requests so far.
-
-        Args:
-            machines: the cluster's nodes.
-            typical: the pods to be expected.
-            source: of random numbers.
-        """
+        """Begin a repetition, with no pods and no requests so far."""
         self._waiting.clear()
         self._gone.clear()
         self._elsewhere.clear()
@@ -88,11 +82,7 @@ class ObservedPolicy:
             self._task = asyncio.create_task(self._work())
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer kube-scheduler with all nodes.
-
-        Args:
-            arguments: ExtenderArgs, with the nodes' names.
-        """
+        """Answer kube-scheduler with all nodes."""
         given, names = arguments["Pod"], arguments["NodeNames"]
         metadata = given["metadata"]
         pod = pod_of(metadata["name"], given["spec"], self._product_label)

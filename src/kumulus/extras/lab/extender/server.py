@@ -16,9 +16,6 @@ from kumulus.kube import ApiError, Unreachable
 async def served(filtering: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> AsyncIterator[str]:
     """Serve an extender until the context ends.
 
-    Args:
-        filtering: answers kube-scheduler.
-
     Yields:
         the address below which it is served, for `urlPrefix`.
 

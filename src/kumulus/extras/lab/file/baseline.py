@@ -22,12 +22,6 @@ _REMEDY = "write it anew: kumulus experiment baseline RUN FILE"
 def baseline(text: str, name: str, experiment: Experiment, source: str) -> Report:
     """The run in a baseline's file.
 
-    Args:
-        text: of the file.
-        name: the file's.
-        experiment: whose baseline it is.
-        source: the experiment's file, for errors.
-
     Raises:
         SpecError: it is no report, of another experiment, or of a run that was cut off.
     """

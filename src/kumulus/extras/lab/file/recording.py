@@ -94,10 +94,6 @@ class Recording:
 def recording(text: str, source: str) -> Recording:
     """Read a recording.
 
-    Args:
-        text: of its file.
-        source: the file, for errors.
-
     Raises:
         SpecError: it is no recording, or has invalid lines, of which ten at most are named.
     """

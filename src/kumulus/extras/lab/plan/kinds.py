@@ -10,14 +10,7 @@ from kumulus.extras.lab.plan.pods import Object
 
 
 def job_objects(kind: Kind, name: str, workers: int, template: Object) -> list[Object]:
-    """The objects of a job.
-
-    Args:
-        kind: of the job.
-        name: the job's name.
-        workers: how many pods it has.
-        template: the pods' metadata and spec.
-    """
+    """The objects of a job."""
     return _KINDS[kind](name, workers, template)
 
 

@@ -101,11 +101,6 @@ async def require_own(scheduler: SchedulerName, client: Client) -> None:
 def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:
     """The objects of a job as the hub of a federation expects them: suspended Jobs that name its queue.
 
-    Args:
-        queue: the federation's.
-        workload: the job's.
-        objects: its objects.
-
     Raises:
         LabError: it is not made of Jobs alone.
     """

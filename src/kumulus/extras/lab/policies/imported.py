@@ -21,9 +21,6 @@ def files(policy: Path) -> list[Path]:
     It is imported in a process of its own: modules that another policy has imported are not read again in this one. A
     policy that cannot be imported has none; its run says why it cannot.
 
-    Args:
-        policy: the file.
-
     Raises:
         LabError: the process did not come to its end.
     """

@@ -35,13 +35,7 @@ _PROCESS = "process"
 
 
 class RunDirectory:
-    """Where a run's files go.
-
-    Args:
-        results: the directory of all runs.
-        experiment: the experiment's name.
-        run: the run's id.
-    """
+    """Where a run's files go."""
 
     def __init__(self, results: Path, experiment: str, run: str) -> None:
         self.results = results

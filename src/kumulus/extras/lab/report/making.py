@@ -155,12 +155,7 @@ def status_of(tests: list[Test], repetitions: int) -> Status:
 
 
 def inputs_of(files: Mapping[str, str], digest: str) -> Inputs:
-    """What a run was made of.
-
-    Args:
-        files: the inputs' texts by name.
-        digest: of the plan.
-    """
+    """What a run was made of."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     return Inputs(files=hashes, workloads=digest)
 

@@ -297,10 +297,6 @@ class Report(Part):
 def report_of(content: str | bytes, name: str) -> Report:
     """The report that a file has.
 
-    Args:
-        content: of the file.
-        name: the file's, for errors.
-
     Raises:
         LabError: it is not a report.
     """

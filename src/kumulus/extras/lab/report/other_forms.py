@@ -13,10 +13,6 @@ from kumulus.host import files
 def write(report: Report, directory: Path) -> None:
     """Write JUnit XML and plots.
 
-    Args:
-        report: the report.
-        directory: the run's.
-
     Raises:
         LabError: a file cannot be written.
     """

@@ -151,12 +151,7 @@ def vary(series: Mapping[str, Sequence[float]]) -> bool:
 
 
 def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[float]]:
-    """How many nodes there are of each type, the most frequent types first, and the rest as one.
-
-    Args:
-        series: samples by column.
-        most: the most types, including the rest.
-    """
+    """How many nodes there are of each type, the most frequent types first, and the rest as one."""
     found = {name.removeprefix(_NODES): list(values) for name, values in series.items() if name.startswith(_NODES)}
     there = sorted((name for name, values in found.items() if any(values)), key=lambda name: (-sum(found[name]), name))
     if len(there) <= most:
@@ -202,11 +197,6 @@ _ON_HUB = "waiting on the hub"
 def _draw_clusters(test: Test, directory: Path, name: str) -> list[Path]:
     """Draw a repetition, once as SVG and once as PNG; returns the files.
 
-    Args:
-        test: the repetition.
-        directory: to write to.
-        name: of the files.
-
     Raises:
         LabError: a file cannot be written.
     """
@@ -237,12 +227,6 @@ _MOST_USERS = 9
 
 def _draw_users(found: ByUser, measures: Mapping[str, float], directory: Path, name: str) -> list[Path]:
     """Draw what users had, once as SVG and once as PNG; returns the files.
-
-    Args:
-        found: the users.
-        measures: of the repetition.
-        directory: to write to.
-        name: of the files.
 
     Raises:
         LabError: a file cannot be written.

@@ -136,11 +136,7 @@ MEASURES = ("client.stall", "client.interruptions", "pods.untimed")
 
 
 def unheard(tests: Sequence[Test]) -> Iterator[str]:
-    """What was not heard in some repetitions; nothing if all was.
-
-    Args:
-        tests: the repetitions.
-    """
+    """What was not heard in some repetitions; nothing if all was."""
     measures = [test.details.measures for test in tests]
     stall, interruptions, pods = ([each.get(name, 0.0) for each in measures] for name in MEASURES)
     if max(stall, default=0.0) > RESOLUTION:

@@ -60,10 +60,6 @@ class ByNode:
 
     A pod is assumed to have the GPUs of its node that are best for later pods: for a share, the tightest. If no GPU has
     room for it, but all together have, it gets parts of several. This is counted, since no real node could do it.
-
-    Args:
-        loaded: the experiment.
-        client: of the cluster.
     """
 
     in_order = True
@@ -117,12 +113,7 @@ class ByNode:
 
 
 class ByClaim(ByNode):
-    """Records each pod's share of each GPU, as the allocation of its claim says.
-
-    Args:
-        loaded: the experiment.
-        client: of the cluster.
-    """
+    """Records each pod's share of each GPU, as the allocation of its claim says."""
 
     def __init__(self, loaded: Loaded, client: Client) -> None:
         super().__init__(loaded, client)

@@ -108,12 +108,7 @@ class Federated:
 
 
 class HubSwitch:
-    """The hub's Kueue, which decides in a federation, as the switch of a run; it cannot be stopped.
-
-    Args:
-        kubeconfig: of the hub.
-        components: its processes.
-    """
+    """The hub's Kueue, which decides in a federation, as the switch of a run; it cannot be stopped."""
 
     def __init__(self, kubeconfig: Path, components: Components) -> None:
         self._components = components

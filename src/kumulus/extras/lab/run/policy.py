@@ -76,13 +76,7 @@ def _saying_why(loaded: Loaded) -> Loaded:
 
 
 class Policies:
-    """The policy of a run, which accounts for the pods of each repetition.
-
-    Args:
-        extender: answers kube-scheduler.
-        loaded: the experiment.
-        client: of the cluster.
-    """
+    """The policy of a run, which accounts for the pods of each repetition."""
 
     in_order = True
 
@@ -151,12 +145,7 @@ class Policies:
 
 
 class PolicySwitch:
-    """The kube-scheduler that asks the policy, as the switch of a run; a failed policy ends it, too.
-
-    Args:
-        second: the scheduler.
-        policies: the policy.
-    """
+    """The kube-scheduler that asks the policy, as the switch of a run; a failed policy ends it, too."""
 
     def __init__(self, second: SecondSwitch, policies: Policies) -> None:
         self._second, self._policies = second, policies

@@ -91,12 +91,7 @@ class SchedulerSwitch(Protocol):
 
 
 class OwnSwitch:
-    """The cluster's own scheduler.
-
-    Args:
-        own: its process.
-        components: the cluster's processes.
-    """
+    """The cluster's own scheduler."""
 
     def __init__(self, own: OwnScheduler, components: Components) -> None:
         self._own = own

@@ -42,15 +42,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Done:
-    """The outcome of a sweep.
-
-    Attributes:
-        cells: how many there are.
-        before: how many had a result already.
-        results: of all cells, in their order.
-        found: the tables of the page.
-        files: what was written.
-    """
+    """The outcome of a sweep."""
 
     cells: int
     before: int

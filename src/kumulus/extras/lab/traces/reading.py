@@ -50,11 +50,7 @@ class Notes:
 
 
 class Row:
-    """A row of a table, with its cells converted to what they have to be.
-
-    Args:
-        cells: by heading.
-    """
+    """A row of a table, with its cells converted to what they have to be."""
 
     __slots__ = ("_cells",)
 

@@ -26,11 +26,7 @@ COLUMNS: Mapping[str, str] = {
 
 
 class TasksFile:
-    """Writes tasks into an open file.
-
-    Args:
-        file: to write to.
-    """
+    """Writes tasks into an open file."""
 
     def __init__(self, file: TextIO) -> None:
         self._writer = csv.writer(file, lineterminator="\n")

@@ -249,11 +249,7 @@ class Memory:
         return sum(at <= self.history.begin for at in self.history.events[::5])
 
     def news(self, cursor: Cursor) -> tuple[dict[str, Any] | None, Cursor]:
-        """What a client does not have yet, or None if it has all, and its new cursor.
-
-        Args:
-            cursor: what the client has.
-        """
+        """What a client does not have yet, or None if it has all, and its new cursor."""
         history = self.history
         tables = [name for name, value in vars(history).items() if name not in ("about", "begin", "end")]
         there = tuple(len(getattr(history, name)) for name in tables)

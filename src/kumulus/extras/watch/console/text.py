@@ -14,12 +14,7 @@ _MOST_REASONS = 8
 
 
 def text(stack: str, found: Summary) -> str:
-    """The summary of a stack's fleet.
-
-    Args:
-        stack: the stack's name.
-        found: its fleet at a moment.
-    """
+    """The summary of a stack's fleet."""
     moment = time.strftime("%H:%M:%S", time.localtime(found.at))
     lines = [f"{stack} at {moment}: {headline(found.total)}", ""]
     lines += _table("GPU product", found.by_product, found.total)
