@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from benchmarks import limit
-from benchmarks.control_plane import ControlPlane, control_plane, scale, stock_control_plane
+from benchmarks.control_plane import ControlPlane, control_plane, scale
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
@@ -21,7 +21,7 @@ LARGE = 10_000
 
 
 async def against_kwokctl(rounds: int = 3) -> list[Row]:
-    """2,550 nodes until all are Ready: ours and ``kwokctl scale node`` in turn, and once on kwokctl's own plane."""
+    """2,550 nodes until all are Ready: ours and ``kwokctl scale node`` in turn."""
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
@@ -29,8 +29,6 @@ async def against_kwokctl(rounds: int = 3) -> list[Row]:
             ours.append(await _created(plane, FLEET))
         async with control_plane() as plane:
             theirs.append(await _scaled(plane, FLEET))
-    async with stock_control_plane() as plane:
-        stock = await _scaled(plane, FLEET)
     ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
     mine, other = statistics.median(ours), statistics.median(theirs)
     figures = {f"ours_{turn}_s": seconds for turn, seconds in enumerate(ours)}
@@ -42,13 +40,6 @@ async def against_kwokctl(rounds: int = 3) -> list[Row]:
             f"{ratio:.1f} times ({mine:.1f} s against {other:.1f} s, median of {rounds})",
             ratio >= 25,
             figures,
-        ),
-        Row(
-            "2,550 nodes until all are Ready, against `kwokctl create cluster` and `kwokctl scale node`",
-            "",
-            f"{stock / mine:.1f} times faster ({mine:.1f} s against {stock:.1f} s)",
-            None,
-            {"ours_s": mine, "kwokctl_stock_s": stock},
         ),
     ]
 

@@ -44,11 +44,6 @@ class StartedPods:
         """Jobs of which two pods or more have started, in one cluster or in several."""
         return sum(len(pods) > 1 for pods in self._by_job.values())
 
-    @property
-    def clusters(self) -> int:
-        """Clusters in which a pod has started."""
-        return len({cluster for pods in self._by_job.values() for cluster, _ in pods})
-
 
 @contextmanager
 def watched(kubeconfigs: Mapping[str, Path], path: str) -> Iterator[StartedPods]:
