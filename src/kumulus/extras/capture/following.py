@@ -117,9 +117,6 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
 
     Returns:
         What was created, and what was refused.
-
-    Raises:
-        ApiError, Unreachable: the clone could not be asked.
     """
     done = Put()
 

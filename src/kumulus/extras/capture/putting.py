@@ -181,11 +181,7 @@ class Putting:
 
 
 def path_of(kind: str, body: dict[str, Any]) -> str:
-    """The path of the collection of a captured object.
-
-    Raises:
-        Refused: it has an API version that no capture has.
-    """
+    """The path of the collection of a captured object."""
     known = PODS if kind == "Pod" else BY_NAME[kind]
     version = str(body["apiVersion"]).rpartition("/")[2]
     if version not in known.versions:

@@ -98,9 +98,6 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
         wanted: the objects.
         owner: the stack.
         seen: what :func:`look` has just found.
-
-    Raises:
-        ProviderError: a name is taken.
     """
     refuse(seen)
     for manifest in wanted:

@@ -97,11 +97,7 @@ def fingerprint(asked: Mapping[str, Any]) -> str:
 
 
 async def define(client: Client, layout: Layout) -> None:
-    """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit.
-
-    Raises:
-        ProviderError: the cluster has a Kueue that was not made here.
-    """
+    """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit."""
     port = ports(layout)["webhooks"]
     made = component.definitions(port)
     await asyncio.gather(*(_make(client, each) for each in made))
@@ -115,11 +111,7 @@ async def define(client: Client, layout: Layout) -> None:
 
 
 async def working(client: Client, layout: Layout) -> None:
-    """Wait until Kueue has its certificates and its webhooks answer.
-
-    Raises:
-        ProviderError: it has ended, or does not answer in time.
-    """
+    """Wait until Kueue has its certificates and its webhooks answer."""
     task = asyncio.ensure_future(_working(client, layout))
     give_up = time.monotonic() + _PATIENCE
     try:

@@ -39,9 +39,6 @@ class Journal:
 
         Args:
             found: fields of :class:`Changes`; a list is added to the recorded one.
-
-        Raises:
-            NotWritten: the change must not be made.
         """
         merged: dict[str, Any] = {}
         for key, value in found.items():
@@ -54,9 +51,6 @@ class Journal:
 
         Args:
             done: fields of :class:`Changes`: for a list the entries to remove, otherwise None.
-
-        Raises:
-            NotWritten: it still has all entries.
         """
         remaining: dict[str, Any] = {}
         for key, value in done.items():
@@ -67,22 +61,14 @@ class Journal:
             self._write(changed)
 
     def close(self) -> None:
-        """Close it: removed if nothing is to be restored; otherwise the next command sees that the run is over.
-
-        Raises:
-            NotWritten: it is unchanged.
-        """
+        """Close it: removed if nothing is to be restored; otherwise the next command sees that the run is over."""
         if self.changes.empty:
             self.discard()
         else:
             self._write(replace(self.changes, process=""))
 
     def discard(self) -> None:
-        """Remove it: everything has been restored, or went with its cluster.
-
-        Raises:
-            NotWritten: it cannot be removed.
-        """
+        """Remove it: everything has been restored, or went with its cluster."""
         with _os_errors_explained(self.file):
             files.remove(self.file)
 
@@ -146,11 +132,7 @@ def discard(cluster: str) -> None:
 
 @asynccontextmanager
 async def run_lock(cluster: str) -> AsyncIterator[None]:
-    """Let one process at a time begin a run on a cluster or restore what others left.
-
-    Raises:
-        NotWritten: the lock's file cannot be created.
-    """
+    """Let one process at a time begin a run on a cluster or restore what others left."""
     folder = directory(cluster)
     with _os_errors_explained(folder / _LOCK):
         lock, _ = await locks.take(folder / _LOCK)

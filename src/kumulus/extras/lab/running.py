@@ -71,11 +71,7 @@ class Run:
         self._session: Session | None = None
 
     async def run(self) -> Report:
-        """Run every repetition; the report is on the disk when this returns.
-
-        Raises:
-            LabError, JournalError, ApiError, Unreachable: it could not begin, or its report could not be written.
-        """
+        """Run every repetition; the report is on the disk when this returns."""
         federation, experiment = self._options.federation, self._loaded.experiment
         if federation is None:
             require_outside(experiment, self._options.stack)
@@ -146,9 +142,6 @@ class Run:
         """Restore the experiment's snapshot, before a scheduler is started, as the snapshot lacks its objects.
 
         Then wait until KWOK manages all nodes: it may miss pods that are bound to a node before that.
-
-        Raises:
-            LabError, ApiError, Unreachable: one of these failed.
         """
         wanted, snapshots = self._loaded.experiment.from_, self._options.snapshots
         if wanted is not None:
@@ -167,11 +160,7 @@ class Run:
 
     @asynccontextmanager
     async def _scheduler(self, components: Components, journal: Journal, number: int) -> AsyncIterator[SchedulerSwitch]:
-        """The scheduler that the experiment names; one that is started for it is also ended.
-
-        Raises:
-            LabError: it cannot be started.
-        """
+        """The scheduler that the experiment names; one that is started for it is also ended."""
         kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
         if self._session is not None:
             yield HubSwitch(kubeconfig, components)
@@ -241,11 +230,7 @@ class Run:
         self._options.on_report(report, self.directory.path)
 
     def _write(self, report: Report, *, running: bool = False) -> None:
-        """Write the report; if that fails, pass it on all the same, so that the measurements can be shown.
-
-        Raises:
-            LabError: it cannot be written; an earlier version is still there.
-        """
+        """Write the report; if that fails, pass it on all the same, so that the measurements can be shown."""
         try:
             self.directory.write(report, running=running)
         except LabError:

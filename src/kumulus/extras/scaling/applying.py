@@ -64,9 +64,6 @@ async def put(
         autoscaler: their owner, which they carry as a label.
         wanted: the objects, in the order in which to create them.
         labels: further labels for them.
-
-    Raises:
-        ProviderError: a kind is not served.
     """
     kept = set()
     for manifest in wanted:

@@ -123,9 +123,6 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
         owner: the stack that owns it.
         stop: when set, the wait ends.
         say: called with its progress.
-
-    Raises:
-        ProviderError: the server has not removed its kinds after a minute.
     """
     marks = {applying.LABEL: autoscaler.name, **owner.labels}
     ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}

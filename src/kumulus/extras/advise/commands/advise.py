@@ -52,11 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Advise.
-
-    Raises:
-        UserError: a file cannot be read, a type is unknown or has no price, or a pod fits on no machine.
-    """
+    """Advise."""
     from kumulus.extras.advise.advice import advise
     from kumulus.extras.advise.answer import lines
     from kumulus.extras.advise.errors import Unadvisable

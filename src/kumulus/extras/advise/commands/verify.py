@@ -24,11 +24,7 @@ _APART = 2
 
 
 def verify(advice: Advice, demand: Demand) -> int:
-    """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending.
-
-    Raises:
-        UserError: the stack did not come up.
-    """
+    """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending."""
     name = f"advise-{secrets.token_hex(3)}"
     current = project.current()
     file = current.stack_file(name)

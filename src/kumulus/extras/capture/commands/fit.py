@@ -48,12 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the scheduler, and print the answer.
-
-    Raises:
-        UserError: the file has no workload, the stack is not up or no clone, something else runs on it, or the
-            scheduler did not decide.
-    """
+    """Ask the scheduler, and print the answer."""
     from kumulus.extras.capture.dry import Undecided
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.capture.mark import NotTheClone

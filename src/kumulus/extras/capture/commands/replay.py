@@ -40,11 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: an argument is wrong, or a file cannot be read or written.
-    """
+    """Run the action."""
     if args.action == "policy":
         from kumulus.extras.capture.day.policy import POLICY
 

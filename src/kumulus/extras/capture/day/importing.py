@@ -98,11 +98,7 @@ def first_lines(experiment: Path) -> dict[Path, str]:
 
 
 def _moment(text: str, began: float) -> float:
-    """A time or a duration as seconds after the beginning.
-
-    Raises:
-        Refused: it is neither a time nor a duration, or is before the beginning.
-    """
+    """A time or a duration as seconds after the beginning."""
     try:
         found = durations.seconds(text)
     except ValueError:

@@ -67,11 +67,7 @@ def suite(found: Comparison) -> str:
 
 
 def write(found: Comparison, directory: Path) -> None:
-    """Write the page, JUnit XML and the file for programs.
-
-    Raises:
-        LabError: they cannot be written.
-    """
+    """Write the page, JUnit XML and the file for programs."""
     changes = found.pairs.changes()
     parts = [table(found.sides, changes)]
     parts += [_drawn(each, found) for each in changes if each.apart is not None]

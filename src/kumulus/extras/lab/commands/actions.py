@@ -53,11 +53,7 @@ def _checked(file: Path) -> str:
 
 
 def baseline(args: argparse.Namespace) -> int:
-    """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed.
-
-    Raises:
-        LabError: the run did not come to its end, or the file cannot be written.
-    """
+    """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed."""
     report = report_at(find(args.run, args.results))
     if report.results.status == "partial":
         raise LabError(f"run {report.metadata.run_id} was cut off\n  Take one that came to its end")

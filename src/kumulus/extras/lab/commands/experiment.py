@@ -203,11 +203,7 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: the action cannot be done as asked.
-    """
+    """Run the action."""
     from kumulus.extras.journal.errors import JournalError
     from kumulus.extras.lab.commands import ab as experiment_ab
     from kumulus.extras.lab.commands import actions as experiment_actions

@@ -31,13 +31,7 @@ PATIENCE = 10.0
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment; see the command's help.
-
-    Raises:
-        UserError: an option is for runs without a cluster, no cluster is up, or it does not answer.
-        SpecError: the file has mistakes.
-        LabError: the experiment cannot be run.
-    """
+    """Run an experiment; see the command's help."""
     for name in ("seeds", "jobs", "json"):
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
@@ -92,10 +86,6 @@ def on_cluster(
         args: of the command.
         loaded: the experiment.
         do: it; takes the experiment with the prices of the place.
-
-    Raises:
-        UserError: no cluster is up, or it does not answer.
-        SpecError: the file of prices has mistakes.
     """
     found = _cluster(args, loaded.experiment)
     kubeconfig = found.require_up() if found else args.kubeconfig
@@ -136,9 +126,6 @@ def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     Args:
         loaded: the experiment as its file has it.
         args: of the command, those of `run`.
-
-    Raises:
-        SpecError: the command line has mistakes, or names files that cannot be read; lists all mistakes.
     """
     overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
@@ -170,11 +157,7 @@ def _cluster(args: argparse.Namespace, experiment: Experiment) -> which.Which | 
 
 
 def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
-    """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs.
-
-    Raises:
-        SpecError: the file has mistakes.
-    """
+    """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs."""
     own = args.prices
     if own is None and args.kubeconfig is None:
         # A running stack whose file is gone can still be measured.
@@ -201,11 +184,7 @@ def _commit() -> str:
 
 
 def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
-    """The federation whose hub a cluster is; None if it is not a hub.
-
-    Raises:
-        UserError: the stack's file has mistakes.
-    """
+    """The federation whose hub a cluster is; None if it is not a hub."""
     # Only a cluster in a stack of several can be a hub.
     if not found.cluster:
         return None

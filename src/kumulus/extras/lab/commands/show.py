@@ -18,12 +18,7 @@ from kumulus.host import files
 
 
 def show(args: argparse.Namespace) -> int:
-    """Show one run, or two side by side.
-
-    Raises:
-        UserError: there is nothing to show, or the port is taken.
-        LabError: there is no such run, or the file cannot be written.
-    """
+    """Show one run, or two side by side."""
     if len(args.runs) > 2:
         raise UserError("two runs can be seen side by side, not more; `kumulus experiment compare` takes any number")
     histories = [history_of(run, args.results, args.repetition) for run in args.runs]
@@ -35,12 +30,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def history_of(run: str, results: Path, repetition: int) -> History:
-    """The history of one repetition of a run, by the run's name or the history's file.
-
-    Raises:
-        UserError: the run has no history, or it cannot be read.
-        LabError: there is no such run.
-    """
+    """The history of one repetition of a run, by the run's name or the history's file."""
     path = Path(run)
     if path.name.endswith(".json.gz"):
         file = path
@@ -100,12 +90,7 @@ _ROWS = 10
 
 
 def show_fragmentation(args: argparse.Namespace) -> int:
-    """Measure a recorded run.
-
-    Raises:
-        UserError: the run has no history, or no GPU is in it.
-        LabError: there is no such run.
-    """
+    """Measure a recorded run."""
     history = history_of(args.run, args.results, args.repetition)
     found = fragmentation(history)
     if found is None:

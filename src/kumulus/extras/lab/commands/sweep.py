@@ -11,11 +11,7 @@ from kumulus.model.words import counted
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sweep; 1 if a run failed or was cut off.
-
-    Raises:
-        UserError: an option has a wrong value.
-    """
+    """Run a sweep; 1 if a run failed or was cut off."""
     from kumulus.extras.lab.sweep import page, sweep
     from kumulus.extras.lab.sweep.engines import engine
     from kumulus.extras.lab.sweep.file import load, words

@@ -18,12 +18,7 @@ _SHOWN = 10
 
 
 def why(args: argparse.Namespace) -> int:
-    """Explain where a pod went.
-
-    Raises:
-        UserError: the run has not recorded decisions, or there is no such pod.
-        LabError: there is no such run.
-    """
+    """Explain where a pod went."""
     decided = read(find(args.run, args.results).parent)
     if decided is None:
         raise UserError(

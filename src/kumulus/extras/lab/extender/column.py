@@ -93,11 +93,7 @@ class Columns:
 
 @contextmanager
 def kept(directory: Path) -> Iterator[Columns]:
-    """Keep columns in the directory of a scheduler until the context ends.
-
-    Raises:
-        LabError: they cannot be kept.
-    """
+    """Keep columns in the directory of a scheduler until the context ends."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         made = Columns(directory / NAME)

@@ -35,9 +35,6 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
         limit: seconds that the policy may take.
         once: whether pods that fit nowhere are tried only once, as no pod ever ends.
         scoring: whether kube-scheduler's own plugins score, since the policy leaves the choice to them.
-
-    Raises:
-        LabError: the user's configuration cannot be used.
     """
     document = _document(own)
     if document.get("extenders"):
@@ -65,9 +62,6 @@ def watched(own: Path | None, url: str) -> dict[str, Any]:
     Args:
         own: the user's configuration, if any.
         url: where the extender is served.
-
-    Raises:
-        LabError: the user's configuration cannot be used.
     """
     document = _document(own)
     document["extenders"] = [*(document.get("extenders") or ()), entry(url, _LONGER, ignorable=True)]

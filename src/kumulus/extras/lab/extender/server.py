@@ -18,9 +18,6 @@ async def served(filtering: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]
 
     Yields:
         the address below which it is served, for `urlPrefix`.
-
-    Raises:
-        LabError: there is no free port.
     """
     secret = new_secret()
 

@@ -104,11 +104,7 @@ class Listener:
         self._priced.reprice(offers)
 
     async def pods(self, namespace: str, synced: asyncio.Event) -> None:
-        """Watch a namespace's pods until cancelled; without one, the pods of workloads in all namespaces.
-
-        Raises:
-            ApiError, Unreachable: the server refused the first list, or gave no answer.
-        """
+        """Watch a namespace's pods until cancelled; without one, the pods of workloads in all namespaces."""
         path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
         where = None if namespace else {"labelSelector": WORKLOAD_LABEL}
         await self._listen(follow(self._client, path, where, codec=MessageCodec("Pod")), self._pod, synced)
@@ -137,11 +133,7 @@ class Listener:
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
 
     async def slices(self, synced: asyncio.Event) -> None:
-        """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects.
-
-        Raises:
-            ApiError, Unreachable: the server refused the first list for another reason, or gave no answer.
-        """
+        """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects."""
 
         def publish(event: Event[Any], *_: float) -> None:
             gone = event.kind == "DELETED" or event.item is None

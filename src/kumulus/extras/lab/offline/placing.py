@@ -37,11 +37,7 @@ class Placer:
         self._version[node] += 1
 
     def place(self, pod: Pod) -> Placement | None:
-        """Where the pod goes; None where it fits nowhere.
-
-        Raises:
-            PolicyFailed: the policy failed.
-        """
+        """Where the pod goes; None where it fits nowhere."""
         best = self.best(pod)
         if not len(best):
             return None
@@ -54,9 +50,6 @@ class Placer:
         Args:
             pod: which one.
             among: for each node, whether it is allowed; None for all of them.
-
-        Raises:
-            PolicyFailed: the policy failed.
         """
         return self.scored(pod, among).best()
 
@@ -66,9 +59,6 @@ class Placer:
         Args:
             pod: which one.
             among: for each node, whether it is allowed; None for all of them.
-
-        Raises:
-            PolicyFailed: the policy failed.
         """
         fits = self._nodes.fit(pod)
         fitting = np.flatnonzero(fits if among is None else fits & among)
@@ -81,11 +71,7 @@ class Placer:
         return Scored(fitting, self._scores(pod, fitting))
 
     def on(self, pod: Pod, node: int) -> Placement:
-        """What a pod gets of a node on which it fits: its GPUs; for a share, the one that the policy chooses.
-
-        Raises:
-            PolicyFailed: the policy failed.
-        """
+        """What a pod gets of a node on which it fits: its GPUs; for a share, the one that the policy chooses."""
         alone = self._nodes.some(np.array([node]))
         share_of = self._policy.gpu(pod, alone, self._study) if pod.shares_gpu else 0
         return Placement(node, gpus_for(pod, alone, share_of))

@@ -60,10 +60,6 @@ def run(
         inflate: the demand to arrive, as a share of all GPUs; None for every pod once.
         shuffle: whether the seed decides the order of pods.
         skip_failures: whether a pod that the policy fails on counts as not placed, instead of ending the run.
-
-    Raises:
-        LabError: the trace cannot be inflated.
-        PolicyFailed: the policy failed.
     """
     source = random.Random(seed)
     total = WHOLE_GPU * sum(machine.gpus for machine in machines)

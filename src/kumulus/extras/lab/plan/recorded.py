@@ -18,11 +18,7 @@ _LONGEST_VALUE = 63
 
 
 def playable(loaded: Loaded) -> None:
-    """Check that a cluster can play an experiment's traces.
-
-    Raises:
-        LabError: pods would not end as the trace says, or nothing would account for parts of GPUs.
-    """
+    """Check that a cluster can play an experiment's traces."""
     for workload in loaded.experiment.workloads:
         lasting = sum(job.duration is not None for job in loaded.traces.get(workload.name, []))
         if lasting and workload.kind in ("Pod", "Deployment"):

@@ -29,9 +29,6 @@ def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Ran
         workload: whose jobs.
         gpus: of the cluster.
         source: of random numbers, of the experiment's seed.
-
-    Raises:
-        LabError: the trace cannot be inflated.
     """
     recorded, trace = loaded.traces.get(workload.name, []), workload.arrival.trace
     if trace is None or (trace.inflate is None and trace.shuffle is None):
@@ -75,9 +72,6 @@ def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: ra
         gpu_milli: milli-GPU of all GPUs together.
         inflate: the share, such as 1.3 for 130 %; None for every pod once.
         source: of random numbers.
-
-    Raises:
-        LabError: see :func:`drawn_from`.
     """
     return drawn_from(pods, lambda pod: pod.total_gpu_milli, gpu_milli, inflate, source)
 
@@ -96,9 +90,6 @@ def drawn_from(
         gpu_milli: milli-GPU of all GPUs together.
         inflate: the share, such as 1.3 for 130 %; None for every pod once.
         source: of random numbers.
-
-    Raises:
-        LabError: no pod asks for a GPU, so that no share is ever reached.
     """
     stream = list(items)
     source.shuffle(stream)

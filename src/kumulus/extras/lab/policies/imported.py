@@ -20,9 +20,6 @@ def files(policy: Path) -> list[Path]:
 
     It is imported in a process of its own: modules that another policy has imported are not read again in this one. A
     policy that cannot be imported has none; its run says why it cannot.
-
-    Raises:
-        LabError: the process did not come to its end.
     """
     line = [sys.executable, "-P", "-m", __name__, str(policy)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -42,22 +42,14 @@ class RunDirectory:
         self.path = results / experiment / run
 
     def prepare(self, inputs: Mapping[str, str]) -> None:
-        """Create the directory, with the exact inputs.
-
-        Raises:
-            LabError: it cannot be written.
-        """
+        """Create the directory, with the exact inputs."""
         with os_errors_explained(self.path):
             (self.path / "inputs").mkdir(parents=True)
             for name, text in inputs.items():
                 files.write(self.path / "inputs" / name, text)
 
     def keep(self, history: History, number: int) -> None:
-        """Write the history of a repetition, numbered from 1, for `kumulus experiment show`.
-
-        Raises:
-            LabError: it cannot be written.
-        """
+        """Write the history of a repetition, numbered from 1, for `kumulus experiment show`."""
         history.about["run"] = self.path.name
         file = self.path / HISTORY.format(number)
         with os_errors_explained(file):
@@ -69,9 +61,6 @@ class RunDirectory:
         Args:
             report: as far as it is known.
             running: whether this process is still at work on it.
-
-        Raises:
-            LabError: it cannot be written; what was written earlier is still there.
         """
         with os_errors_explained(self.path / FILE):
             files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
@@ -81,11 +70,7 @@ class RunDirectory:
 
 @contextmanager
 def os_errors_explained(path: Path) -> Iterator[None]:
-    """Say which file cannot be written, and why.
-
-    Raises:
-        LabError: it cannot be written.
-    """
+    """Say which file cannot be written, and why."""
     try:
         yield
     except OSError as error:
@@ -98,9 +83,6 @@ def manifest(results: Path) -> list[dict[str, Any]]:
     """The runs of a results directory, the oldest first; none where there is no index.
 
     The status of one that is under way is `running`; the report of one whose process is gone stays `partial`.
-
-    Raises:
-        LabError: the index cannot be read.
     """
     return [_as_it_is(line) for line in _lines(results)]
 

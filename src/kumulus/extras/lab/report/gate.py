@@ -57,11 +57,7 @@ class Limit:
 
 
 def limit(written: str) -> Limit:
-    """A limit of the command line.
-
-    Raises:
-        LabError: it is none.
-    """
+    """A limit of the command line."""
     found = _WRITTEN.fullmatch(written)
     if not found:
         raise LabError(f"--fail-if {written} is no limit\n  Write MEASURE:+10%, MEASURE:-1pt, or MEASURE:+2s")

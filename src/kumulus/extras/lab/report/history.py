@@ -31,11 +31,7 @@ _PARTS = Path(__file__).parent / "page"
 
 
 def write(results: Path) -> tuple[Path, list[str]]:
-    """Write the page of a results directory; returns its path, and what could not be read.
-
-    Raises:
-        LabError: there are no runs, or the page cannot be written.
-    """
+    """Write the page of a results directory; returns its path, and what could not be read."""
     runs = manifest(results)
     if not runs:
         raise LabError(f"there are no runs in {results}; `kumulus experiment run` makes one")
@@ -62,9 +58,6 @@ def write_comparison(
         reports: each with the path of its report.json; the columns in this order.
         changes: of measures, where there are two runs.
         checks: of limits that the change is to keep.
-
-    Raises:
-        LabError: it cannot be written.
     """
     folder = path.resolve().parent
     near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]

@@ -295,11 +295,7 @@ class Report(Part):
 
 
 def report_of(content: str | bytes, name: str) -> Report:
-    """The report that a file has.
-
-    Raises:
-        LabError: it is not a report.
-    """
+    """The report that a file has."""
     try:
         return Report.model_validate_json(content)
     except ValidationError as error:

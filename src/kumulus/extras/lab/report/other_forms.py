@@ -11,11 +11,7 @@ from kumulus.host import files
 
 
 def write(report: Report, directory: Path) -> None:
-    """Write JUnit XML and plots.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Write JUnit XML and plots."""
     with os_errors_explained(directory / junit.FILE):
         files.write(directory / junit.FILE, junit.junit(report))
     # Drawing needs a library that should not be loaded during a measurement.

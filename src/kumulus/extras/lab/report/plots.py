@@ -21,11 +21,7 @@ Panel = Callable[[Axes, Test], None]
 
 
 def write(report: Report, directory: Path) -> list[Path]:
-    """Draw every repetition of a run into its directory; returns the files.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Draw every repetition of a run into its directory; returns the files."""
     found = []
     for number, test in enumerate(report.results.tests, start=1):
         found += _draw(report, test, directory, f"repetition-{number}")
@@ -195,11 +191,7 @@ _ON_HUB = "waiting on the hub"
 
 
 def _draw_clusters(test: Test, directory: Path, name: str) -> list[Path]:
-    """Draw a repetition, once as SVG and once as PNG; returns the files.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Draw a repetition, once as SVG and once as PNG; returns the files."""
     with drawing.drawn(9, 4.2) as (figure, [axes]):
         _jobs(axes, test)
         happened(axes, test)
@@ -226,11 +218,7 @@ _MOST_USERS = 9
 
 
 def _draw_users(found: ByUser, measures: Mapping[str, float], directory: Path, name: str) -> list[Path]:
-    """Draw what users had, once as SVG and once as PNG; returns the files.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Draw what users had, once as SVG and once as PNG; returns the files."""
     most = sorted(found.users, key=lambda each: -found.users[each].hours)[:_MOST_USERS]
     users = {each: found.users[each] for each in most}
     with drawing.drawn(11, 6.4, 2, 2) as (figure, [waits, slowdowns, shares, hours]):

@@ -11,11 +11,7 @@ from kumulus.model.names import nearest
 
 
 def report_at(path: Path) -> Report:
-    """The report in a file.
-
-    Raises:
-        LabError: the file cannot be read, or is not a report.
-    """
+    """The report in a file."""
     try:
         return report_of(path.read_bytes(), str(path))
     except OSError as error:
@@ -26,9 +22,6 @@ def find(run: str, results: Path) -> Path:
     """The report.json of a run, named by its id, the beginning of its id, `latest`, its directory or its file.
 
     `latest` is the latest one that has ended.
-
-    Raises:
-        LabError: no run matches, or several do.
     """
     path = Path(run)
     if path.is_dir() and (path / FILE).is_file():

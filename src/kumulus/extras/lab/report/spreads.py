@@ -43,11 +43,7 @@ def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
 
 
 def write(reports: Sequence[Report], directory: Path) -> list[Path]:
-    """Write a file for each measure, named after it; returns the files.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Write a file for each measure, named after it; returns the files."""
     with os_errors_explained(directory):
         directory.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -84,11 +80,7 @@ _PANELS = (
 
 
 def write_by_demand(reports: Sequence[Report], directory: Path) -> list[Path]:
-    """Draw the plot if any of the runs has these measures; returns the file.
-
-    Raises:
-        LabError: it cannot be written.
-    """
+    """Draw the plot if any of the runs has these measures; returns the file."""
     groups = _groups(reports)
     if not groups:
         return []

@@ -169,11 +169,7 @@ class Decided:
 
 
 def read(run: Path) -> Decided | None:
-    """What was recorded below the directory of a run; None if its file did not ask for it.
-
-    Raises:
-        LabError: a file cannot be read.
-    """
+    """What was recorded below the directory of a run; None if its file did not ask for it."""
     files = sorted(run.glob(f"scheduler*/{document.NAME}"))
     if not files:
         return None

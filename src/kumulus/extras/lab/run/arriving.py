@@ -38,11 +38,7 @@ class Arriving(Protocol):
     claims: OnClaim | None
 
     async def begin(self, plan: Plan) -> None:
-        """Begin a repetition.
-
-        Raises:
-            ApiError, Unreachable: the cluster's nodes cannot be listed.
-        """
+        """Begin a repetition."""
 
     def seen(self, pod: PodView, over: bool) -> None:
         """Take what the cluster reports of a pod of the experiment."""

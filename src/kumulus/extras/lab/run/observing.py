@@ -85,9 +85,6 @@ async def looking_on(
 
     Yields:
         the policy, and the scheduler that is to be started.
-
-    Raises:
-        LabError: there is no such policy, or it leaves the choice to kube-scheduler.
     """
     experiment = loaded.experiment
     chosen = policy(experiment.whyPolicy, loaded.directory, experiment.policyTimeout)

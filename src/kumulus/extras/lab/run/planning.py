@@ -35,11 +35,6 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
         loaded: the experiment.
         measured: clients of the clusters whose nodes the pods get.
         queue: of the federation on whose hub it runs; empty for a single cluster.
-
-    Raises:
-        LabError: an affinity names a place that no pool has, no node matches a workload, or claims cannot be
-            allocated.
-        ApiError, Unreachable: a cluster could not be asked.
     """
     pools = [pool for each in measured for pool in (await records.read(each)).pools.values()]
     places: dict[str, str] = {}

@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 
 def with_scheduler(loaded: Loaded) -> Loaded:
-    """Have the run start a kube-scheduler for an experiment with `policy` or `why`, if it names none.
-
-    Raises:
-        LabError: the file names another scheduler, which does not support this.
-    """
+    """Have the run start a kube-scheduler for an experiment with `policy` or `why`, if it names none."""
     experiment = loaded.experiment
     if not (experiment.policy or experiment.why) or experiment.scheduler.name == KUBE_SCHEDULER:
         return loaded
@@ -89,11 +85,7 @@ class Policies:
         self._seen: set[str] = set()
 
     async def begin(self, plan: Plan) -> None:
-        """Begin a repetition.
-
-        Raises:
-            ApiError, Unreachable: the cluster's nodes cannot be listed.
-        """
+        """Begin a repetition."""
         self._planned, self._seen = pods_planned(plan, self._product_label), set()
         self._wants = {pod.name: pod for pod in self._planned}
         source = random.Random()
@@ -184,9 +176,6 @@ async def extending(loaded: Loaded, client: Client, directory: Path) -> AsyncIte
 
     Yields:
         the policy, and the address at which kube-scheduler asks it.
-
-    Raises:
-        LabError: there is no such policy.
     """
     experiment = loaded.experiment
 
@@ -220,11 +209,7 @@ async def started_with(
     components: Components,
     run: str,
 ) -> PolicySwitch:
-    """Start the kube-scheduler that asks the policy.
-
-    Raises:
-        LabError: it is not built, or does not work; the message says what to do.
-    """
+    """Start the kube-scheduler that asks the policy."""
     experiment = loaded.experiment
     wanted = experiment.scheduler
     own = loaded.directory / wanted.config if wanted.config else None

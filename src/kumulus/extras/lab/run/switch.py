@@ -37,11 +37,7 @@ class OwnScheduler:
         return self._how is not None
 
     def stop(self) -> None:
-        """Stop the scheduler.
-
-        Raises:
-            LabError: it does not run on this machine.
-        """
+        """Stop the scheduler."""
         pids = self._components.pids(SCHEDULER)
         if not pids:
             raise LabError(

@@ -81,10 +81,6 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     Args:
         sweep: which one.
         base: the directory of its file.
-
-    Raises:
-        SpecError: a combination is not a valid experiment; lists its problems.
-        LabError: the experiment names no stack file.
     """
     file = base / sweep.experiment
     _, text = read_text(str(file), Path(), "experiment", str(file))
@@ -134,11 +130,7 @@ class _Digests:
         self._imported: dict[str, list[Path]] = {}
 
     def of(self, experiment: Experiment, stack: Mapping[str, Any]) -> list[str]:
-        """The digests for a cell.
-
-        Raises:
-            SpecError: a file cannot be read.
-        """
+        """The digests for a cell."""
         found = []
         for where, location in references(experiment):
             found.append(self._digest(location))
@@ -212,11 +204,7 @@ def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, sour
 
 
 def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
-    """Put a value at a path, creating mappings on the way; items of lists have to exist.
-
-    Raises:
-        SpecError: the path leads nowhere.
-    """
+    """Put a value at a path, creating mappings on the way; items of lists have to exist."""
     for index, part in enumerate(path):
         last = index == len(path) - 1
         if isinstance(node, list):

@@ -40,11 +40,7 @@ class Engine:
 
 
 def engine(written: str) -> Engine:
-    """The engine of the command line: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
-
-    Raises:
-        LabError: there is no such engine, or it names no cluster.
-    """
+    """The engine of the command line: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`."""
     if written in ("", LOCAL):
         return Engine()
     scheme, separator, address = written.partition("://")
@@ -65,9 +61,6 @@ def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]
         tasks: the cells.
         where: the engine.
         jobs: how many at once; 0 for one on each CPU, or as many as the cluster has workers.
-
-    Raises:
-        LabError: the engine is not installed or not reachable, or a worker has died.
     """
     import joblib
 

@@ -38,9 +38,6 @@ def run(task: Task) -> Result:
     """Run a cell, unless it has a complete result; with a directory, the result is on the disk when this returns.
 
     If a cell fails, the failure is its result, and the others continue.
-
-    Raises:
-        LabError: its result cannot be written.
     """
     if task.directory is None:
         return _run(task)
@@ -58,11 +55,7 @@ def run(task: Task) -> Result:
 
 
 def loaded(cell: Cell) -> Loaded:
-    """A cell's experiment with every file that it names.
-
-    Raises:
-        SpecError: a file cannot be read, or has mistakes.
-    """
+    """A cell's experiment with every file that it names."""
     raw = dict(cell.raw)
     return loaded_from(raw, cell.directory, f"cell {cell.id}", yaml_writing.written(raw))
 

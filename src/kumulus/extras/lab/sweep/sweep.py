@@ -58,10 +58,6 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
         sweep: which one.
         base: the directory of its file.
         options: how.
-
-    Raises:
-        SpecError: a combination is not a valid experiment.
-        LabError: an engine is not there, clusters do not fit, another sweep is running, or something cannot be written.
     """
     if sweep.live and options.engine.elsewhere:
         raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
@@ -144,9 +140,6 @@ def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Pa
         results: of the cells that have one.
         axes: of the matrix.
         directory: to write to.
-
-    Raises:
-        LabError: it cannot be written.
     """
     columns = [*(axis for axis in axes if axis != SEED), *COLUMNS]
     found = list(rows(results))

@@ -92,9 +92,6 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
         machines: of the cluster.
         source: where the trace is from, for a comment.
         wanted: what the command line says.
-
-    Raises:
-        LabError: no machine has GPUs that can be divided as wanted, or names or models are not valid for nodes.
     """
     wanted = wanted or Wanted()
     parts = wanted.resource_claims
@@ -174,9 +171,6 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         source: where the trace is from.
         wanted: what the command line says.
         sums: over the trace's tasks.
-
-    Raises:
-        LabError: what is wanted is more than an experiment can have.
     """
     gangs = sums.gangs > 0
     trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}

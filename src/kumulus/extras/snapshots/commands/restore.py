@@ -81,11 +81,7 @@ async def _plan(client: Client, file: Path) -> Plan:
 
 
 def _agreed(plan: Plan, what: str) -> bool:
-    """Show what a restore would do, and ask whether to.
-
-    Raises:
-        UserError: nobody can be asked.
-    """
+    """Show what a restore would do, and ask whether to."""
     print(f"A restore of {what}, whose cluster is others', too:\n{aligned(_rows(plan))}")
     for reason, names in plan.left.items():
         print(f"left as they are, {reason}: {', '.join(names)}")

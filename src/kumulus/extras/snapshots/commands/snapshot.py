@@ -69,11 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Save, restore or list.
-
-    Raises:
-        UserError: the cluster is not up, or the snapshot cannot be used.
-    """
+    """Save, restore or list."""
     from kumulus.extras.journal.errors import JournalError
     from kumulus.extras.snapshots.file import Damaged
     from kumulus.nodes.errors import ProviderError
@@ -131,11 +127,7 @@ def say(line: str) -> None:
 
 
 def with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
-    """Run an action with a client of a cluster.
-
-    Raises:
-        UserError: the cluster does not answer, or refuses a request; names the missing right.
-    """
+    """Run an action with a client of a cluster."""
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 
     async def done() -> T:

@@ -49,11 +49,7 @@ class Panel(Static):
 
 
 async def show(stack: str, live: Live, remedy: str = "") -> None:
-    """Show a fleet until the user has seen enough; the arguments are those of :class:`Terminal`.
-
-    Raises:
-        ApiError, Unreachable: the watch of the cluster failed.
-    """
+    """Show a fleet until the user has seen enough; the arguments are those of :class:`Terminal`."""
     app = Terminal(stack, live, remedy)
     shown, watched = asyncio.ensure_future(app.run_async()), asyncio.ensure_future(live.ended())
     try:

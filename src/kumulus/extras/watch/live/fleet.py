@@ -97,9 +97,6 @@ class Live:
             client: of the other cluster.
             places: the labels that say where its nodes stand.
             endpoints: addresses of its components' health checks.
-
-        Raises:
-            ApiError, Unreachable: it cannot be asked yet. What is known stays, and this can be tried again.
         """
         await client.get(NODES, {"limit": "1"})
         await self._stop()

@@ -59,11 +59,7 @@ class Format:
 
 
 def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
-    """Check the number of files.
-
-    Raises:
-        LabError: there are too few or too many.
-    """
+    """Check the number of files."""
     if not least <= len(files) <= most:
         raise LabError(f"{len(files)} files are named; this format takes {wanted}")
 

@@ -26,11 +26,7 @@ _MOST_GPUS = 64
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """A node list and a pod list, in either order.
-
-    Raises:
-        LabError: one of them is missing.
-    """
+    """A node list and a pod list, in either order."""
     exactly(files, 2, 2, "a node list and a pod list")
     nodes = [file for file in files if "sn" in headings(file)]
     pods = [file for file in files if "num_gpu" in headings(file)]

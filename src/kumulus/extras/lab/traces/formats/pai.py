@@ -30,11 +30,7 @@ _MIB_OF_GB = 1024.0
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """A table of tasks, with or without one of machines; either may have a heading.
-
-    Raises:
-        LabError: there is no table of tasks among them.
-    """
+    """A table of tasks, with or without one of machines; either may have a heading."""
     exactly(files, 1, 2, "pai_task_table.csv, with pai_machine_spec.csv or without")
     wide = [file for file in files if len(headings(file)) == len(TASKS)]
     narrow = [file for file in files if len(headings(file)) == len(MACHINES)]
