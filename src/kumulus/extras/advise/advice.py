@@ -19,6 +19,11 @@ _ROUNDS = 40
 _HOPELESS = 1.25
 # A packing found with only one random choice among equal nodes would be luck.
 _SEEDS = (0, 1, 2)
+_SCORED = ("cpu", "memory")
+# What the scheduler's scores assume for a container that requests nothing: 100m and 200 MiB.
+_LEAST = {"cpu": 100, "memory": 200 << 20}
+# Below every score.
+_NONE = -1.0
 
 
 @dataclass(frozen=True)
@@ -163,13 +168,6 @@ def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]
 
 def _cost(offers: Sequence[Offer], nodes: Sequence[int]) -> float:
     return sum(number * offer.hourly for offer, number in zip(offers, nodes, strict=True))
-
-
-_SCORED = ("cpu", "memory")
-# What the scheduler's scores assume for a container that requests nothing: 100m and 200 MiB.
-_LEAST = {"cpu": 100, "memory": 200 << 20}
-# Below every score.
-_NONE = -1.0
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _ACCOUNTS_WITHIN = 60.0
 Progress = Callable[[str, int], None]
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
 
 
 @dataclass
@@ -219,10 +221,6 @@ async def accounts(client: Client, namespaces: set[str]) -> None:
                 await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
                 break
             await asyncio.sleep(0.1)
-
-
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
 
 
 async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:

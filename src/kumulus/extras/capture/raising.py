@@ -21,6 +21,9 @@ from kumulus.model.quantity import QuantityError
 _AMPLE = 4
 _MOST = 8
 """Most raises: of several quotas of a namespace, or of resources that are exceeded one after another."""
+_EXCEEDED = re.compile(
+    r"exceeded quota: (?P<name>[^,\s]+), requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<limited>\S+)$"
+)
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,6 @@ async def _lent(client: Client, namespace: str, quota: Exceeded, pods: int) -> s
     others = [each for each in everywhere if each["metadata"]["namespace"] != namespace]
     found = lender(others, quota.missing(pods))
     return f", which {found} has to spare" if found else ""
-
-
-_EXCEEDED = re.compile(
-    r"exceeded quota: (?P<name>[^,\s]+), requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<limited>\S+)$"
-)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,12 @@ from kumulus.model.words import counted
 _NOTHING = 1e-9
 
 Measures = Mapping[str, float]
+LEVEL = 0.002
+"""How often a difference is decided where there is none, at most: less than the 1 % that is promised, so that a count
+among 500 is below it, too."""
+_STAKES = np.array([[0.5], [1.0], [2.0]])
+_STEPS = 60
+_Numbers = npt.NDArray[np.float64]
 
 
 @dataclass
@@ -85,15 +91,6 @@ class Pairs:
         one, two = (statistics.median(each) for each in zip(*values, strict=True))
         middle, low, high = (as_part(each) if factor else each for each in (found.difference, found.low, found.high))
         return Change(measure, one, two, factor, middle, low, high, self._verdict(measure), note)
-
-
-LEVEL = 0.002
-"""How often a difference is decided where there is none, at most: less than the 1 % that is promised, so that a count
-among 500 is below it, too."""
-
-_STAKES = np.array([[0.5], [1.0], [2.0]])
-_STEPS = 60
-_Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

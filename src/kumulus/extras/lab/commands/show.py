@@ -16,6 +16,8 @@ from kumulus.extras.lab.report.why import explained, read
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
 
+_ROWS = 10
+
 
 def show(args: argparse.Namespace) -> int:
     """Show one run, or two side by side."""
@@ -84,9 +86,6 @@ def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: 
     except PermissionError:
         raise UserError(f"port {port} is not yours to listen on\n  Choose one from 1024 to 65535") from None
     return 0
-
-
-_ROWS = 10
 
 
 def show_fragmentation(args: argparse.Namespace) -> int:

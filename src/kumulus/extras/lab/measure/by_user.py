@@ -21,6 +21,9 @@ MOST_DRAWN = 9
 """How many users, those who had most, have a line of their own over time; the others share one."""
 OTHERS = "others"
 _MOMENTS = 200
+# A job that ran for less counts as having run this long: the slowdown of one that ends at once would be unbounded
+# (Feitelson and Rudolph, "Metrics and Benchmarking for Parallel Job Scheduling", 1998).
+_SHORTEST = 1.0
 
 
 @dataclass
@@ -154,11 +157,6 @@ def jain(values: Sequence[float]) -> float:
     """
     squares = math.fsum(value * value for value in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
-
-
-# A job that ran for less counts as having run this long: the slowdown of one that ends at once would be unbounded
-# (Feitelson and Rudolph, "Metrics and Benchmarking for Parallel Job Scheduling", 1998).
-_SHORTEST = 1.0
 
 
 def waited(job: JobRecord) -> Between | None:

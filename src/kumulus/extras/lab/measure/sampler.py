@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 # How a run went over time: a sample each second, fewer if it lasts long.
 MOST_SAMPLES = 1200
+# The API server's metrics are long: asking each second would cost it more than some of what is measured.
+_COUNT_EVERY = 5.0
+# During a measurement, a sample must not wait long for the metrics.
+_PATIENCE = 2.0
+_BINDINGS = re.compile(
+    r'^apiserver_request_total\{code="2\d\d",[^}]*resource="pods",[^}]*subresource="binding",[^}]*\} (\S+)$',
+    re.MULTILINE,
+)
 
 
 @dataclass
@@ -56,12 +64,6 @@ class Series:
         """Keep every other sample: a run of hours would make a report of megabytes."""
         self.columns = {name: values[::2] for name, values in self.columns.items()}
         self.every *= 2
-
-
-# The API server's metrics are long: asking each second would cost it more than some of what is measured.
-_COUNT_EVERY = 5.0
-# During a measurement, a sample must not wait long for the metrics.
-_PATIENCE = 2.0
 
 
 @dataclass
@@ -182,12 +184,6 @@ class Sampler:
             "memory MB": total / 1e6,
             "memory scheduler MB": mine.memory / 1e6,
         }
-
-
-_BINDINGS = re.compile(
-    r'^apiserver_request_total\{code="2\d\d",[^}]*resource="pods",[^}]*subresource="binding",[^}]*\} (\S+)$',
-    re.MULTILINE,
-)
 
 
 def bindings(metrics: str) -> int:

@@ -15,6 +15,14 @@ from kumulus.extras.lab.measure.sampler import Counted, Sampler
 from kumulus.extras.lab.measure.states import CAUSES, PodRecord, most_in_any_second, span
 from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured, Times, known, known_time, rate
 
+_AVAILABLE = re.compile(r"\d+/\d+ nodes are available: ")
+_PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
+# Dynamic resource allocation adds this to the message, whether a pod has claims or not.
+_CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")
+_COUNT = re.compile(r"\b\d+ (?=(?:node\(s\)|Insufficient|Preemption|No preemption))")
+_NUMBER = re.compile(r"\b\d+\b")
+_LONGEST = 200
+
 
 def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, Measured]:
     """The measures of a repetition; those that could not be taken are left out.
@@ -187,15 +195,6 @@ def _counter(counted: Sequence[Counted]) -> dict[str, float]:
 
 def _named(name: str, parts: Mapping[str, Measured]) -> dict[str, Measured]:
     return {f"{name}.{part}": value for part, value in parts.items()}
-
-
-_AVAILABLE = re.compile(r"\d+/\d+ nodes are available: ")
-_PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
-# Dynamic resource allocation adds this to the message, whether a pod has claims or not.
-_CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")
-_COUNT = re.compile(r"\b\d+ (?=(?:node\(s\)|Insufficient|Preemption|No preemption))")
-_NUMBER = re.compile(r"\b\d+\b")
-_LONGEST = 200
 
 
 def plain(waits: str) -> str:

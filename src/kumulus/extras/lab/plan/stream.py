@@ -17,6 +17,7 @@ from kumulus.extras.lab.policies.pod import WHOLE_GPU
 
 State = tuple[Any, ...]
 """The state of a source of random numbers."""
+T = TypeVar("T")
 
 
 def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Random) -> list[TraceJob]:
@@ -59,9 +60,6 @@ def pod_recorded(job: TraceJob) -> Pod | None:
 def _asks(job: TraceJob, workload: Workload) -> int:
     pod = pod_recorded(job)
     return pod.total_gpu_milli * (job.size or workload.workers) if pod is not None else 0
-
-
-T = TypeVar("T")
 
 
 def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: random.Random) -> list[Pod]:

@@ -18,6 +18,10 @@ _NODES = "nodes "
 _OTHERS = "others"
 
 Panel = Callable[[Axes, Test], None]
+_MOST_MOMENTS = 8
+_WAITING, _ON, _COMPLETED = "jobs waiting", "jobs on ", "jobs completed"
+_ON_HUB = "waiting on the hub"
+_MOST_USERS = 9
 
 
 def write(report: Report, directory: Path) -> list[Path]:
@@ -156,9 +160,6 @@ def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[
     return {**{name: found[name] for name in there[: most - 1]}, _OTHERS: rest}
 
 
-_MOST_MOMENTS = 8
-
-
 def happened(axes: Axes, test: Test) -> None:
     """Draw a line for each action of the timeline, with its number in the list below the panels."""
     together: dict[int, list[str]] = {}
@@ -186,10 +187,6 @@ def moments(test: Test) -> list[str]:
     return [*found[:_MOST_MOMENTS], f"and {more} more"] if more > 0 else found
 
 
-_WAITING, _ON, _COMPLETED = "jobs waiting", "jobs on ", "jobs completed"
-_ON_HUB = "waiting on the hub"
-
-
 def _draw_clusters(test: Test, directory: Path, name: str) -> list[Path]:
     """Draw a repetition, once as SVG and once as PNG; returns the files."""
     with drawing.drawn(9, 4.2) as (figure, [axes]):
@@ -212,9 +209,6 @@ def _jobs(axes: Axes, test: Test) -> None:
         drawing.legend_beside(axes)
     axes.set_xlim(0)
     axes.set_ylim(0)
-
-
-_MOST_USERS = 9
 
 
 def _draw_users(found: ByUser, measures: Mapping[str, float], directory: Path, name: str) -> list[Path]:

@@ -18,6 +18,11 @@ _COLOUR, _DOT, *_ = drawing.COLOURS
 
 Values = Mapping[str, Sequence[float]]
 """The values of a measure, one for each repetition and seed, by the group they belong to."""
+_BY_DEMAND = "by-demand.svg"
+_PANELS = (
+    ("allocated_percent", "allocated, % of all GPUs", 60),
+    ("fragmented_percent_of_all_gpus", "free, and no typical pod fits, % of all GPUs", 0),
+)
 
 
 def by_measure(reports: Sequence[Report]) -> dict[str, dict[str, list[float]]]:
@@ -70,13 +75,6 @@ def svg(measure: str, values: Values, meaning: str = "") -> str:
         if meaning:
             axes.set_xlabel(meaning, fontsize=8)
         return drawing.svg(figure)
-
-
-_BY_DEMAND = "by-demand.svg"
-_PANELS = (
-    ("allocated_percent", "allocated, % of all GPUs", 60),
-    ("fragmented_percent_of_all_gpus", "free, and no typical pod fits, % of all GPUs", 0),
-)
 
 
 def write_by_demand(reports: Sequence[Report], directory: Path) -> list[Path]:

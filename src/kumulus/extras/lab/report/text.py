@@ -51,6 +51,8 @@ _ALWAYS = (
 
 _IF_ANY = ("work.lost",)
 _SHOWN = (50, 90, 95, 100, 110, 120, 130)
+MEASURES = ("client.stall", "client.interruptions", "pods.untimed")
+"""The measures of it."""
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -129,10 +131,6 @@ def _policy(used: PolicyUsed | None) -> Iterator[str]:
     if used.failed:
         yield f"  the policy failed {used.failed:,} times, the first time so:"
         yield from (f"    {line}" for line in used.failure.splitlines())
-
-
-MEASURES = ("client.stall", "client.interruptions", "pods.untimed")
-"""The measures of it."""
 
 
 def unheard(tests: Sequence[Test]) -> Iterator[str]:

@@ -15,6 +15,8 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.host import processes
 from kumulus.host.logs import last_lines
 
+SchedulerAction = Literal["stop", "start", "restart"]
+
 
 class OwnScheduler:
     """Stops and starts the scheduler of a local cluster.
@@ -60,9 +62,6 @@ class OwnScheduler:
     def log_tail(self) -> str:
         """The last line of the scheduler's log."""
         return last_lines(self._directory / "logs" / f"{SCHEDULER}.log", 1).strip()
-
-
-SchedulerAction = Literal["stop", "start", "restart"]
 
 
 class SchedulerSwitch(Protocol):

@@ -20,6 +20,9 @@ from kumulus.extras.lab.sweep.running import Task
 from kumulus.extras.lab.sweep.store import Result, Store
 from kumulus.host import files
 
+NAME = "results"
+COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived", "value")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -109,10 +112,6 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
         options.say(
             f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{error}"
         )
-
-
-NAME = "results"
-COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived", "value")
 
 
 def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:

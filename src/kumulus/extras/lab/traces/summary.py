@@ -15,6 +15,9 @@ from kumulus.extras.lab.traces.task import Task
 Amounts = tuple[float, float, float]
 """Milli-CPU, MiB and milli-GPU."""
 _NOTHING = (0.0, 0.0, 0.0)
+_MOST_LINES = 12
+_LEAST_MEMORY = 16
+_DAY = 86_400.0
 
 
 class Demand:
@@ -74,11 +77,6 @@ class Demand:
 
 def _sum(one: Amounts, other: Amounts, times: float) -> Amounts:
     return one[0] + times * other[0], one[1] + times * other[1], one[2] + times * other[2]
-
-
-_MOST_LINES = 12
-_LEAST_MEMORY = 16
-_DAY = 86_400.0
 
 
 @dataclass

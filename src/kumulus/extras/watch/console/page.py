@@ -28,6 +28,25 @@ _ASSETS = {
     "style.css": ("style.css", "text/css"),
     **{f"{name}.js": (f"{name}.js", "text/javascript") for name in bundle.ordered("app")},
 }
+COLUMNS = (
+    "name",
+    "zone",
+    "group",
+    "product",
+    "block",
+    "rack",
+    "state",
+    "gpus",
+    "gpusTaken",
+    "cpu",
+    "cpuTaken",
+    "memory",
+    "memoryTaken",
+    "pods",
+    "podsTaken",
+    "why",
+)
+"""The fields of a node's row, in this order; CPU in thousandths of a core, memory in bytes."""
 
 
 class Page:
@@ -178,27 +197,6 @@ class _Listener:
 async def _send(response: web.StreamResponse, event: str, data: Any) -> None:
     text = json.dumps(data, separators=(",", ":"))
     await response.write(f"event: {event}\ndata: {text}\n\n".encode())
-
-
-COLUMNS = (
-    "name",
-    "zone",
-    "group",
-    "product",
-    "block",
-    "rack",
-    "state",
-    "gpus",
-    "gpusTaken",
-    "cpu",
-    "cpuTaken",
-    "memory",
-    "memoryTaken",
-    "pods",
-    "podsTaken",
-    "why",
-)
-"""The fields of a node's row, in this order; CPU in thousandths of a core, memory in bytes."""
 
 
 def row(fleet: Fleet, name: str) -> list[Any]:

@@ -11,6 +11,10 @@ from kumulus.model.words import counted
 
 _BAR = 20
 _MOST_REASONS = 8
+RESOURCES = ("GPUs", "CPU", "memory", "pods")
+"""The resources whose allocation is shown, in the order in which the terminal offers them."""
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def text(stack: str, found: Summary) -> str:
@@ -74,13 +78,6 @@ def _checks(found: Summary) -> list[str]:
     return [
         f"{name} {check.status}{f' ({check.detail})' if check.detail else ''}" for name, check in found.checks.items()
     ]
-
-
-RESOURCES = ("GPUs", "CPU", "memory", "pods")
-"""The resources whose allocation is shown, in the order in which the terminal offers them."""
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def amount(resource: str, found: Amounts) -> int:

@@ -40,6 +40,14 @@ NODE_ANNOTATIONS = ("kumulus.io/faults",)
 
 
 HERE = Path(__file__).resolve().parent
+_PRICES = """  - name: kumulus-prices
+    rules:
+"""
+_PRICE = """      - record: kumulus:price:hourly
+        expr: vector({hourly})
+        labels: {{instance_type: {instanceType}, region: {region}, capacity_type: {capacityType}}}
+"""
+DASHBOARDS = (OVERVIEW, SCHEDULER, CONTROL_PLANE, FAULTS, COST)
 
 
 def allowed(keys: Sequence[str]) -> str:
@@ -61,15 +69,6 @@ def rules(prices: Sequence[Mapping[str, Any]] = ()) -> str:
     return f"{found.rstrip()}\n{_PRICES}{each}"
 
 
-_PRICES = """  - name: kumulus-prices
-    rules:
-"""
-_PRICE = """      - record: kumulus:price:hourly
-        expr: vector({hourly})
-        labels: {{instance_type: {instanceType}, region: {region}, capacity_type: {capacityType}}}
-"""
-
-
 def provisioned() -> dict[str, str]:
     """The dashboards as Grafana reads them, by file name."""
     # Imported here: whoever asks for the rules alone needs no dashboard.
@@ -77,6 +76,3 @@ def provisioned() -> dict[str, str]:
     from kumulus.extras.watch.dashboards.grafana import text
 
     return {f"{each.uid}.json": text(each) for each in sorted(DASHBOARDS, key=lambda each: each.uid)}
-
-
-DASHBOARDS = (OVERVIEW, SCHEDULER, CONTROL_PLANE, FAULTS, COST)

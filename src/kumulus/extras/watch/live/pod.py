@@ -27,6 +27,11 @@ _NUMBERED = re.compile(r"(?:^|, )\d+ ")
 
 _Written = tuple[tuple[str, str], ...]
 _Asked = tuple[tuple[str, int], ...]
+_JOB_SET = "jobset.sigs.k8s.io/jobset-name"
+_HASH = "pod-template-hash"
+_GROUPS = ("kueue.x-k8s.io/pod-group-name", "scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name")
+_QUEUES = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "queue")
+_APPLICATION = "applicationId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +198,6 @@ def explain(reason: str, message: str) -> tuple[str, ...]:
         return (message.strip().splitlines()[0],) if reason in ("", "Unschedulable") else (reason,)
     found = [part.strip().rstrip(".") for part in _NUMBERED.split(match[1])]
     return tuple(dict.fromkeys(filter(None, found))) or (reason,)
-
-
-_JOB_SET = "jobset.sigs.k8s.io/jobset-name"
-_HASH = "pod-template-hash"
-_GROUPS = ("kueue.x-k8s.io/pod-group-name", "scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name")
-_QUEUES = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "queue")
-_APPLICATION = "applicationId"
 
 
 def job_of(

@@ -17,6 +17,8 @@ from kumulus.extras.lab.traces.reading import BadRow, Notes, rows
 from kumulus.extras.lab.traces.task import Task
 
 _NEEDED = ("timestamp", "duration", "num_gpus")
+PER_MACHINE = 8
+"""GPUs of a machine, where the trace does not say: the usual ones have eight."""
 
 
 def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
@@ -36,10 +38,6 @@ FORMAT = Format(
     "https://github.com/petuum/adaptdl",
     one_file("philly.csv", _tasks),
 )  # fmt: skip
-
-
-PER_MACHINE = 8
-"""GPUs of a machine, where the trace does not say: the usual ones have eight."""
 
 
 def workers_of(gpus: int, notes: Notes) -> tuple[int, int, int]:
