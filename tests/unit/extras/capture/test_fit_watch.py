@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kumulus.extras.capture.commands.fit_watch import Said
+from kumulus.extras.capture.commands.fit import Said
 from kumulus.extras.capture.fit import Answer
 from kumulus.extras.capture.probe import Probe
 from kumulus.extras.capture.verdict import Verdict

@@ -11,7 +11,7 @@ import pytest
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report import gate, repetitions
+from kumulus.extras.lab.report import gate
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.files import RunDirectory
 from tests.support.reports import report
@@ -23,7 +23,7 @@ def compared(*limits: str, base: dict[str, float], new: dict[str, float], **fiel
     """Whether each limit is kept, of runs of one repetition."""
     reports = report("base", measures=[base]), report("new", measures=[new], **fields)
     found = [gate.limit(each) for each in limits]
-    changes = repetitions.changes(reports, [each.measure for each in found])
+    changes = gate.changes(reports, [each.measure for each in found])
     return [each.holds for each in gate.checks(found, reports, changes)]
 
 
@@ -80,7 +80,7 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
     # Of a run whose second repetition did not begin, the first one may be the better half.
     reports = report("base", measures=[{P99: 1.0}]), report("new", measures=[{P99: 0.5}])
     reports[1].results.status = "partial"
-    changes = repetitions.changes(reports, [P99])
+    changes = gate.changes(reports, [P99])
     [check] = gate.checks([gate.limit(f"{P99}:+10%")], reports, changes)
     assert (check.holds, check.found) == (False, "incomplete: new did not come to its end")
     assert changes[0].amount == "-"
@@ -88,7 +88,7 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
 
 def test_repetitions_say_how_exactly_a_difference_is_known() -> None:
     def change(base: list[float], new: list[float]) -> Change:
-        [found] = repetitions.changes(
+        [found] = gate.changes(
             (report(measures=[{P99: each} for each in base]), report(measures=[{P99: each} for each in new])), [P99]
         )
         return found
@@ -106,7 +106,7 @@ def test_an_interval_of_repetitions_holds_the_difference_as_often_as_it_says(cou
     draw, missed = random.Random(count), 0
     for _ in range(400):
         base, new = ([{P99: 10 * 2 ** draw.gauss(0, 0.1)} for _ in range(count)] for _ in range(2))
-        [found] = repetitions.changes((report(measures=base), report(measures=new)), [P99])
+        [found] = gate.changes((report(measures=base), report(measures=new)), [P99])
         missed += found.verdict in ("better", "worse")
     assert missed <= 0.07 * 400
 

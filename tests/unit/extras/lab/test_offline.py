@@ -14,9 +14,9 @@ import yaml
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.arrived import ByArrival
 from kumulus.extras.lab.offline.experiment import machines_of
 from kumulus.extras.lab.offline.fleet import Machine, empty
+from kumulus.extras.lab.offline.measuring import ByArrival
 from kumulus.extras.lab.offline.run import run
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Nodes, Pod

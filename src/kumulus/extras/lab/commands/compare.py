@@ -9,7 +9,7 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.file.measures import BETTER, UNITS
 from kumulus.extras.lab.report import checks as of_checks
 from kumulus.extras.lab.report import compare as comparison
-from kumulus.extras.lab.report import gate, github, repetitions
+from kumulus.extras.lab.report import gate, github
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
@@ -56,7 +56,7 @@ def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[l
     if len(reports) != _TWO:
         return [], []
     measures = [each.measure for each in limits] or [name for name in comparison.main_measures() if BETTER[name]]
-    changes = repetitions.changes((reports[0], reports[1]), list(dict.fromkeys(measures)))
+    changes = gate.changes((reports[0], reports[1]), list(dict.fromkeys(measures)))
     return changes, gate.checks(limits, reports, changes)
 
 
@@ -65,7 +65,7 @@ def _with_changes(rows: list[list[str]], reports: Sequence[Report]) -> list[list
     if len(reports) != _TWO:
         return rows
     measures = [row[0] for row in rows if row[0] in UNITS]
-    amounts = {each.measure: each.amount for each in repetitions.changes((reports[0], reports[1]), measures)}
+    amounts = {each.measure: each.amount for each in gate.changes((reports[0], reports[1]), measures)}
     return [[*row, amounts.get(row[0], "" if index else "difference")] for index, row in enumerate(rows)]
 
 

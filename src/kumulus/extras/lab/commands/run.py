@@ -17,7 +17,7 @@ from kumulus.extras.lab.federation.members import Federation, Worker
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import compare as comparison
-from kumulus.extras.lab.report import other_forms, text
+from kumulus.extras.lab.report import junit, text
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.progress import Progress
@@ -106,7 +106,7 @@ async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
         progress.say("")
         with suppress(OSError):
             print("\n".join([*text.lines(report), *_unlike(loaded, report), f"report: {directory}"]), flush=True)
-        other_forms.write(report, directory)
+        junit.write_forms(report, directory)
 
     options = place.options(args, progress, conclude)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:

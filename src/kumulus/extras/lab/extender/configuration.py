@@ -1,19 +1,22 @@
-"""The configuration of a kube-scheduler that asks an extender: the user's or a default one, and the extender in it.
+"""How kube-scheduler asks an extender: its server, and a configuration with the extender in it.
 
 Source: https://kubernetes.io/docs/reference/config-api/kube-scheduler-config.v1/
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.schedulers import SchedulerError, registry
-from kumulus.extras.schedulers.extender import entry
+from kumulus.extras.schedulers.extender import address, entry, new_secret, serving
 from kumulus.extras.schedulers.launch import configuration
 from kumulus.host import files
-from kumulus.kube import yaml_writing
+from kumulus.host.ports import Claims, NoFreePort
+from kumulus.kube import ApiError, Unreachable, yaml_writing
 from kumulus.model.gfd import SHARE_RESOURCE
 
 KUBE_SCHEDULER = "kube-scheduler"
@@ -100,3 +103,27 @@ def _without_shares(profile: dict[str, Any]) -> None:
     ignored = fit.setdefault("args", {}).setdefault("ignoredResources", [])
     if SHARE_RESOURCE not in ignored:
         ignored.append(SHARE_RESOURCE)
+
+
+@asynccontextmanager
+async def served(filtering: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> AsyncIterator[str]:
+    """Serve an extender until the context ends.
+
+    Yields:
+        the address below which it is served, for `urlPrefix`.
+    """
+    secret = new_secret()
+
+    async def answer(arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await filtering(arguments)
+        except (ApiError, Unreachable) as error:
+            return {"Error": f"the cluster's nodes cannot be listed: {error}"}
+
+    try:
+        with Claims() as claims:
+            port = claims.take()
+            async with serving(answer, port, secret):
+                yield address(port, secret)
+    except NoFreePort as error:
+        raise LabError(str(error)) from None

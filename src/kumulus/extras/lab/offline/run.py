@@ -6,9 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kumulus.extras.lab.offline.arrived import Curves
 from kumulus.extras.lab.offline.fleet import Machine, empty, in_order
-from kumulus.extras.lab.offline.measuring import Measuring
+from kumulus.extras.lab.offline.measuring import Curves, Measuring
 from kumulus.extras.lab.offline.placing import Placer, Ties
 from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Pod, Study

@@ -15,8 +15,7 @@ from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.claims import allocated_by, by_claim
 from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.kinds import job_objects
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, pod_template, priority_class
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, job_objects, pod_template, priority_class
 from kumulus.extras.lab.plan.recorded import asking, in_users_queue, on_models, playable
 from kumulus.extras.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.extras.lab.plan.scheduling import for_federation, for_scheduler

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.column import kept
-from kumulus.extras.lab.extender.configuration import watched, written
+from kumulus.extras.lab.extender.configuration import served, watched, written
 from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.extender.reading import machines_of
-from kumulus.extras.lab.extender.server import served
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Scheduler
 from kumulus.extras.lab.measure.views import PodView

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.column import kept
-from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, written
+from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, served, written
 from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.extender.reading import machines_of
-from kumulus.extras.lab.extender.server import served
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.file.model import Scheduler as Wanted

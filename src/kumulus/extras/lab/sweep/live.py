@@ -22,7 +22,7 @@ from kumulus import toolchain
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, with_prices
-from kumulus.extras.lab.report import other_forms
+from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.running import Run
@@ -198,7 +198,7 @@ def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, res
             commit="",
             stop=asyncio.Event(),
             on_sample=lambda outcome: None,
-            on_report=other_forms.write,
+            on_report=junit.write,
             say=lambda line: None,
             prices=prices,
         )

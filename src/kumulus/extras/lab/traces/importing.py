@@ -16,7 +16,7 @@ from kumulus.extras.lab.offline.fleet import Machine
 from kumulus.extras.lab.traces.formats.base import Format, Options
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.summary import Sums, summary
-from kumulus.extras.lab.traces.tasks_file import COLUMNS, TasksFile
+from kumulus.extras.lab.traces.task import COLUMNS, TasksFile
 from kumulus.extras.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
 from kumulus.host import files as whole
 from kumulus.host.pulumi_project import salt

@@ -17,7 +17,7 @@ from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.offline.fleet import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.summary import Sums
-from kumulus.extras.lab.traces.tasks_file import COLUMNS
+from kumulus.extras.lab.traces.task import COLUMNS
 from kumulus.kube import yaml_writing
 from kumulus.model.claims import GATES, Parts
 from kumulus.model.durations import LONGEST, written
