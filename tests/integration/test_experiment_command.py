@@ -15,8 +15,8 @@ import yaml
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.measure.cost import Meter
+from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.report.read import report_at
 from kumulus.extras.lab.run import repetition
 from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.runtimes.kwok.layout import Layout

@@ -13,8 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from kumulus.extras.watch.console.changes import Changes
-from kumulus.extras.watch.live.collections import Take
-from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.fleet import Live, Take
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.extras.watch.live.pod import Pod
 from kumulus.kube import Unreachable

@@ -1,18 +1,30 @@
-"""The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed."""
+"""The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed.
+
+Pods are placed one by one as kube-scheduler does by default, since it may not find a packing that exists. The scores are
+those of NodeResourcesFit with LeastAllocated and of NodeResourcesBalancedAllocation; ties are random. Source:
+k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, least_allocated.go and balanced_allocation.go.
+Offline runs of experiments place by policies for GPUs, and know neither selectors nor the limit of pods on a node.
+"""
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kumulus.extras.advise.demand import ORDERS, Demand, Shape, largest_first
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import ORDERS, Demand, Shape, Unadvisable, largest_first
 from kumulus.extras.advise.offers import Offer, Offers, useful, without
 from kumulus.extras.advise.programme import Programme
+from kumulus.kube import yaml_writing
+from kumulus.model.names import dns_safe
+from kumulus.model.pools import REGION_LABEL
+from kumulus.model.words import listed
+from kumulus.stackfile.groups import region_of
 
 _ROUNDS = 40
 # If an order of the pods costs this much more than the best so far, removing unneeded nodes will not make up for it.
@@ -24,6 +36,8 @@ _SCORED = ("cpu", "memory")
 _LEAST = {"cpu": 100, "memory": 200 << 20}
 # Below every score.
 _NONE = -1.0
+_NAMED = 4
+_FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": "pods of the most memory"}
 
 
 @dataclass(frozen=True)
@@ -235,3 +249,42 @@ def _scores(asked: npt.NDArray[np.double], there: npt.NDArray[np.double]) -> npt
     least = np.floor(((1.0 - shares) * 100).mean(axis=1))
     scores: npt.NDArray[np.double] = least + np.floor((1.0 - shares.std(axis=1)) * 100)
     return scores
+
+
+def lines(advice: Advice) -> Iterator[str]:
+    """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted."""
+    nodes = sum(number for _, number in advice.nodes)
+    yield f"# {advice.pods:,} pods on {nodes:,} nodes of {len({offer.kind for offer, _ in advice.nodes})} types"
+    yield f"# price        ${advice.hourly:,.2f}/h"
+    yield f"# lower bound  ${advice.bound:,.2f}/h: no fleet of these types costs less"
+    yield f"# gap          {advice.gap:.1%}".replace("%", " %")
+    yield f"# packed as tightly as the solver knows: ${advice.packed:,.2f}/h"
+    if advice.in_file_order:
+        first = _FIRST[advice.order]
+        yield f"# {first} are placed first; in the files' order {advice.in_file_order:,} would find no node"
+    if advice.unmodelled:
+        yield f"# left to the scheduler: {', '.join(advice.unmodelled)}"
+    if advice.unpriced:
+        yield f"# not looked at, no price is known: {listed(advice.unpriced, _NAMED)}"
+    if advice.uncounted:
+        yield f"# not counted, as it is not known how many pods they have: {listed(advice.uncounted, _NAMED)}"
+    yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
+
+
+def groups(advice: Advice) -> list[dict[str, Any]]:
+    """The node groups of a stack file; nodes are spread over the zones of their offer."""
+    found: dict[str, dict[str, Any]] = {}
+    for offer, number in advice.nodes:
+        group = found.setdefault(offer.kind, {"name": dns_safe(offer.kind, 40), **offer.group, "placement": []})
+        region = offer.labels.get(REGION_LABEL, "")
+        for zone, replicas in _spread(number, offer.zones):
+            # Without its region, a node would have no price, and not be where the pods are to be.
+            there = {"region": region} if region and region != region_of(zone) else {}
+            group["placement"].append({"availabilityZone": zone, "replicas": replicas, **there})
+    return list(found.values())
+
+
+def _spread(number: int, zones: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for at, zone in enumerate(zones):
+        if replicas := number // len(zones) + (at < number % len(zones)):
+            yield zone, replicas

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kumulus.extras.advise.demand import Demand, Shape, amount
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, amount
 from kumulus.model.names import nearest
 from kumulus.model.pools import (
     CLUSTER_LABEL,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Unadvisable
 
 Row = tuple[Mapping[int, float], float]
 """Coefficients by column, and the least that their sum may be."""

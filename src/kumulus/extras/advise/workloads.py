@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.advise.apart import Pods
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Unadvisable
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.manifest import objects_of

@@ -15,8 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.probe import DRY_LABEL, Probe
-from kumulus.extras.capture.verdict import Verdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import DRY_LABEL, Probe, Verdict, looked_at, unschedulable
 from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.changes import RaisedQuota
 from kumulus.kube import ApiError, objects

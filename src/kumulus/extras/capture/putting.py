@@ -1,4 +1,9 @@
-"""Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes."""
+"""Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes.
+
+The kinds of Kueue and Volcano are defined by the pinned tools' definitions, so that a clone can store captured queues
+without running either. Kueue's older versions are converted by a webhook of its controller, which does not run here: a
+capture asks for the stored version, which needs no conversion.
+"""
 
 from __future__ import annotations
 

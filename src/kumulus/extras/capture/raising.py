@@ -1,4 +1,8 @@
-"""Raises quotas in a clone until they admit all pods: by how much, and which other quota has that to spare."""
+"""Raises quotas in a clone until they admit all pods: by how much, and which other quota has that to spare.
+
+By how much quotas would have to be raised, and which others have that to spare, is read from the API server's message
+(k8s.io/apiserver, admission/plugin/resourcequota/controller.go); it decides again once the quota is raised.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,7 @@ from kumulus.model.quantity import parse
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.dry import Dry
-    from kumulus.extras.capture.probe import Probe
-    from kumulus.extras.capture.verdict import Verdict
+    from kumulus.extras.capture.probe import Probe, Verdict
     from kumulus.kube import Client
 import re
 from collections.abc import Iterable, Mapping

@@ -13,7 +13,7 @@ from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load, loaded_from
 from kumulus.extras.lab.report import junit
-from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.running import Run
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
 from kumulus.model.errors import SpecError

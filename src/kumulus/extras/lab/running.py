@@ -28,10 +28,9 @@ from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.extras.lab.run.arriving import Arriving, by_node
 from kumulus.extras.lab.run.autoscaling import autoscaled
-from kumulus.extras.lab.run.bench import Bench
+from kumulus.extras.lab.run.bench import Bench, Options
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.observing import looking_on
-from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.planning import planned
 from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kumulus.extras.advise.apart import HOST, Pods
-from kumulus.extras.advise.demand import ORDERS, Demand, Shape, largest_first, made
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import ORDERS, Demand, Shape, Unadvisable, largest_first, made
 from kumulus.extras.advise.workloads import Workloads, of_files, of_objects
 
 

@@ -13,7 +13,7 @@ import yaml
 from kumulus.cli.errors import UserError
 from kumulus.extras.capture import writing
 from kumulus.extras.capture.commands import clone, clone_file
-from kumulus.extras.capture.regrouping import moved, named_as_before, nodes, without
+from kumulus.extras.capture.commands.catching_up import moved, named_as_before, nodes, without
 from kumulus.kube import yaml_limits
 from kumulus.stackfile import nodes_file
 

@@ -14,9 +14,8 @@ from kumulus.extras.capture import probe
 from kumulus.extras.capture.commands.fit import Said, lines
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.fit import Answer, Change
-from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.probe import Probe, Verdict, looked_at, unschedulable
 from kumulus.extras.capture.raising import exceeded, lender
-from kumulus.extras.capture.verdict import Verdict, looked_at, unschedulable
 
 SPEC: dict[str, Any] = {
     "priorityClassName": "high",

@@ -16,10 +16,9 @@ from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.verdicts import Verdict, verdicts
 from kumulus.extras.lab.report import github, spreads
-from kumulus.extras.lab.report.files import RunDirectory
-from kumulus.extras.lab.report.lines import line_of
+from kumulus.extras.lab.report.compare import line_of
+from kumulus.extras.lab.report.files import RunDirectory, report_at
 from kumulus.extras.lab.report.model import Inputs, PolicyUsed, Report
-from kumulus.extras.lab.report.read import report_at
 from kumulus.model.errors import SpecError
 from tests.support.reports import report
 

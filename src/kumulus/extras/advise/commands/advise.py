@@ -53,9 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Advise."""
-    from kumulus.extras.advise.advice import advise
-    from kumulus.extras.advise.answer import lines
-    from kumulus.extras.advise.errors import Unadvisable
+    from kumulus.extras.advise.advice import advise, lines
+    from kumulus.extras.advise.demand import Unadvisable
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError

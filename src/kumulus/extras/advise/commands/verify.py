@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.cli import project, stack
-from kumulus.extras.advise.advice import Advice
-from kumulus.extras.advise.answer import groups
+from kumulus.extras.advise.advice import Advice, groups
 from kumulus.extras.advise.demand import Demand, Shape, largest_first
 from kumulus.extras.capture.commands import clone
 from kumulus.extras.lab.commands import experiment

@@ -1,4 +1,9 @@
-"""Cordons and drains, from requests that change nodes."""
+"""Cordons and drains, from requests that change nodes.
+
+A recorded patch is applied to the known state of an object, if the answer was not recorded. The log does not say which
+kind of patch it was: a list is a JSON patch (RFC 6902); a mapping is applied as a merge patch (RFC 7386), but lists of
+named items, such as containers, are matched by name, as in a strategic merge patch.
+"""
 
 from __future__ import annotations
 

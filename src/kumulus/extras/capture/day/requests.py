@@ -1,4 +1,9 @@
-"""One request that changed something in a cluster, from any kind of recording."""
+"""One request that changed something in a cluster, from any kind of recording.
+
+Who made a request: a user, a controller that would do so again, a scheduler, or a node. Kubernetes' own components are
+recognized by their user names, or, if all have the same one, as under kwokctl, by the program's name in the user agent.
+Source: k8s.io/kubernetes cmd/kube-controller-manager, plugin/pkg/auth/authorizer/rbac.
+"""
 
 from __future__ import annotations
 

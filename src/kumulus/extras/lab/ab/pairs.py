@@ -1,4 +1,11 @@
-"""The pairs of runs that there are, and what they say of each measure."""
+"""The pairs of runs that there are, and what they say of each measure.
+
+Each pair is a run of A and one of B in drawn order. Without a difference, either is the larger one equally often,
+however figures are spread and whatever else happens on the machine. So whoever bets on one of the two, more on pairs
+that are further apart, does not get rich: the stake grows to 1/p only with probability p, at any time (Ville, 1939;
+Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024). The interval has all
+differences on which nobody would have got rich.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
-from kumulus.extras.lab.report.files import manifest, os_errors_explained
-from kumulus.extras.lab.report.read import find, report_at
+from kumulus.extras.lab.report.files import find, manifest, os_errors_explained, report_at
 from kumulus.host import files
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted

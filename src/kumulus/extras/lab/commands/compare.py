@@ -13,9 +13,8 @@ from kumulus.extras.lab.report import gate, github
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
-from kumulus.extras.lab.report.files import os_errors_explained
+from kumulus.extras.lab.report.files import find, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.report.read import find, report_at
 from kumulus.host import files
 from kumulus.model.words import aligned
 

@@ -16,8 +16,8 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.file.load import Loaded, load
 
 if TYPE_CHECKING:
+    from kumulus.extras.lab.offline.measuring import Outcome
     from kumulus.extras.lab.offline.placing import Ties
-    from kumulus.extras.lab.offline.run import Outcome
     from kumulus.stackfile.load import Loaded as LoadedStack
 
 _SHOWN = (20, 40, 60, 80, 90, 95, 100, 110, 120, 130)

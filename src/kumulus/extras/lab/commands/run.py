@@ -19,7 +19,7 @@ from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import compare as comparison
 from kumulus.extras.lab.report import junit, text
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.run.progress import Progress
 from kumulus.extras.lab.running import Run
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
-from kumulus.extras.lab.report.files import HISTORY, os_errors_explained
-from kumulus.extras.lab.report.read import find, report_at
+from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
 from kumulus.extras.lab.report.why import explained, read
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files

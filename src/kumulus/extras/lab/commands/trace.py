@@ -20,7 +20,7 @@ from kumulus.cli import overwriting, project
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from kumulus.extras.lab.offline.fleet import Machine
+    from kumulus.extras.lab.offline.placing import Machine
     from kumulus.extras.lab.traces.writing import Wanted
 
 _SUFFIXES = (".yaml", ".yml")
@@ -172,7 +172,7 @@ def _pairs(text: str, option: str) -> dict[str, str]:
 
 def _machines(text: str) -> list[Machine]:
     """A number of identical machines."""
-    from kumulus.extras.lab.offline.fleet import Machine
+    from kumulus.extras.lab.offline.placing import Machine
     from kumulus.model.quantity import NANO, QuantityError, parse
 
     pairs = _pairs(text, "--machines")

@@ -10,7 +10,7 @@ from typing import Any
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.report import why as text
-from kumulus.extras.lab.report.read import find
+from kumulus.extras.lab.report.files import find
 from kumulus.extras.lab.report.why import read
 from kumulus.extras.schedulers.decisions.document import Decision, Totals
 

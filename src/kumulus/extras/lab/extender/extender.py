@@ -12,8 +12,7 @@ from kumulus.extras.lab.extender.calling import Caller
 from kumulus.extras.lab.extender.column import Column
 from kumulus.extras.lab.extender.ledger import Ledger
 from kumulus.extras.lab.measure.statistics import spread
-from kumulus.extras.lab.offline.fleet import Machine, Placement
-from kumulus.extras.lab.offline.placing import Placer, Ties
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties
 from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds

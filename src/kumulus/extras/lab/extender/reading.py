@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.cluster.claims import published
-from kumulus.extras.lab.offline.fleet import Machine, in_order
+from kumulus.extras.lab.offline.placing import Machine, in_order
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.gfd import GPU_RESOURCE
 from kumulus.model.pod_requests import lenient

@@ -1,7 +1,8 @@
 """What each user, or queue, had: how long jobs waited, how much longer they took for it, their share over time.
 
 A user is one that the trace names, or else the queue of the workload. Shares are of GPUs, including parts of them; if
-no pod wants any, they are of CPUs.
+no pod wants any, they are of CPUs. A job that is preempted begins anew, and what it had done is lost: both are part of
+what it waited and took.
 """
 
 from __future__ import annotations

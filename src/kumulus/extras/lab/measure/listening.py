@@ -15,9 +15,8 @@ from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
-from kumulus.extras.watch.live.collections import follow_when_there
 from kumulus.extras.watch.live.devices import published_from
-from kumulus.extras.watch.live.fleet import SLICES
+from kumulus.extras.watch.live.fleet import SLICES, follow_when_there
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import identity

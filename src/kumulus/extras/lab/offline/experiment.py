@@ -12,10 +12,9 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.offline.fleet import Machine
-from kumulus.extras.lab.offline.placing import Ties
-from kumulus.extras.lab.offline.run import Outcome
-from kumulus.extras.lab.offline.run import run as run_once
+from kumulus.extras.lab.offline.measuring import Outcome
+from kumulus.extras.lab.offline.measuring import run as run_once
+from kumulus.extras.lab.offline.placing import Machine, Ties
 from kumulus.extras.lab.plan.stream import pod_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kumulus.extras.lab.offline.fleet import Machine, empty
 from kumulus.extras.lab.offline.measuring import ByArrival, Curves
+from kumulus.extras.lab.offline.placing import Machine, empty
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.pod import WHOLE_GPU

@@ -9,8 +9,7 @@ from typing import Any
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.plan.plan import Plan
-from kumulus.extras.lab.plan.recorded import USER_LABEL
-from kumulus.extras.lab.plan.stream import pods_recorded
+from kumulus.extras.lab.plan.stream import USER_LABEL, pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.model.claims import Demand, claimed, demands

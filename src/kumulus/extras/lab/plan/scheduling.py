@@ -11,7 +11,7 @@ from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.pods import Object, place_label
-from kumulus.extras.lab.plan.recorded import in_users_queue
+from kumulus.extras.lab.plan.stream import in_users_queue
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
 from kumulus.model.manifests import COUNTED, counted_templates
 

@@ -20,9 +20,8 @@ from kumulus.extras.lab.report import change
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
-from kumulus.extras.lab.report.files import manifest, os_errors_explained
+from kumulus.extras.lab.report.files import manifest, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.report.read import report_at
 from kumulus.extras.lab.report.text import unheard
 from kumulus.host import files
 

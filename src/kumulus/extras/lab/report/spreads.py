@@ -8,10 +8,9 @@ from pathlib import Path
 
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS
 from kumulus.extras.lab.report import drawing
-from kumulus.extras.lab.report.compare import INCOMPLETE
+from kumulus.extras.lab.report.compare import INCOMPLETE, Line, line_of, names
 from kumulus.extras.lab.report.drawing import COLOURS
 from kumulus.extras.lab.report.files import os_errors_explained
-from kumulus.extras.lab.report.lines import Line, line_of, names
 from kumulus.extras.lab.report.model import PolicyUsed, Report
 
 _COLOUR, _DOT, *_ = drawing.COLOURS

@@ -10,8 +10,8 @@ from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.views import ClaimView, PodView
-from kumulus.extras.lab.offline.fleet import Machine, empty
 from kumulus.extras.lab.offline.measuring import Measuring
+from kumulus.extras.lab.offline.placing import Machine, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.policies import Pod

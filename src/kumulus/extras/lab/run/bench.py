@@ -1,4 +1,4 @@
-"""What the repetitions of a run share, and the outcome of each."""
+"""How a run is made, what its repetitions share, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ from kumulus.nodes.catalog import prices
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+from pathlib import Path
+
+from kumulus.extras.lab.federation.members import Federation
+from kumulus.extras.lab.report.model import Report
+from kumulus.nodes.catalog.prices import Prices, catalog
 
 
 @dataclass
@@ -101,3 +106,34 @@ class Bench:
     prices: prices.Prices = field(default_factory=prices.catalog)
     arriving: Arriving | None = None
     session: Session | None = None
+
+
+@dataclass
+class Options:
+    """How a run is made.
+
+    Attributes:
+        kubeconfig: of the cluster.
+        stack: the name of the cluster's stack in the report.
+        results: the directory of all runs.
+        commit: the project's commit.
+        stop: set to end the run early.
+        on_sample: called after each sample.
+        on_report: takes the report when it is complete, before the cluster is cleaned up.
+        say: takes a line for the user.
+        prices: what machines cost.
+        snapshots: the directory of the stack's snapshots; None where it has none.
+        federation: the one whose hub the cluster is; None for a single cluster.
+    """
+
+    kubeconfig: Path
+    stack: str
+    results: Path
+    commit: str
+    stop: asyncio.Event
+    on_sample: Callable[[Outcome], None]
+    on_report: Callable[[Report, Path], None]
+    say: Callable[[str], None]
+    prices: Prices = field(default_factory=catalog)
+    snapshots: Path | None = None
+    federation: Federation | None = None

@@ -20,8 +20,8 @@ from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.file.model import Scheduler as Wanted
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.lab.offline.fleet import Placement, empty
 from kumulus.extras.lab.offline.measuring import Measuring
+from kumulus.extras.lab.offline.placing import Placement, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.policies import Pod

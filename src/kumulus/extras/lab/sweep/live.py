@@ -24,7 +24,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, with_prices
 from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.report.files import os_errors_explained
-from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.running import Run
 from kumulus.extras.lab.sweep.cells import Cell
 from kumulus.extras.lab.sweep.store import Result, Store

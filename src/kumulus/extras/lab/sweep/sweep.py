@@ -14,9 +14,8 @@ from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.sweep import live, page
 from kumulus.extras.lab.sweep.cells import Cell, cells_of
-from kumulus.extras.lab.sweep.engines import Engine, results
+from kumulus.extras.lab.sweep.engines import Engine, Task, results
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, words
-from kumulus.extras.lab.sweep.running import Task
 from kumulus.extras.lab.sweep.store import Result, Store
 from kumulus.host import files
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import MOST_JOBS
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.traces.formats.base import Format, Options
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.summary import Sums, summary

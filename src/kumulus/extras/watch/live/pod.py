@@ -1,4 +1,9 @@
-"""A pod as the views see it, read from a watch."""
+"""A pod as the views see it, read from a watch.
+
+Which job a pod belongs to, and in which queue it waits, its labels and owners say. Sources:
+jobset.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/tasks/run/plain_pods, volcano.sh/en/docs/podgroup,
+scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling and yunikorn.apache.org/docs/user_guide/labels_and_annotations.
+"""
 
 from __future__ import annotations
 
