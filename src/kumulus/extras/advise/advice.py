@@ -1,7 +1,7 @@
 """The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed.
 
-Pods are placed one by one as kube-scheduler does by default, since it may not find a packing that exists. The scores are
-those of NodeResourcesFit with LeastAllocated and of NodeResourcesBalancedAllocation; ties are random. Source:
+Pods are placed one by one as kube-scheduler does by default, since it may not find a packing that exists. The scores
+are those of NodeResourcesFit with LeastAllocated and of NodeResourcesBalancedAllocation; ties are random. Source:
 k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, least_allocated.go and balanced_allocation.go.
 Offline runs of experiments place by policies for GPUs, and know neither selectors nor the limit of pods on a node.
 """

@@ -1,4 +1,4 @@
-"""How a cell runs, and where: processes of this machine, or the workers of the user's Dask or Ray cluster, all through joblib.
+"""How a cell runs, and where: in processes of this machine, or on the user's Dask or Ray cluster, through joblib.
 
 None of these clusters is started here: whoever can connect to one runs code on it, and on one machine, joblib's own
 processes do the same by pipes.
