@@ -85,9 +85,6 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
         offers: the machines to choose from.
         most_types: how many types the fleet may have.
         seconds: how long each of the programme's two parts may take.
-
-    Raises:
-        Unadvisable: a pod fits nowhere, or no fleet was found.
     """
     if most_types < 1:
         raise Unadvisable(f"a fleet of {most_types} types has no nodes; write --max-types 1 or more")

@@ -123,9 +123,6 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequen
         pods: each kind of pod.
         daemons: the specs of pods that run once on each node.
         uncounted: objects with more pods, of which it is not known how many.
-
-    Raises:
-        Unadvisable: there are no pods, or a request is invalid.
     """
     shapes: dict[str, Shape] = {}
     whole: dict[str, Shape] = {}

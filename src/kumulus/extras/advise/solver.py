@@ -48,9 +48,6 @@ def solve(
         upper: the maximum of each column; no limit unless given.
         whole: whether columns are integers.
         seconds: how long an integer programme may take; after that, the best solution so far is used.
-
-    Raises:
-        Unadvisable: there is no solution, or none was found in time.
     """
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)

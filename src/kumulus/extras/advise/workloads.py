@@ -71,9 +71,6 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
     Args:
         objects: as kubectl takes them; objects without pods are ignored.
         name: what to call the pods; the objects' names unless given.
-
-    Raises:
-        Unadvisable: an object of a kind that has pods has no template of them.
     """
     pods: list[Pods] = []
     daemons: list[Object] = []

@@ -48,12 +48,7 @@ def files(paths: list[Path]) -> list[Path]:
 
 
 def objects(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects in a file, those of lists one by one.
-
-    Raises:
-        Refused: it is too large, too deep, has aliases, or is neither YAML nor JSON.
-        OSError: it cannot be read.
-    """
+    """The objects in a file, those of lists one by one."""
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")

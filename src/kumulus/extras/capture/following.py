@@ -62,12 +62,7 @@ class Difference:
 
 
 def contents(file: Path) -> Contents:
-    """Read a workload file.
-
-    Raises:
-        Refused: it is not a workload file.
-        OSError: it cannot be read.
-    """
+    """Read a workload file."""
     found = Contents()
     for document in read(file):
         if document["kind"] == SHAPE:

@@ -93,10 +93,6 @@ def read(file: Path, count: int | None = None) -> Probe:
     Args:
         file: YAML with a Pod, Deployment, ReplicaSet, StatefulSet or Job.
         count: how many pods; the workload's own number unless given.
-
-    Raises:
-        Refused: there is no such workload in it, or it cannot be read.
-        OSError: the file cannot be read.
     """
     try:
         with file.open("rb") as opened:

@@ -62,12 +62,7 @@ class Put:
 
 
 def read(file: Path) -> Iterator[dict[str, Any]]:
-    """The documents of a workload file, reduced to what a capture writes.
-
-    Raises:
-        Refused: it is not a workload file.
-        OSError: it cannot be read.
-    """
+    """The documents of a workload file, reduced to what a capture writes."""
     with file.open("rb") as opened:
         for document in documents(opened, file.name):
             kind = document.get("kind") if isinstance(document, dict) else None
@@ -87,10 +82,6 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
         client: of the cluster, which has its nodes already.
         file: the workload file.
         progress: takes a kind and how many of its objects exist.
-
-    Raises:
-        Refused: it is not a workload file.
-        OSError: the file cannot be read.
     """
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
     first: list[dict[str, Any]] = []

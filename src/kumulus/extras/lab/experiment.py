@@ -93,7 +93,7 @@ async def _run(
         commit="",
         stop=asyncio.Event(),
         on_sample=lambda outcome: None,
-        on_report=junit.write,
+        on_report=junit.write_forms,
         say=say,
     )
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:

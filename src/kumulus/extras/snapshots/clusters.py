@@ -31,11 +31,6 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
         stack: the stack that owns it.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the ones to save, of a cluster that is not kwok's; all of the users' if empty.
-
-    Raises:
-        ProviderError: etcd does not answer, a namespace does not exist, or the namespaces have to be named.
-        ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
-        OSError: the file cannot be written.
     """
     if layout := of_kwok(kubeconfig):
         if namespaces:

@@ -71,10 +71,6 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
         stack: the stack that owns it.
         cluster: its identity, the UID of the namespace kube-system.
         file: the file; an existing one is replaced once the new one is complete.
-
-    Raises:
-        ProviderError: etcd does not answer.
-        OSError: the file cannot be written.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with EtcdKeys(layout) as etcd:

@@ -38,11 +38,6 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
         stack: its stack.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the selected ones; empty for all of the users'.
-
-    Raises:
-        ProviderError: one of the namespaces does not exist.
-        ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
-        OSError: the file cannot be written.
     """
     about = About(
         stack,

@@ -198,7 +198,7 @@ def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, res
             commit="",
             stop=asyncio.Event(),
             on_sample=lambda outcome: None,
-            on_report=junit.write,
+            on_report=junit.write_forms,
             say=lambda line: None,
             prices=prices,
         )
