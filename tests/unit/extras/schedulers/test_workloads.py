@@ -161,6 +161,9 @@ def test_queues_have_quotas() -> None:
     assert group["flavors"][0]["resources"][1] == {"name": "memory", "nominalQuota": "1Ti"}
     assert local_queue["metadata"] == {"name": "research", "namespace": "team"}
     assert local_queue["spec"] == {"clusterQueue": "research"}
+    topology, flavor, *_ = workloads.queue("kueue", "research", "team", {"cpu": "64"}, ["zone", "rack"])
+    assert topology["spec"] == {"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]}
+    assert flavor["spec"] == {"nodeLabels": {"kubernetes.io/os": "linux"}, "topologyName": "research"}
     (partition,) = yaml.safe_load(yunikorn.queues({"research": {"vcore": "64"}, "rest": {}}))["partitions"]
     assert partition["queues"][0]["queues"] == [
         {"name": "research", "resources": {"max": {"vcore": "64"}}},
@@ -229,8 +232,13 @@ def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
         (lambda: workloads.gang("native", [job()], "g", queue="q"), "native has no queues"),
         (
             lambda: workloads.gang("volcano", [job()], "g", disruption="all"),
-            "volcano takes no topology or disruption for it\n  Leave it out, or use native",
+            "volcano takes no disruption for it\n  Leave it out, or use native",
         ),
+        (
+            lambda: workloads.gang("volcano", [job()], "g", topology="zone"),
+            "volcano takes no topology for it\n  Leave it out, or use native or kueue",
+        ),
+        (lambda: workloads.gang("kueue", [job()], "g", disruption="all"), "kueue takes no disruption for it"),
         (lambda: workloads.gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
         (lambda: workloads.gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
         (lambda: workloads.single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),
