@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kumulus.extras.journal.errors import NotWritten
-from kumulus.extras.lab.commands import sweep as experiment_sweep
+from kumulus.extras.lab.commands import actions
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.run.bench import Options
@@ -77,7 +77,7 @@ def test_a_sweep_with_a_run_that_was_cut_off_exits_with_1(
     broken = replace(first, results=[*first.results[1:], cut_off(first.results[0])])
     monkeypatch.setattr("kumulus.extras.lab.sweep.sweep.run", lambda *_: broken)
     args = Namespace(file=tmp_path / "sweep.yaml", jobs=1, quiet=True, engine="local", results=tmp_path / "results")
-    assert experiment_sweep.run(args) == 1
+    assert actions.sweep(args) == 1
     assert "1 run failed, policy FGD, seed 1 first: the server does not answer" in capsys.readouterr().err
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kumulus.extras.snapshots.clocks import moved
 from kumulus.extras.snapshots.planning import Plan, names, planned
 from kumulus.extras.snapshots.restored import FORBIDDEN, MEANWHILE, OF_CLAIMS, RELEASED
+from kumulus.extras.snapshots.restoring import moved
 from kumulus.extras.snapshots.scope import Contents, contents
 from kumulus.kube import ApiError
 from tests.support.object_store import Store, storing

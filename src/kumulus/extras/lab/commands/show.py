@@ -1,21 +1,25 @@
-"""`kumulus experiment show` and `fragmentation`: recorded runs on a time line, and the free GPUs of no use to pods."""
+"""`kumulus experiment show`, `fragmentation` and `why`: recorded runs on a time line, and what was decided in them."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
-from kumulus.extras.lab.report.why import explained, read
+from kumulus.extras.lab.report.why import explained, read, sums
+from kumulus.extras.schedulers.decisions.document import Decision, Totals
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
 
 _ROWS = 10
+_SHOWN = 10
 
 
 def show(args: argparse.Namespace) -> int:
@@ -141,3 +145,51 @@ def _row(at: int, now: Moment) -> str:
 
 def _share(part: float, whole: int) -> float:
     return 100 * part / whole if whole else 0.0
+
+
+def why(args: argparse.Namespace) -> int:
+    """Explain where a pod went."""
+    decided = read(find(args.run, args.results).parent)
+    if decided is None:
+        raise UserError(
+            f"{args.run} has not recorded how its scheduler decided\n"
+            "  Write why: true in the experiment's file, and run it again"
+        )
+    kept = decided.of(args.repetition)
+    document: dict[str, Any]
+    if args.pod is None:
+        document, lines = sums(kept, decided.totals)
+    elif (decision := _of_pod(kept, args.pod)) is not None:
+        column = decided.columns.get(decision.pod)
+        document, lines = asdict(decision), explained(decision, column)
+        if column is not None:
+            document["policy"] = asdict(column)
+    else:
+        document, lines = _waiting(decided.totals, args.pod)
+    print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+    return 0
+
+
+def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
+    """The decision about a pod: by its name, or by the start of its name if only one pod's begins so."""
+    whole = [each for each in kept if wanted in (each.pod, _name(each.pod))]
+    found = whole or [each for each in kept if _name(each.pod).startswith(wanted) or each.pod.startswith(wanted)]
+    names = dict.fromkeys(each.pod for each in found)
+    if len(names) > 1:
+        shown = ", ".join(list(names)[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+        raise UserError(f"{len(names)} pods begin with {wanted}: {shown}\n  Write more of it, or --repetition N")
+    return found[-1] if found else None
+
+
+def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, Any], list[str]]:
+    for each in totals:
+        for pod, reason in each.waiting.items():
+            if wanted in (pod, _name(pod)) or _name(pod).startswith(wanted):
+                return {"pod": pod, "reason": reason}, [f"{pod} was never bound", f"  {reason}"]
+    dropped = sum(each.dropped for each in totals)
+    more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
+    raise UserError(f"nothing is known of a pod {wanted}{more}\n  `kumulus experiment why RUN` counts the known pods")
+
+
+def _name(pod: str) -> str:
+    return pod.partition("/")[2]
