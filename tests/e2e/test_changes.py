@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.e2e.conftest import Fleet
 from tests.support.pods import is_ready
-from tests.support.project import NODES, POOL
+from tests.support.project import NODES, POOL, Project
 
 pytestmark = pytest.mark.e2e
 
@@ -72,3 +74,21 @@ def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
         assert (node["status"]["capacity"][GPU] == node["status"]["allocatable"][GPU] == "4") == ours
         assert (node["status"]["allocatable"].get("example.com/fabric") == "2") == ours
     project.preview("--expect-no-changes")
+
+
+def cluster(replicas: int) -> dict[str, Any]:
+    placement = [{"availabilityZone": "us-central1-a", "replicas": replicas}]
+    return {"nodeGroups": [{"name": "g", "instanceType": "e2-standard-4", "placement": placement}]}
+
+
+def test_a_preview_says_what_a_resize_costs_for_an_hour(project: Project) -> None:
+    own = {"regions": {"us-central1": {"onDemand": {"e2-standard-4": 0.25}}}}
+    (project.directory / "prices.yaml").write_text(yaml.safe_dump(own))
+    project.write_stack(cluster(2), stack="dev", prices="prices.yaml")
+    said = project.preview().text
+    assert "+$0.50/h" in said, said
+    project.up()
+    project.write_stack(cluster(5), stack="dev", prices="prices.yaml")
+    said = project.preview().text
+    assert "+$0.75/h" in said, said
+    project.destroy()
