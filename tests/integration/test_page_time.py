@@ -20,18 +20,12 @@ from kumulus.kube import Unreachable
 from kumulus.kube.watch import Event
 from kumulus.model.identity import NOBODY
 from tests.integration.test_page import cell, visiting
-from tests.support.browser import chromium, until
+from tests.support.browser import until
 from tests.support.fleets import large, node, pod
 from tests.support.pages import ServedFleet
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=document.title='taken'>\u202e" + "x" * 10_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def fleet(found: Fleet) -> None:
