@@ -8,7 +8,7 @@ capture asks for the stored version, which needs no conversion.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,23 +17,16 @@ from kumulus.extras.capture.devices import owned
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
 from kumulus.extras.capture.grammar import reduced
-from kumulus.extras.capture.kinds import BY_NAME, PODS
+from kumulus.extras.capture.kinds import BY_NAME, KUEUE, PODS, VOLCANO
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
+from kumulus.extras.schedulers import definitions
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-from kumulus.extras.capture.kinds import KUEUE, VOLCANO
-from kumulus.extras.schedulers import definitions
-from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

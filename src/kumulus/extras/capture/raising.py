@@ -6,20 +6,17 @@ By how much quotas would have to be raised, and which others have that to spare,
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kumulus.model.quantity import parse
+from kumulus.model.quantity import QuantityError, parse
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.dry import Dry
     from kumulus.extras.capture.probe import Probe, Verdict
     from kumulus.kube import Client
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from kumulus.model.quantity import QuantityError
 
 _AMPLE = 4
 _MOST = 8

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-from datetime import timedelta
 
 # Seconds: for removed objects to be gone; for an owner to adopt; from a change to a controller's view of it; polling.
 _GONE_S, _ADOPTED_S, _SEEN_S, _LOOK_S = 120.0, 30.0, 1.0, 0.2

@@ -10,11 +10,14 @@ that changes may thus rename all of them: groups keep their names, and nodes tha
 from __future__ import annotations
 
 import asyncio
+import copy
+import re
 import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,10 +30,7 @@ from kumulus.host import installation
 if TYPE_CHECKING:
     from kumulus.extras.capture.putting import Put
     from kumulus.kube import Client, Connection
-import copy
-import re
-from collections import Counter
-from collections.abc import Mapping
+
 
 _FRESH, _BEGUN = ".following", ".begun"
 _PATIENCE = 10.0

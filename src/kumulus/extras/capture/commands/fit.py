@@ -15,25 +15,16 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
-from kumulus.extras.capture.commands import catching_up, clone
+from kumulus.extras.capture.commands import capture, catching_up, clone
 from kumulus.host import installation, interrupts
 
 if TYPE_CHECKING:
-    from kumulus.extras.capture.fit import Answer
-    from kumulus.extras.capture.probe import Probe
-import time
-from typing import TYPE_CHECKING
-
-from kumulus.extras.capture.commands import capture
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
     from kumulus.extras.capture.fit import Answer
     from kumulus.extras.capture.probe import Probe
     from kumulus.kube import Connection

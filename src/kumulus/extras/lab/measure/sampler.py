@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 import time
 from collections.abc import Callable, Mapping
@@ -11,12 +12,6 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components, Usage
 from kumulus.extras.lab.measure.records import Records
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
-import re
-from typing import TYPE_CHECKING
-
 from kumulus.kube import ApiError, Unreachable
 
 if TYPE_CHECKING:

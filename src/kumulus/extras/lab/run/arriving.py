@@ -21,7 +21,6 @@ from kumulus.extras.lab.report.model import PolicyUsed
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-
 OnClaim = Callable[[str, ClaimView | None], None]
 """Takes a claim's key and state; None: it is gone."""
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.federation.dispatching import Dispatching
+from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.federation.session import Session
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
-from kumulus.extras.lab.report.model import PolicyUsed
+from kumulus.extras.lab.report.model import PolicyUsed, Report
 from kumulus.extras.lab.run.arriving import Arriving
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.lab.run.switch import SchedulerSwitch
@@ -23,14 +25,10 @@ from kumulus.extras.lab.run.timeline import Happened
 from kumulus.extras.watch.live.node import NOWHERE, Places
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.nodes.catalog import prices
+from kumulus.nodes.catalog.prices import Prices, catalog
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-from pathlib import Path
-
-from kumulus.extras.lab.federation.members import Federation
-from kumulus.extras.lab.report.model import Report
-from kumulus.nodes.catalog.prices import Prices, catalog
 
 
 @dataclass

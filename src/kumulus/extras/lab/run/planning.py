@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,26 +11,24 @@ from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import Object, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
+from kumulus.model.manifests import pod_templates
+from kumulus.model.names import suggest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool
 from kumulus.model.quantity import ZERO, Quantity, parse
+from kumulus.model.words import listed
 from kumulus.nodes.faults import records
 from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-from collections.abc import Iterable, Iterator
-
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.model.manifests import pod_templates
-from kumulus.model.names import suggest
-from kumulus.model.words import listed
 
 Labels = Mapping[str, str]
 Selector = frozenset[tuple[str, str]]
