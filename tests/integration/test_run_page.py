@@ -22,7 +22,7 @@ from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape, Taint
-from tests.support.browser import chromium, until
+from tests.support.browser import until
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
 
@@ -31,12 +31,6 @@ expect.set_options(timeout=15_000)
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 BACKWARDS = "\u202egnp.exe\u2066"
 LONG = "x" * 10_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def story() -> History:

@@ -15,6 +15,7 @@ from kumulus.cli import beforehand
 from kumulus.cli.errors import UserError
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
+OURS = "from kumulus import program\n\nprogram.run()\n"
 
 
 @pytest.fixture
@@ -166,9 +167,6 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     assert asked == ["dev", "dev"]
 
 
-OURS = "from kumulus import program\n\nprogram.run()\n"
-
-
 @pytest.mark.parametrize("text", ["", SALT, "config: {cluster: {nodeGroups: []}}\n", "nodeGroups: []\n"])
 def test_a_file_that_declares_no_cluster_is_refused_before_any_tool_is_fetched(fleet: Path, text: str) -> None:
     (fleet / "__main__.py").write_text(OURS)
@@ -212,3 +210,19 @@ def test_a_kubeconfig_that_is_not_there_is_refused_before_any_tool_is_fetched(
         return
     told = refused(beforehand.check_declared, "dev")
     assert told.startswith(f"1 problem in stacks/Pulumi.dev.yaml\n  {said}")
+
+
+def test_what_the_teams_have_is_named_with_both_ways_on() -> None:
+    said = tenants_refusal("platform", {"research": [f"Job j{n}" for n in range(5)], "search": ["Service web"]})
+    assert said.splitlines() == [
+        "platform is shared, and other stacks have something in it: their own destroy needs this cluster",
+        "  research: Job j0, Job j1, Job j2 and 2 more",
+        "  search: Service web",
+        "  First, in each team's project: pulumi destroy",
+        "  To take platform down all the same: add --with-tenants; the teams then write",
+        "  PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
+    ]
+
+
+def test_a_cluster_that_cannot_be_asked_keeps_nobody_from_taking_it_down(tmp_path: Path) -> None:
+    require_no_tenants("platform", tmp_path / "nowhere.yaml")

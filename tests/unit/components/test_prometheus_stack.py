@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kumulus import EmulatedCluster
-from kumulus.extras.watch.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.prometheus_stack import laid_on
 from kumulus.extras.watch.scraping import scraped
 from kumulus.helm.readiness import look, reason

@@ -15,8 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.probe import DRY_LABEL, Probe
-from kumulus.extras.capture.verdict import Verdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import DRY_LABEL, Probe, Verdict, looked_at, unschedulable
 from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.changes import RaisedQuota
 from kumulus.kube import ApiError, objects
@@ -54,10 +53,6 @@ async def dry_run(client: Client, name: str, say: Callable[[str], None]) -> Asyn
         client: of the clone.
         name: the workload's.
         say: takes what earlier runs had left, a line for each.
-
-    Raises:
-        JournalError: another run is under way, or has left the cluster half changed; or something cannot be put back.
-        ApiError, Unreachable: the cluster refused, or gave no answer.
     """
     journal, lines = await recover.begin(client, f"fit-{secrets.token_hex(4)}", name, command="fit")
     for line in lines:
@@ -101,9 +96,6 @@ class Dry:
 
         The clone has pending pods that lack room: whenever a pod is removed, hundreds of them are tried again, each
         on all nodes, and the dry pods would wait for them for minutes.
-
-        Raises:
-            ApiError: the class that the workload names does not exist, or the dry one cannot be created.
         """
         if named := probe.spec.get("priorityClassName"):
             await self._client.get(f"{_CLASSES}/{named}")
@@ -211,11 +203,6 @@ class Dry:
 
     async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
         """Raise a ResourceQuota; its original amounts are restored at the end.
-
-        Args:
-            namespace: the quota's.
-            name: the quota's.
-            hard: the new amounts.
 
         Raises:
             Undecided: the quota's controller does not update the status.

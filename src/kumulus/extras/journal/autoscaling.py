@@ -49,9 +49,6 @@ async def exchange(
     Args:
         wanted: NodePools that replace all existing ones; None to keep those.
         node_class: its delay applies from now on; None to keep the present one.
-
-    Raises:
-        NotWritten: the journal cannot be written; nothing was changed.
     """
     there = await pools(client) or []
     names = {pool["metadata"]["name"] for pool in there}

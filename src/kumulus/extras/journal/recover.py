@@ -23,9 +23,6 @@ async def recover(client: Client) -> list[str]:
 
     Returns:
         What was done, a line for each run; and a line for each journal that cannot be read.
-
-    Raises:
-        JournalError: something is still as a run has left it; its journal stays.
     """
     # Nearly always there is no journal at all, and no need to ask which cluster this is.
     if not any(book.directory("any").parent.glob("*/*.json")):

@@ -3,7 +3,7 @@
 Source for the notice: karpenter-provider-aws, pkg/controllers/interruption/controller.go: on a spot interruption it
 deletes the NodeClaim, so that Karpenter drains the node and makes another. When the notice ends, the machine goes,
 drained or not, and whether Karpenter runs or not: KWOK removes it
-(:func:`kumulus.extras.scaling.karpenter.stages.stages`), because no Kumulus process need be running then.
+(:func:`kumulus.extras.scaling.karpenter.objects.stages`), because no Kumulus process need be running then.
 """
 
 from __future__ import annotations

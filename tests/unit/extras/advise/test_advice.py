@@ -10,13 +10,10 @@ from functools import cache
 
 import pytest
 
-from kumulus.extras.advise.advice import Advice, advise
-from kumulus.extras.advise.answer import groups, lines
+from kumulus.extras.advise.advice import Advice, advise, groups, lines, place
 from kumulus.extras.advise.apart import Pods
-from kumulus.extras.advise.demand import Demand, Shape, largest_first, made
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, largest_first, made
 from kumulus.extras.advise.offers import Offer, Offers, of_catalog, of_pools
-from kumulus.extras.advise.placing import place
 from kumulus.extras.advise.programme import Programme
 from kumulus.model.pools import Pool
 from kumulus.nodes.catalog.instances import instance_types

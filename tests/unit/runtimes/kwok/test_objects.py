@@ -11,6 +11,7 @@ import pytest
 from kumulus.runtimes import outages
 from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.moving import moved
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 SETTINGS: dict[str, Any] = {
@@ -72,4 +73,31 @@ def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
     assert KwokRuntime().problems({"stageObjects": True}) == {}
     assert KwokRuntime().problems({"stageObjects": "yes"}) == {
         "stageObjects": 'is "yes", not true or false; write true or false'
+    }
+
+
+def test_a_port_is_another_wherever_it_is_one_and_other_numbers_stay() -> None:
+    settings = {
+        "options": {"etcdPort": 20001, "kwokControllerPort": 20002, "nodeLeaseParallelism": 20001},
+        "components": [
+            {"name": "etcd", "args": ["--listen-client-urls=https://127.0.0.1:20001", "--quota-backend-bytes=20001"]},
+            {
+                "name": "kube-apiserver",
+                "args": ["--etcd-servers=https://127.0.0.1:20001", "--kubelet-port=20002", "--max-requests=20002"],
+                "ports": [{"name": "https", "port": 20003}, {"name": "http", "port": 20002, "hostPort": 20002}],
+                "envs": [{"name": "A", "value": "https://127.0.0.1:20001,https://127.0.0.1:200010"}],
+            },
+        ],
+    }
+    assert moved(settings, {20001: 30001, 20002: 30002}) == {
+        "options": {"etcdPort": 30001, "kwokControllerPort": 30002, "nodeLeaseParallelism": 20001},
+        "components": [
+            {"name": "etcd", "args": ["--listen-client-urls=https://127.0.0.1:30001", "--quota-backend-bytes=20001"]},
+            {
+                "name": "kube-apiserver",
+                "args": ["--etcd-servers=https://127.0.0.1:30001", "--kubelet-port=30002", "--max-requests=20002"],
+                "ports": [{"name": "https", "port": 20003}, {"name": "http", "port": 30002, "hostPort": 30002}],
+                "envs": [{"name": "A", "value": "https://127.0.0.1:30001,https://127.0.0.1:200010"}],
+            },
+        ],
     }

@@ -52,14 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Advise.
-
-    Raises:
-        UserError: a file cannot be read, a type is unknown or has no price, or a pod fits on no machine.
-    """
-    from kumulus.extras.advise.advice import advise
-    from kumulus.extras.advise.answer import lines
-    from kumulus.extras.advise.errors import Unadvisable
+    """Advise."""
+    from kumulus.extras.advise.advice import advise, lines
+    from kumulus.extras.advise.demand import Unadvisable
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError

@@ -72,11 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Capture.
-
-    Raises:
-        UserError: there is nothing to read, it cannot be read, or the files cannot be written.
-    """
+    """Capture."""
     from kumulus.extras.capture import archive, writing
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.capture.kinds import cluster_role

@@ -9,13 +9,12 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.file.measures import BETTER, UNITS
 from kumulus.extras.lab.report import checks as of_checks
 from kumulus.extras.lab.report import compare as comparison
-from kumulus.extras.lab.report import gate, github, repetitions
+from kumulus.extras.lab.report import gate, github
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
-from kumulus.extras.lab.report.files import os_errors_explained
+from kumulus.extras.lab.report.files import find, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.report.read import find, report_at
 from kumulus.host import files
 from kumulus.model.words import aligned
 
@@ -23,11 +22,7 @@ _TWO = 2
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show runs side by side; 1 if a limit of `--fail-if` is not kept.
-
-    Raises:
-        UserError: the options do not go together.
-    """
+    """Show runs side by side; 1 if a limit of `--fail-if` is not kept."""
     limits = [gate.limit(each) for each in args.fail_if or ()]
     if limits and len(args.runs) != _TWO:
         raise UserError("--fail-if is about two runs: the one to compare with, and the new one")
@@ -46,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"wrote {args.page}")
     if args.pictures is not None:
         # Drawing needs a library that is slow to load.
-        from kumulus.extras.lab.report import by_demand, spreads
+        from kumulus.extras.lab.report import spreads
 
-        drawn = [*spreads.write(reports, args.pictures), *by_demand.write(reports, args.pictures)]
+        drawn = [*spreads.write(reports, args.pictures), *spreads.write_by_demand(reports, args.pictures)]
         print(f"wrote {len(drawn)} pictures to {args.pictures}")
     if limits:
         _published(reports[1], checks, args)
@@ -60,7 +55,7 @@ def _changes(reports: Sequence[Report], limits: Sequence[gate.Limit]) -> tuple[l
     if len(reports) != _TWO:
         return [], []
     measures = [each.measure for each in limits] or [name for name in comparison.main_measures() if BETTER[name]]
-    changes = repetitions.changes((reports[0], reports[1]), list(dict.fromkeys(measures)))
+    changes = gate.changes((reports[0], reports[1]), list(dict.fromkeys(measures)))
     return changes, gate.checks(limits, reports, changes)
 
 
@@ -69,7 +64,7 @@ def _with_changes(rows: list[list[str]], reports: Sequence[Report]) -> list[list
     if len(reports) != _TWO:
         return rows
     measures = [row[0] for row in rows if row[0] in UNITS]
-    amounts = {each.measure: each.amount for each in repetitions.changes((reports[0], reports[1]), measures)}
+    amounts = {each.measure: each.amount for each in gate.changes((reports[0], reports[1]), measures)}
     return [[*row, amounts.get(row[0], "" if index else "difference")] for index, row in enumerate(rows)]
 
 

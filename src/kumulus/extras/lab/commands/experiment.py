@@ -203,34 +203,27 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: the action cannot be done as asked.
-    """
+    """Run the action."""
     from kumulus.extras.journal.errors import JournalError
     from kumulus.extras.lab.commands import ab as experiment_ab
     from kumulus.extras.lab.commands import actions as experiment_actions
     from kumulus.extras.lab.commands import compare as experiment_compare
-    from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
     from kumulus.extras.lab.commands import offline as experiment_offline
     from kumulus.extras.lab.commands import run as experiment_run
     from kumulus.extras.lab.commands import show as experiment_show
-    from kumulus.extras.lab.commands import sweep as experiment_sweep
-    from kumulus.extras.lab.commands import why as experiment_why
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "run": experiment_offline.run if getattr(args, "offline", False) else experiment_run.run,
-        "sweep": experiment_sweep.run,
+        "sweep": experiment_actions.sweep,
         "ab": experiment_ab.run,
         "check": experiment_actions.check,
         "compare": experiment_compare.run,
         "baseline": experiment_actions.baseline,
         "show": experiment_show.show,
-        "why": experiment_why.why,
-        "fragmentation": experiment_fragmentation.show,
+        "why": experiment_show.why,
+        "fragmentation": experiment_show.show_fragmentation,
         "history": experiment_actions.history,
         "list": experiment_actions.show,
         "annotate": experiment_actions.annotate,

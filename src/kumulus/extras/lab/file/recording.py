@@ -92,15 +92,7 @@ class Recording:
 
 
 def recording(text: str, source: str) -> Recording:
-    """Read a recording.
-
-    Args:
-        text: of its file.
-        source: the file, for errors.
-
-    Raises:
-        SpecError: it is no recording, or has invalid lines, of which ten at most are named.
-    """
+    """Read a recording."""
     found, problems = Recording(), list[Problem]()
     made: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster import namespace
+from kumulus.extras.lab.cluster.creating import Creator
 from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Experiment
@@ -27,7 +28,6 @@ from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, Outcome
-from kumulus.extras.lab.run.creating import Creator
 from kumulus.extras.lab.run.ending import Ending, nothing, unseen
 from kumulus.extras.lab.run.federated import Federated
 from kumulus.extras.lab.run.replaying import Replayer
@@ -113,11 +113,7 @@ class Repetition:
             self.outcome.dispatching.deleted(job)
 
     async def run(self) -> Outcome:
-        """Run it; an error during the measurement ends it early and is in the outcome.
-
-        Raises:
-            LabError, JournalError, ApiError, Unreachable: it could not even begin.
-        """
+        """Run it; an error during the measurement ends it early and is in the outcome."""
         bench, plan = self._bench, self._plan
         await self._creator.resolve([*plan.setup, *(each for job in self._own_jobs for each in job.objects)])
         for replayer in self._replayers:
@@ -140,11 +136,7 @@ class Repetition:
         return self.outcome
 
     async def pods_left(self) -> int:
-        """How many pods it still has in the cluster.
-
-        Raises:
-            ApiError, Unreachable: the server refused, or gave no answer.
-        """
+        """How many pods it still has in the cluster."""
         left = 0
         for each in (*self._within.others, self._name):
             with tolerating(404):
@@ -153,11 +145,7 @@ class Repetition:
         return left
 
     async def clean(self) -> None:
-        """Remove everything that was created.
-
-        Raises:
-            JournalError, ApiError, Unreachable: it could not be removed, and stays in the journal.
-        """
+        """Remove everything that was created."""
         journal = self._bench.journal
         collections = [*self._creator.collections, *(path for each in self._replayers for path in each.collections)]
         for each in (*self._within.others, self._name):

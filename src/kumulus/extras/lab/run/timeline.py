@@ -91,11 +91,7 @@ class Timeline:
         self.scheduled = asyncio.Event()
 
     async def begin(self) -> None:
-        """Carry out what is due at 0 s, before anything is created, so that a stopped scheduler places nothing.
-
-        Raises:
-            LabError: an event is not possible in this cluster; the message says what to do.
-        """
+        """Carry out what is due at 0 s, before anything is created, so that a stopped scheduler places nothing."""
         if self.outages is not None:
             await self.outages.prepare(self._events)
         await self._run_events([each for each in self._events if each.after == "start" and not each.at], self._now())
@@ -228,11 +224,7 @@ class Timeline:
         await wait_until_managed(self._client, [body["metadata"]["name"] for body in bodies])
 
     async def undo(self) -> None:
-        """Undo what is still in effect: faults, sizes of pools, a stopped scheduler.
-
-        Raises:
-            JournalError, ApiError, Unreachable: something is not undone, and stays in the journal.
-        """
+        """Undo what is still in effect: faults, sizes of pools, a stopped scheduler."""
         if self.outages is not None:
             await self.outages.undo()
         await self._switch.restore()

@@ -75,11 +75,7 @@ class Workloads:
         await for_all(targets, delete, workers=self._client.connections)
 
     async def scale(self, wanted: Scale) -> str:
-        """Scale a workload; returns what was done, in words.
-
-        Raises:
-            LabError: one of its jobs is not a single Deployment.
-        """
+        """Scale a workload; returns what was done, in words."""
         jobs = [job for job in self._plan.jobs if job.workload == wanted.workload]
         names = {job.name: _deployment(job) for job in jobs}
         kinds = Kinds(self._client)

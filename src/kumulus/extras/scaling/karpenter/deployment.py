@@ -12,7 +12,7 @@ from typing import Any
 
 from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
 from kumulus.extras.scaling.karpenter import launch, objects
-from kumulus.extras.scaling.karpenter.stages import stages
+from kumulus.extras.scaling.karpenter.objects import stages
 from kumulus.model import real_nodes
 
 NAME, NAMESPACE = "karpenter", "kube-system"

@@ -13,6 +13,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.extras.scaling.descriptor import Asked, Manifest
 from kumulus.extras.scaling.roles import READ, Rule, granted, user
+from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 USER = "karpenter"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
@@ -126,3 +127,13 @@ def node_class(asked: Asked) -> Manifest:
         "metadata": {"name": _NODE_CLASS["name"], **({"annotations": annotations} if annotations else {})},
         "spec": {"nodeRegistrationDelay": delay} if delay else {},
     }
+
+
+def stages(asked: Asked) -> list[Manifest]:
+    """One stage for each CPU architecture of the machines, and one that ends machines that are reclaimed."""
+    found = {machine["nodeInfo"]["architecture"]: machine["nodeInfo"] for machine in asked["machines"]}
+    made = [
+        node_initialize(f"node-initialize-karpenter-{name}", {"kubernetes.io/arch": name}, NODEPOOL_LABEL, info)
+        for name, info in sorted(found.items())
+    ]
+    return [*made, node_reclaimed("node-reclaimed-karpenter", NODEPOOL_LABEL)]

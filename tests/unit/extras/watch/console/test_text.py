@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Static
 
-from kumulus.extras.watch.console.figures import bar, percent, written
 from kumulus.extras.watch.console.terminal import Terminal
-from kumulus.extras.watch.console.text import text
+from kumulus.extras.watch.console.text import bar, percent, text, written
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.health import Check
 from kumulus.extras.watch.live.node import Places

@@ -17,7 +17,6 @@ from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
 from kumulus.extras.lab.cluster.components import Components
-from kumulus.extras.lab.cluster.own_scheduler import OwnScheduler
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.members import require_inside, require_outside
 from kumulus.extras.lab.federation.session import Session, joined
@@ -29,15 +28,14 @@ from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.extras.lab.run.arriving import Arriving, by_node
 from kumulus.extras.lab.run.autoscaling import autoscaled
-from kumulus.extras.lab.run.bench import Bench
+from kumulus.extras.lab.run.bench import Bench, Options
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.observing import looking_on
-from kumulus.extras.lab.run.options import Options
 from kumulus.extras.lab.run.planning import planned
 from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.lab.run.second import SecondSwitch, require_built, started
-from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
+from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerSwitch
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Unreachable
@@ -56,13 +54,7 @@ _TELL_EVERY = 10.0
 
 
 class Run:
-    """Runs an experiment.
-
-    Args:
-        client: of the cluster.
-        loaded: the experiment and its files.
-        options: how to run it.
-    """
+    """Runs an experiment."""
 
     def __init__(self, client: Client, loaded: Loaded, options: Options) -> None:
         now = datetime.now(UTC)
@@ -78,11 +70,7 @@ class Run:
         self._session: Session | None = None
 
     async def run(self) -> Report:
-        """Run every repetition; the report is on the disk when this returns.
-
-        Raises:
-            LabError, JournalError, ApiError, Unreachable: it could not begin, or its report could not be written.
-        """
+        """Run every repetition; the report is on the disk when this returns."""
         federation, experiment = self._options.federation, self._loaded.experiment
         if federation is None:
             require_outside(experiment, self._options.stack)
@@ -153,9 +141,6 @@ class Run:
         """Restore the experiment's snapshot, before a scheduler is started, as the snapshot lacks its objects.
 
         Then wait until KWOK manages all nodes: it may miss pods that are bound to a node before that.
-
-        Raises:
-            LabError, ApiError, Unreachable: one of these failed.
         """
         wanted, snapshots = self._loaded.experiment.from_, self._options.snapshots
         if wanted is not None:
@@ -174,11 +159,7 @@ class Run:
 
     @asynccontextmanager
     async def _scheduler(self, components: Components, journal: Journal, number: int) -> AsyncIterator[SchedulerSwitch]:
-        """The scheduler that the experiment names; one that is started for it is also ended.
-
-        Raises:
-            LabError: it cannot be started.
-        """
+        """The scheduler that the experiment names; one that is started for it is also ended."""
         kubeconfig, wanted = self._options.kubeconfig, self._loaded.experiment.scheduler
         if self._session is not None:
             yield HubSwitch(kubeconfig, components)
@@ -248,11 +229,7 @@ class Run:
         self._options.on_report(report, self.directory.path)
 
     def _write(self, report: Report, *, running: bool = False) -> None:
-        """Write the report; if that fails, pass it on all the same, so that the measurements can be shown.
-
-        Raises:
-            LabError: it cannot be written; an earlier version is still there.
-        """
+        """Write the report; if that fails, pass it on all the same, so that the measurements can be shown."""
         try:
             self.directory.write(report, running=running)
         except LabError:

@@ -64,12 +64,7 @@ class Creator:
         self._cancelled.add(job.name)
 
     async def resolve(self, objects: Sequence[Object]) -> None:
-        """Check that the cluster knows every kind, and list objects outside the namespace in the journal.
-
-        Raises:
-            LabError: the cluster does not know a kind.
-            NotWritten: the journal cannot be written.
-        """
+        """Check that the cluster knows every kind, and list objects outside the namespace in the journal."""
         for version, kind in dict.fromkeys((each["apiVersion"], each["kind"]) for each in objects):
             path = await self._kinds.path(version, kind, self._namespace)
             if await self._kinds.namespaced(version, kind):
@@ -85,11 +80,7 @@ class Creator:
             self._journal.add(outside=paths)
 
     async def one(self, each: Object) -> None:
-        """Create one object; an existing one outside the namespace is left as it is, and stays.
-
-        Raises:
-            LabError: the server refused it.
-        """
+        """Create one object; an existing one outside the namespace is left as it is, and stays."""
         path = await self._kinds.path(each["apiVersion"], each["kind"], self._namespace)
         name = each["metadata"].get("name", "")
         if not await self._kinds.namespaced(each["apiVersion"], each["kind"]):
@@ -108,9 +99,6 @@ class Creator:
         Args:
             jobs: in the order of their times.
             at_once: how many at once; with 1 they are created one after the other.
-
-        Raises:
-            LabError: the server refused one; those already under way are still created.
         """
         due = list(jobs)
         while due and not self._stop.is_set():
