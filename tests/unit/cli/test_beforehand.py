@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from kumulus.cli import beforehand
+from kumulus.cli.beforehand import require_no_tenants, tenants_refusal
 from kumulus.cli.errors import UserError
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
