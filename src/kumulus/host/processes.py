@@ -94,6 +94,18 @@ def naming(program: str, argument: str) -> list[int]:
     return found
 
 
+def with_variable(name: str, value: str) -> list[int]:
+    """Return the pids of this user's processes that have an environment variable with a value."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(name) == value and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
 def end(pids: list[int], timeout: float = 10.0) -> None:
     """Kill processes and wait until they are gone.
 
