@@ -160,6 +160,8 @@ def test_the_installed_command_says_versions_and_what_is_for_a_checkout_only(
         1,
         f"error: there is no Pulumi.yaml in {user.home} or above it\n  To make a project: kumulus new my-fleet\n",
     )
+    page = (ROOT / "docs" / "faults.md").read_text()
+    assert user.run(["kumulus", "docs", "faults"], user.home, shell).stdout.endswith(f"/docs/faults.md\n\n{page}")
     report = json.loads(user.run(["kumulus", "doctor", "--json"], user.home, shell).stdout)
     assert report["findings"][1]["place"] == str(environment.prefix)
 

@@ -145,7 +145,10 @@ def _help() -> str:
         groups.setdefault(title, []).append(f"  {name:<{width}}  {each.command.summary}")
     kumulus = installation.command()
     blocks = ["\n".join([title, *lines]) for title, lines in groups.items() if lines]
-    more = f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."
+    more = (
+        f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used.\n"
+        f"Where a text names docs/PAGE.md: {kumulus} docs PAGE prints it."
+    )
     return "\n\n".join([f"usage: {kumulus} COMMAND [-h] ...", *blocks, more])
 
 

@@ -128,7 +128,11 @@ def kubeconfig(cluster: str) -> Path:
     Args:
         cluster: the cluster's own name.
     """
-    directory = clusters_directory() / cluster
+    return kubeconfig_in(clusters_directory() / cluster)
+
+
+def kubeconfig_in(directory: Path) -> Path:
+    """As :func:`kubeconfig`, by the cluster's directory."""
     for name in {each.kubeconfig_file for each in registry.every()} - {KUBECONFIG_FILE}:
         if (directory / name).exists():
             return directory / name

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kumulus.host.published import NPM_PACKAGE, REPOSITORY
 from kumulus.provider import VERSION
 from kumulus.provider.properties import ObjectType, Property
 from kumulus.provider.resources.base import Resource
@@ -16,7 +17,6 @@ from kumulus.provider.resources.registry import CLASSES
 SCHEMA = Path(__file__).with_name("schema.json")
 """The package's schema as last generated; YAML programs ask for it in every command."""
 
-REPOSITORY = "https://github.com/kumulus-io/kumulus"
 _DEPENDENCY = "3.246.0"
 _ABOUT: dict[str, Any] = {
     "name": "kumulus",
@@ -35,7 +35,7 @@ _ABOUT: dict[str, Any] = {
     "provider": {"description": "The plugin that makes emulated clusters; it has no configuration of its own."},
     "language": {
         "nodejs": {
-            "packageName": "@kumulus/kumulus",
+            "packageName": NPM_PACKAGE,
             "dependencies": {"@pulumi/pulumi": f"^{_DEPENDENCY}"},
             "respectSchemaVersion": True,
         },
