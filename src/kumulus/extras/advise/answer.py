@@ -37,6 +37,22 @@ def lines(advice: Advice) -> Iterator[str]:
     yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
 
 
+def plain(advice: Advice) -> dict[str, Any]:
+    """The advice for programs."""
+    return {
+        "pods": advice.pods,
+        "nodes": sum(number for _, number in advice.nodes),
+        "hourly": advice.hourly,
+        "lowerBound": advice.bound,
+        "gap": advice.gap,
+        "packed": advice.packed,
+        "unmodelled": advice.unmodelled,
+        "unpriced": advice.unpriced,
+        "uncounted": advice.uncounted,
+        "nodeGroups": groups(advice),
+    }
+
+
 def groups(advice: Advice) -> list[dict[str, Any]]:
     """The node groups of a stack file; nodes are spread over the zones of their offer."""
     found: dict[str, dict[str, Any]] = {}

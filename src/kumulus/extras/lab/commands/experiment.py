@@ -164,6 +164,7 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument("--json", action="store_true", help="for programs, every measure of every repetition")
     parser.add_argument(
         "--fail-if",
         action="append",
