@@ -122,7 +122,13 @@ def of_stack(stack: str) -> Needs:
         UserError: its file has mistakes.
     """
     described = stack_file.described(stack)
-    return of_all(described.clusters.values()) if described else everything()
+    if described is not None:
+        return of_all(described.clusters.values())
+    found = everything()
+    if stack_file.read(stack).declares:
+        return found
+    # Most programs of one's own need no Kubernetes provider, whose build takes long; components that do say so.
+    return Needs(tuple(tool for tool in found.tools if tool != PROVIDER))
 
 
 def to_remove(stack: str) -> Needs:

@@ -69,6 +69,11 @@ class StackFile:
         name = cluster.get("name") if isinstance(cluster, dict) else None
         return name if isinstance(name, str) else ""
 
+    @property
+    def declares(self) -> bool:
+        """Whether it has the keys under which clusters are declared, even if what they say is secret."""
+        return any(key in self.config for key in _OURS)
+
     @cached_property
     def described(self) -> Stack | None:
         """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own.
@@ -82,7 +87,7 @@ class StackFile:
         assert isinstance(known, dict)
         # With a program of the user's own, the configuration is up to that program.
         if all(known.get(key) is None for key in _OURS):
-            return self.loaded if self.ours and not any(key in self.config for key in _OURS) else None
+            return self.loaded if self.ours and not self.declares else None
         try:
             return self.loaded
         except UserError:
