@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any, NoReturn, cast
 
 _SHORT = 160
@@ -14,6 +15,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and exit with code 2."""
+        message = re.sub(r"argument (\S+): invalid int value: '(.*)'", r"\1 is \2, not a whole number", message)
         usage = " ".join(self.format_usage().split())
         hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
         self.exit(_ANSWER, f"error: {message}\n  {hint}\n")

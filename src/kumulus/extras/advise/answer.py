@@ -10,7 +10,7 @@ from kumulus.extras.advise.advice import Advice
 from kumulus.kube import yaml_writing
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
-from kumulus.model.words import listed
+from kumulus.model.words import counted, listed
 from kumulus.stackfile.groups import region_of
 
 _NAMED = 4
@@ -20,7 +20,8 @@ _FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": 
 def lines(advice: Advice) -> Iterator[str]:
     """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted."""
     nodes = sum(number for _, number in advice.nodes)
-    yield f"# {advice.pods:,} pods on {nodes:,} nodes of {len({offer.kind for offer, _ in advice.nodes})} types"
+    kinds = counted(len({offer.kind for offer, _ in advice.nodes}), "type")
+    yield f"# {counted(advice.pods, 'pod')} on {counted(nodes, 'node')} of {kinds}"
     yield f"# price        ${advice.hourly:,.2f}/h"
     yield f"# lower bound  ${advice.bound:,.2f}/h: no fleet of these types costs less"
     yield f"# gap          {advice.gap:.1%}".replace("%", " %")

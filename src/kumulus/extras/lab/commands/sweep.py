@@ -11,7 +11,7 @@ from kumulus.model.words import counted
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sweep; 1 if a run failed or was cut off.
+    """Run a sweep; 1 if a run failed, was cut off or missed a threshold.
 
     Raises:
         UserError: an option has a wrong value.
@@ -44,4 +44,4 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         first = failed[0]
         print(f"{counted(len(failed), 'run')} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed or any(result.status == "failure" for result in done.results) else 0

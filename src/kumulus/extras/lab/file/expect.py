@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
@@ -53,10 +54,15 @@ def _measure_problems(where: Where, raw: object) -> list[Problem]:
     return [problem(where, f"{shown(raw)} is not measured", remedy)]
 
 
-class OfFault(Section):
-    """The nodes of a fault."""
+@dataclass(frozen=True)
+class OfFault:
+    """The nodes of a fault.
 
-    fault: str = Field(description="The name of a fault of the timeline.", examples=["rack1"])
+    Args:
+        fault: the name of a fault of the timeline.
+    """
+
+    fault: str
 
 
 def _nodes_problems(where: Where, raw: object) -> list[Problem]:
@@ -68,7 +74,7 @@ def _nodes_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def _nodes(raw: list[str] | dict[str, str]) -> list[str] | OfFault:
-    return raw if isinstance(raw, list) else OfFault.model_validate(raw)
+    return raw if isinstance(raw, list) else OfFault(raw["fault"])
 
 
 _NODES_FORM = {
@@ -78,7 +84,7 @@ _NODES_FORM = {
             "type": "object",
             "required": ["fault"],
             "additionalProperties": False,
-            "properties": {"fault": {"type": "string"}},
+            "properties": {"fault": {"type": "string", "description": "The name of a fault of the timeline."}},
         },
     ]
 }
