@@ -158,6 +158,7 @@ def test_a_time_that_was_not_heard_has_bounds() -> None:
 def test_what_happens_before_the_clock_starts_happened_at_its_start() -> None:
     found = struck(began=77.0)
     found.faulted.node("n0", True, 78.0)
+    found.faulted.node("n1", False, 78.0)
     found.begin()
     assert found.faulted.faults[0].began == 0.0
     assert judged(found, CORDONED).found == "1 of 2 nodes; not n1"

@@ -63,9 +63,9 @@ class Faulted:
 
     def node(self, name: str, cordoned: bool, now: float) -> None:
         """Note whether a node is cordoned."""
-        told = self._cordons.setdefault(name, [])
-        if cordoned != (told[-1][1] if told else False):
-            told.append((now, cordoned))
+        told = self._cordons.get(name, [(0.0, False)])
+        if cordoned != told[-1][1]:
+            self._cordons[name] = [*told, (now, cordoned)]
 
     def cordoned_at(self, node: str, since: float, cordoned: bool) -> float:
         """When a node was first cordoned, or not, from some time on; infinite if it never was."""
