@@ -1,4 +1,4 @@
-"""List every cluster of Kumulus on this machine: whose it is, whether it is up, and how large.
+"""List every cluster of Kumulus on this machine: its owner, whether it is up, and its size.
 
     kumulus ls
     kumulus ls --json       # for programs

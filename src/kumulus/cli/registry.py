@@ -112,7 +112,7 @@ COMMANDS: dict[str, Command] = {
         "kumulus.cli.plan", "show what a fleet of a size costs its control plane", venv=True, group=MACHINE
     ),
     "ls": Command(
-        "kumulus.cli.ls", "list every cluster on this machine, whose it is, how large", venv=True, group=MACHINE
+        "kumulus.cli.ls", "list every cluster on this machine, its owner and its size", venv=True, group=MACHINE
     ),
     "doctor": Command(
         "kumulus.cli.doctor",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import docs, ls, uninstall
+from kumulus.cli import docs, ls
 from kumulus.cli.main import main
 from kumulus.host.published import REPOSITORY, page_address
 from kumulus.runtimes.owner import owner
@@ -114,7 +114,7 @@ def test_something_that_cannot_be_removed_is_named(
     def refused(place: Path) -> None:
         raise PermissionError(13, "Permission denied", str(place / "bin"))
 
-    monkeypatch.setattr(uninstall.shutil, "rmtree", refused)
+    monkeypatch.setattr("kumulus.cli.uninstall.shutil.rmtree", refused)
     assert main(["uninstall", "--yes"]) == 1
     assert f"error: {machine / 'cache/kumulus/bin'} cannot be removed: Permission denied" in capsys.readouterr().err
 

@@ -25,7 +25,7 @@ BOUNDS = ("atMost", "atLeast", "equals")
 LIMITS = (*BOUNDS, "within")
 ABOUT = ("measure", "nodes", "onFaultedNodes")
 """Each expectation is about one of these."""
-KEYS = (
+KEYS: tuple[tuple[str, ...], ...] = (
     (*LIMITS, "measure"),
     ("workload", "nodes"),
     ("nodes", "cordoned", "within"),
@@ -67,10 +67,11 @@ class OfFault:
 
 def _nodes_problems(where: Where, raw: object) -> list[Problem]:
     if isinstance(raw, Mapping):
-        wrong = [] if set(raw) == {"fault"} and isinstance(raw["fault"], str) else [raw]
+        right = set(raw) == {"fault"} and isinstance(raw["fault"], str)
     else:
-        wrong = [] if isinstance(raw, list) and all(isinstance(each, str) for each in raw) else [raw]
-    return [problem(where, f"is {shown(raw)}", "write nodes: [NAME, …], or nodes: {fault: NAME}") for raw in wrong]
+        right = isinstance(raw, list) and all(isinstance(each, str) for each in raw)
+    remedy = "write nodes: [NAME, …], or nodes: {fault: NAME}"
+    return [] if right else [problem(where, f"is {shown(raw)}", remedy)]
 
 
 def _nodes(raw: list[str] | dict[str, str]) -> list[str] | OfFault:

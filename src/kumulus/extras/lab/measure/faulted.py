@@ -48,7 +48,7 @@ class Faulted:
         """Count from now on, where the clock starts anew."""
         for each in self.faults:
             each.began = 0.0
-        self._cordons = {node: [(0.0, told[-1][1])] for node, told in self._cordons.items()}
+        self._cordons = {node: [(0.0, reported[-1][1])] for node, reported in self._cordons.items()}
 
     def struck(self, fault: str, nodes: Collection[str], now: float) -> None:
         """A fault begins on nodes."""
@@ -63,16 +63,16 @@ class Faulted:
 
     def node(self, name: str, cordoned: bool, now: float) -> None:
         """Note whether a node is cordoned."""
-        told = self._cordons.get(name, [(0.0, False)])
-        if cordoned != told[-1][1]:
-            self._cordons[name] = [*told, (now, cordoned)]
+        reported = self._cordons.get(name, [(0.0, False)])
+        if cordoned != reported[-1][1]:
+            self._cordons[name] = [*reported, (now, cordoned)]
 
     def cordoned_at(self, node: str, since: float, cordoned: bool) -> float:
         """When a node was first cordoned, or not, from some time on; infinite if it never was."""
-        told = self._cordons.get(node, [])
-        if next((each for at, each in reversed(told) if at <= since), False) == cordoned:
+        reported = self._cordons.get(node, [])
+        if next((each for at, each in reversed(reported) if at <= since), False) == cordoned:
             return since
-        return next((at for at, each in told if at > since and each == cordoned), math.inf)
+        return next((at for at, each in reported if at > since and each == cordoned), math.inf)
 
     def pods_on(self, struck: Struck, pods: Iterable[PodRecord]) -> list[PodRecord]:
         """The pods that were on a fault's nodes while it was active."""
