@@ -150,6 +150,16 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
             "expect[0]",
             "says measure and onFaultedNodes at once",
         ),
+        (
+            {"expect": [{"measure": "jobs.admitted", "atLeast": -5}]},
+            "expect[0].atLeast",
+            "is -5; write a number such as 0",
+        ),
+        (
+            {"workloads": [{"name": "w", "requests": {"gpu": 8}}]},
+            "workloads[0].requests.gpu",
+            "is not a resource of Kubernetes and has no domain; write nvidia.com/gpu",
+        ),
         ({"timeline": [{"run": {"command": " "}}]}, "timeline[0].run.command", "is empty"),
         ({"timeline": [{"run": {"command": "true", "stay": True}}]}, "timeline[0].run.stay", "is not a known key"),
         ({"repetitions": 0}, "repetitions", "is 0, less than 1"),

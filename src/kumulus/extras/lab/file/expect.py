@@ -46,6 +46,11 @@ _EXAMPLES: Mapping[Unit, str] = {
 }
 
 
+def _is_bound(value: float | None, unit: Unit) -> bool:
+    """Whether a measure can have such a value at all: none is below 0."""
+    return value is not None and (value >= 0 or unit in ("s", "share", "bytes"))
+
+
 def _measure_problems(where: Where, raw: object) -> list[Problem]:
     if isinstance(raw, str) and raw in UNITS:
         return []
@@ -165,7 +170,7 @@ class Expectation(Section):
             wrong += [
                 problem((name,), f"is {shown(getattr(self, name))}", f"write {_EXAMPLES[unit]}")
                 for name in present
-                if name != "within" and bound(unit, getattr(self, name)) is None
+                if name != "within" and not _is_bound(bound(unit, getattr(self, name)), unit)
             ]
             if self.within is not None and self.distance is None:
                 remedy = " or ".join(f"{each} of baseline" for each in examples(self.measure))

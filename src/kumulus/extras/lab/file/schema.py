@@ -41,14 +41,15 @@ def _forms() -> dict[str, Schema]:
 
 def _expectation() -> Schema:
     """A measure with a threshold, in the measure's unit; or a workload with nodes, or what becomes of faulted ones."""
+    number = {"type": "number", "minimum": 0}
     texts: dict[Unit, Schema] = {
         "s": {"anyOf": [{"type": "string", "pattern": patterns.BLANKS_AROUND_DURATION}, {"enum": [0, 1]}]},
         "share": {"anyOf": [{"type": "string", "pattern": patterns.ANY_PER_CENT}, {"enum": [0, 1]}]},
-        "count": {"type": "number"},
-        "perSecond": {"type": "number"},
-        "usd": {"type": "number"},
-        "ratio": {"type": "number"},
-        "gpuHours": {"type": "number"},
+        "count": number,
+        "perSecond": number,
+        "usd": number,
+        "ratio": number,
+        "gpuHours": number,
         "bytes": {"anyOf": [{"type": "string"}, {"type": "number"}]},
     }
     written = [
