@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.host import pulumi_project
+from kumulus.host import installation, pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
@@ -122,7 +122,13 @@ def load(stack: str) -> Stack:
     Raises:
         UserError: there is no such stack, or its file has mistakes.
     """
-    return read(project.require_stack(stack)).loaded
+    found = read(project.require_stack(stack))
+    if not found.ours and not found.declares and (project.root() / "__main__.py").is_file():
+        raise UserError(
+            f"what {stack} has is declared by your own program, and not in {found.shown}\n"
+            f"  While it is up: {installation.command()} watch -s {stack}"
+        )
+    return found.loaded
 
 
 def load_one(stack: str, cluster: str) -> Loaded:
