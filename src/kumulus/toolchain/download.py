@@ -63,7 +63,7 @@ class Downloads:
     def _begin(self, first: Release) -> bool:
         """Whether any server answers at all; tries only the first file's host."""
         try:
-            self._reach(releases.address(first))
+            self._reach(releases.address(first.url))
         except NotFetched as error:
             if self.required:
                 raise _cannot(first, error) from None
@@ -78,8 +78,7 @@ class Downloads:
             self._reached.add(host)
 
     def _one(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
-        address = releases.address(release)
-        host = urlsplit(address).netloc
+        host = urlsplit(releases.address(release.url)).netloc
         if host in self._out:
             return False
         folder = cache.downloads()
@@ -88,9 +87,9 @@ class Downloads:
         file = folder / f"{release.sum[:12]}-{release.name}"
         step = Step(title)
         try:
-            self._reach(address)
-            fetch.fetch(
-                address,
+            self._reach(releases.address(release.url))
+            fetch.fetch_any(
+                releases.addresses(release.url),
                 file,
                 release.algorithm,
                 release.sum,
@@ -129,21 +128,31 @@ def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -
     work = file.with_name(f"{file.name}.unpacked")
     shutil.rmtree(work, ignore_errors=True)
     try:
-        wanted = {tool.name: release.members[tool.name] for tool in tools}
-        taken = unpack.take(file, wanted, release.others, work)
-        for made in taken.values():
-            made.chmod(0o755)
-        for tool in tools:
-            _check(taken[tool.name], tool, release)
+        programs = [tool for tool in tools if not tool.files_only]
+        taken = _programs(release, programs, file, work) if programs else {}
         folder = cache.executable(cache.home_of(known, tools[0]), tools[0]).parent
         folder.mkdir(parents=True, exist_ok=True)
         for name in taken.keys() - release.members.keys():
             sync(taken[name])
             taken[name].replace(folder / name)
         for tool in tools:
-            build.install(taken[tool.name], tool, cache.home_of(known, tool), release.stamp(tool.name))
+            home = cache.home_of(known, tool)
+            if own := {keep.path: keep.to for keep in tool.keep if not keep.module}:
+                unpack.keep(file, own, share := work / f"{tool.name}.share")
+                build.put_kept(share, tool, home)
+            build.install(taken.get(tool.name, work), tool, home, release.stamp(tool.name))
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _programs(release: Release, tools: Sequence[Tool], file: Path, work: Path) -> dict[str, Path]:
+    """The programs of a release file, and those that belong beside them, by name."""
+    taken = unpack.take(file, {tool.name: release.members[tool.name] for tool in tools}, release.others, work)
+    for made in taken.values():
+        made.chmod(0o755)
+    for tool in tools:
+        _check(taken[tool.name], tool, release)
+    return taken
 
 
 def _check(made: Path, tool: Tool, release: Release) -> None:
@@ -157,6 +166,6 @@ def _check(made: Path, tool: Tool, release: Release) -> None:
 
 def _cannot(release: Release, error: NotFetched) -> ToolchainError:
     return ToolchainError(
-        f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release)}"
+        f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release.url)}"
         "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded; KUMULUS_MIRROR=URL takes all from another place."
     )

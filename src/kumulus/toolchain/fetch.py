@@ -10,20 +10,21 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from kumulus.toolchain import releases
+from kumulus.toolchain import registry, releases
 from kumulus.toolchain.errors import ToolchainError
 
 _CHUNK = 1 << 16
-_PARTIAL, _UNSATISFIABLE, _SERVER_ERROR = 206, 416, 500
+_PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
+_LARGEST_DOCUMENT = 4_000_000
 # Answers that the user's network may give for every file, not just this one.
-_NOT_HERE = (401, 403, 407, 429, 451)
+_NOT_HERE = (_UNAUTHORIZED, 403, 407, 429, 451)
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,47 @@ def fetch(
     part.replace(to)
 
 
+def fetch_any(
+    urls: Sequence[str],
+    to: Path,
+    algorithm: str,
+    wanted: str,
+    tick: Callable[[int, int | None], None],
+    limits: Limits,
+) -> None:
+    """Fetch a file from the first of several URLs of one host that has it; otherwise as :func:`fetch`."""
+    *others, last = urls
+    for url in others:
+        try:
+            return fetch(url, to, algorithm, wanted, tick, limits)
+        except NotFetched as error:
+            if error.host_out:
+                raise
+    return fetch(last, to, algorithm, wanted, tick, limits)
+
+
+def document(url: str, accept: str, limits: Limits) -> bytes:
+    """Read a small document, such as an image's manifest.
+
+    Args:
+        url: http or https.
+        accept: the media types that are wanted.
+        limits: how long to wait for it.
+
+    Raises:
+        NotFetched: it cannot be read.
+    """
+    reachable(url, limits)
+    try:
+        with _open(url, {"Accept": accept}, limits) as answer:
+            return answer.read(_LARGEST_DOCUMENT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=error.code in _NOT_HERE) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise NotFetched(_words(getattr(error, "reason", error)), host_out=True) from None
+
+
 def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
     for attempt in range(1, limits.attempts + 1):
         try:
@@ -148,11 +190,7 @@ def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], lim
 
 def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
     have = _size(part)
-    headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
-    with _opener().open(_signed(request), timeout=limits.stall) as answer:
+    with _open(url, {"Range": f"bytes={have}-"} if have else {}, limits) as answer:
         if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
         length = answer.headers.get("Content-Length", "")
@@ -161,6 +199,32 @@ def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limit
             came = _copy(answer, file, have, total, tick, limits)
     if total is not None and have + came < total:
         raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
+
+
+def _open(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.HTTPResponse:
+    """Ask for a URL; if an image's registry wants a token for it, again with that."""
+    try:
+        return _ask(url, headers, limits)
+    except urllib.error.HTTPError as error:
+        # A redirect's own refusal is not the registry's.
+        if error.code != _UNAUTHORIZED or error.url != url:
+            raise
+        try:
+            if not (place := registry.token_address(url, error.headers)):
+                raise
+            error.close()
+            with _ask(place, {}, limits) as answer:
+                registry.admit(url, answer.read(_LARGEST_DOCUMENT))
+        except ToolchainError as reason:
+            raise NotFetched(str(reason), host_out=True) from None
+    return _ask(url, headers, limits)
+
+
+def _ask(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.HTTPResponse:
+    headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity", **headers}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
+    answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=limits.stall)
+    return answer
 
 
 def _copy(
@@ -187,7 +251,7 @@ def _copy(
 
 
 def _signed(request: urllib.request.Request) -> urllib.request.Request:
-    if signature := releases.authorization(request.full_url):
+    if signature := registry.authorization(request.full_url) or releases.authorization(request.full_url):
         # Not one of the headers that a redirect would take to another host.
         request.add_unredirected_header("Authorization", signature)
     return request

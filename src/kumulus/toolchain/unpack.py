@@ -42,6 +42,10 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
             name = wanted.get(path) or (_own_name(path) if others and fnmatch.fnmatchcase(path, others) else "")
             if not name:
                 continue
+            if content is None:
+                if path in wanted:
+                    raise ToolchainError(f"{archive.name}: {path} is a link\n  Name the file that it points to")
+                continue
             with (into / name).open("wb") as file:
                 shutil.copyfileobj(content, file)
             taken[name] = into / name
@@ -53,8 +57,36 @@ def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> 
     return taken
 
 
-def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """The regular files of an archive; links and devices are skipped."""
+def keep(archive: Path, patterns: Mapping[str, str], into: Path) -> None:
+    """Extract the files of several patterns, each into a folder.
+
+    Args:
+        archive: a .tar.gz or .zip.
+        patterns: the folder below `into` for each pattern of paths in the archive.
+        into: an empty folder.
+
+    Raises:
+        ToolchainError: the archive is broken, or has no file of a pattern.
+    """
+    for pattern, folder in patterns.items():
+        if not take(archive, {}, pattern, into / folder):
+            raise ToolchainError(f"{archive.name} has no {pattern}")
+
+
+def paths(archive: Path) -> list[str]:
+    """The paths of the regular files in a .tar.gz or .zip.
+
+    Raises:
+        ToolchainError: the archive is broken.
+    """
+    try:
+        return [path for path, content in _files(archive) if content is not None]
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:
+        raise ToolchainError(f"{archive.name} is no archive that can be read: {error}") from error
+
+
+def _files(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+    """The files of an archive; of links no content, and nothing of devices and folders."""
     if archive.name.endswith(".zip"):
         with zipfile.ZipFile(archive) as zipped:
             for entry in zipped.infolist():
@@ -64,9 +96,9 @@ def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
         return
     with tarfile.open(archive, "r:gz") as packed:
         for member in packed:
-            file = packed.extractfile(member) if member.isreg() else None
-            if file is not None:
-                yield member.name, file
+            # An image's layers may be packed by a tool that writes ./ before each path.
+            if member.isreg() or member.islnk() or member.issym():
+                yield member.name.removeprefix("./"), packed.extractfile(member) if member.isreg() else None
 
 
 def _own_name(path: str) -> str:

@@ -228,3 +228,20 @@ def test_hosts_of_other_languages_are_on_path_once_they_are_built(
     made.write_text("#!/bin/sh\n")
     install(made, host, home, host.stamp())
     assert environment.directories()[-1] == str(home / "bin")
+
+
+def test_programs_that_do_not_say_their_version_are_taken_from_path_together_with_their_files(sample: Sample) -> None:
+    sample.pins.write_text(
+        sample.pins.read_text()
+        + '[[tool]]\nname = "gamma"\nversion = "1.0.0"\npurpose = "the third"\naccepts = "*"\noptional = true\n'
+        + '[[tool]]\nname = "gamma-files"\nversion = "1.0.0"\npurpose = "its files"\nbeside = "gamma"\noptional = true\n'
+        + 'keep = [{path = "*.yaml"}]\n'
+    )
+    known = pins.load(sample.pins)
+    program = sample.program("gamma", "exit 1")
+    alone = locate(known, known.tool("gamma"))
+    assert (alone.source, alone.note) == ("missing", f"{program} has no gamma-files beside it")
+    (sample.path / "gamma-files").mkdir()
+    found = locate(known, known.tool("gamma"))
+    assert (found.source, found.path, found.version) == ("PATH", program, "")
+    assert locate(known, known.tool("gamma-files")).path == sample.path / "gamma-files"
