@@ -77,7 +77,7 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, m
         name=request.name,
         version=plan.version,
         scheduler_names=plan.scheduler_names,
-        settings={"version": plan.version or f"own: {request.binary}", **plan.settings},
+        settings={"version": plan.version or f"own: {plan.programs[0].binary}", **plan.settings},
         kubeconfig=request.kubeconfig,
         directory=request.directory,
         programs=tuple(plan.programs),
@@ -85,7 +85,8 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, m
     )
     running.remember()
     try:
-        await objects.create(client, request.name, plan.objects, mark)
+        further = await plan.further(client) if plan.further else ()
+        await objects.create(client, request.name, [*plan.objects, *further], mark)
         running.launch()
         await running.work(client, plan, timeout)
     except BaseException:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 
 from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, cluster, definitions, registry
+from kumulus.extras.schedulers.kai import launch as kai
 from kumulus.extras.schedulers.launch import binary
 from kumulus.extras.schedulers.launch.plan import Plan, Request, Switches
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.running import found
+from kumulus.kube import Client
+from kumulus.model.pools import Pool
+from kumulus.model.topology import Level, Topology
+from kumulus.nodes.faults.records import Records
 
 DEFINITION: dict[str, Any] = {
     "kind": "CustomResourceDefinition",
@@ -77,7 +83,8 @@ def test_everything_listens_on_127_0_0_1_and_nobody_elects_a_leader(name: str, t
     if name != "yunikorn":
         assert "leader-elect=false" in said or "leaderElect: false" in said
     assert (plan.settings["clientQPS"], plan.settings["clientBurst"]) == (5000, 10000)
-    assert plan.version
+    # KAI's programs do not say theirs, and these are not of the cache.
+    assert bool(plan.version) == (name != "kai")
 
 
 @pytest.mark.usefixtures("built")
@@ -122,6 +129,64 @@ def test_a_kube_scheduler_that_is_to_say_why_asks_who_notes_it_before_all_others
         assert plan.programs[0].ready_too == [f"{first['urlPrefix']}/ready"]
         assert noting["secret"] not in " ".join([*plan.programs[0].arguments, *plan.programs[0].through])
     assert "extenders" not in yaml.safe_load(planned("kube-scheduler", tmp_path).files["scheduler.yaml"])
+
+
+@pytest.mark.usefixtures("built")
+def test_kai_is_three_programs_from_flags_with_two_levels_of_queues(tmp_path: Path) -> None:
+    plan = planned("kai", tmp_path)
+    assert [program.name for program in plan.programs] == ["kai-scheduler", "kai-binder", "kai-podgrouper"]
+    assert all(program.environment["KUBECONFIG"] == "/k" for program in plan.programs)
+    assert all("kubeconfig" not in argument for program in plan.programs for argument in program.arguments)
+    scheduler, binder, podgrouper = plan.programs
+    assert (scheduler.ready, scheduler.ready_says) == (
+        "http://127.0.0.1:20001/metrics",
+        "action_scheduling_latency_milliseconds{",
+    )
+    assert {"--listen-address=127.0.0.1:20001", "--plugin-server-port=20002"} <= set(scheduler.arguments)
+    assert {'--plugins={"gpusharing":{"enabled":false}}', "--metrics-bind-address=0"} <= set(binder.arguments)
+    for each in (binder, podgrouper):
+        probe = each.ready.removeprefix("http://").removesuffix("/readyz")
+        assert f"--health-probe-bind-address={probe}" in each.arguments
+    made = [(each["kind"], each["metadata"]["name"]) for each in plan.objects]
+    assert made == [
+        ("Namespace", "kai-resource-reservation"),
+        ("Namespace", "kai-scale-adjust"),
+        ("ServiceAccount", "kai-resource-reservation"),
+        ("Queue", "kumulus-root"),
+        ("Queue", "default"),
+    ]
+    assert plan.files == {}
+
+
+@pytest.mark.usefixtures("built")
+def test_kais_own_configuration_is_given_to_its_scheduler_and_has_actions_or_tiers(tmp_path: Path) -> None:
+    text = 'actions: "allocate, reclaim"'
+    plan = planned("kai", tmp_path, text)
+    assert plan.files == {"kai-scheduler.conf": text}
+    assert f"--scheduler-conf={tmp_path / 'kai-scheduler.conf'}" in plan.programs[0].arguments
+    for wrong in ("a: b", "actions: [allocate]", "tiers: {}"):
+        with pytest.raises(SchedulerError, match=r"has no actions and tiers\n  Write it as KAI has it"):
+            planned("kai", tmp_path, wrong)
+
+
+async def test_kais_topology_has_the_levels_of_the_pools_the_widest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = (Level("rack", "example.com/rack", 2), Level("block", "example.com/block", 16))
+    gpu = Pool("a", group="a", zone="z", region="", replicas=4, topology=Topology.of(levels))
+    plain = Pool("b", group="b", zone="z", region="", replicas=4)
+    places, host = ["example.com/block", "example.com/rack"], "kubernetes.io/hostname"
+    cases: list[tuple[list[Pool], list[str]]] = [
+        ([gpu, plain], ["topology.kubernetes.io/zone", *places, host]),
+        ([gpu, replace(plain, zone="")], [*places, host]),
+        ([], [host]),
+    ]
+    for pools, expected in cases:
+
+        async def read(_: object, pools: list[Pool] = pools) -> Records:
+            return Records({}, {pool.name: pool for pool in pools})
+
+        monkeypatch.setattr(kai.records, "read", read)
+        (made,) = await kai._topology(cast(Client, None))
+        assert [each["nodeLabel"] for each in made["spec"]["levels"]] == expected
 
 
 @pytest.mark.usefixtures("built")

@@ -160,7 +160,8 @@ def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], qu
 
 
 def _queue(scheduler: SchedulerName, name: str, quota: dict[str, str]) -> list[Object]:
-    found = workloads.queue(scheduler, name, "", quota)
+    counted = registry.get(scheduler).counted or quota
+    found = workloads.queue(scheduler, name, "", {key: amount for key, amount in quota.items() if key in counted})
     for each in found:
         each["metadata"].pop("namespace", None)
     return found

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Setting = str | int | float | bool
 Hook = Callable[["Client"], Awaitable[None]]
+Further = Callable[["Client"], Awaitable[Sequence[dict[str, Any]]]]
 
 CLIENT_QPS = 5000
 CLIENT_BURST = 10000
@@ -69,6 +70,7 @@ class Program:
         arguments: its command line.
         environment: variables besides the inherited ones.
         ready: an address that answers with 200 once it works; https is not verified.
+        ready_says: a text that the answer contains once it works; empty for any answer.
         through: a command that its output is piped through on its way to the log; empty for none.
         ready_too: addresses of processes started by that command, which answer in the same way.
     """
@@ -80,6 +82,7 @@ class Program:
     ready: str
     through: Sequence[str] = ()
     ready_too: Sequence[str] = ()
+    ready_says: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class Plan:
         settings: what must be equal for a fair comparison with another run.
         files: contents by name, written into the directory.
         objects: manifests to create, in this order.
+        further: gives manifests to create after these, which depend on the cluster.
         awaited: does what a program waits for while it starts.
         working: returns once the whole of it works, after the programs report that they are ready.
     """
@@ -103,5 +107,6 @@ class Plan:
     settings: Mapping[str, Setting]
     files: Mapping[str, str] = field(default_factory=dict)
     objects: Sequence[dict[str, Any]] = ()
+    further: Further | None = None
     awaited: Hook | None = None
     working: Hook | None = None
