@@ -234,8 +234,8 @@ def test_programs_that_do_not_say_their_version_are_taken_from_path_together_wit
     sample.pins.write_text(
         sample.pins.read_text()
         + '[[tool]]\nname = "gamma"\nversion = "1.0.0"\npurpose = "the third"\naccepts = "*"\noptional = true\n'
-        + '[[tool]]\nname = "gamma-files"\nversion = "1.0.0"\npurpose = "its files"\nbeside = "gamma"\noptional = true\n'
-        + 'keep = [{path = "*.yaml"}]\n'
+        + '[[tool]]\nname = "gamma-files"\nversion = "1.0.0"\npurpose = "its files"\nbeside = "gamma"\n'
+        + 'optional = true\nkeep = [{path = "*.yaml"}]\n'
     )
     known = pins.load(sample.pins)
     program = sample.program("gamma", "exit 1")

@@ -9,8 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from kumulus.cli.errors import UserError
+from kumulus.extras.lab.commands.show import history_of
+from kumulus.extras.lab.report import waited
 from kumulus.extras.lab.report import why as text
 from kumulus.extras.lab.report.decided import read
+from kumulus.extras.lab.report.files import HISTORY
 from kumulus.extras.lab.report.read import find
 from kumulus.extras.schedulers.decisions.document import Decision, Totals
 
@@ -25,13 +28,12 @@ def why(args: argparse.Namespace) -> int:
         LabError: there is no such run.
     """
     decided = read(find(args.run, args.results).parent)
-    if decided is None:
-        raise UserError(
-            f"{args.run} has not recorded how its scheduler decided\n"
-            "  Write why: true in the experiment's file, and run it again"
-        )
-    kept = decided.of(args.repetition)
     document: dict[str, Any]
+    if decided is None:
+        document, lines = _as_said(args)
+        print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+        return 0
+    kept = decided.of(args.repetition)
     if args.pod is None:
         document, lines = text.sums(kept, decided.totals)
     elif (decision := _of_pod(kept, args.pod)) is not None:
@@ -43,6 +45,23 @@ def why(args: argparse.Namespace) -> int:
         document, lines = _waiting(decided.totals, args.pod)
     print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
     return 0
+
+
+def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """What is known of a run that has not recorded decisions: why pods waited, as they and their jobs said."""
+    file = find(args.run, args.results).parent / HISTORY.format(args.repetition or 1)
+    if not file.is_file():
+        raise UserError(
+            f"{args.run} has not recorded how its scheduler decided\n"
+            "  Write why: true in the experiment's file, and run it again"
+        )
+    history = history_of(str(file), args.results, 1)
+    found = waited.of_all(history) if args.pod is None else waited.of_pod(history, args.pod)
+    if found is None:
+        raise UserError(f"nothing is known of a pod {args.pod}\n  `kumulus experiment why RUN` says why pods waited")
+    document, lines = found
+    first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said:"
+    return document, [first, *lines]
 
 
 def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:

@@ -1,4 +1,4 @@
-"""What jobs and queues report, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
+"""What jobs and queues report, read from the objects of Kubernetes, Kueue, Volcano, KAI and scheduler-plugins.
 
 YuniKorn's queues are not objects of the cluster: quotas are read from its configuration, and their use follows from the
 pods that name a queue. A Queue of Volcano reports how much of it is in use, but since 1.10 not how many PodGroups wait
@@ -21,6 +21,7 @@ from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 YUNIKORN_QUEUE = "YuniKorn queue"
 """The kind of queues that do not report how much of them is in use."""
 _VOLCANO_QUEUE = "Queue"
+_OF_KAI = {"cpu": ("cpu", "m"), "memory": ("memory", "M"), "gpu": ("nvidia.com/gpu", "")}
 _LONGEST = 300
 
 
@@ -127,6 +128,26 @@ def pod_group(found: Mapping[str, Any]) -> JobReport | None:
     return report._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else report
 
 
+def kai_pod_group(found: Mapping[str, Any]) -> JobReport | None:
+    """A PodGroup of KAI, which says in its conditions why none of its pods is placed; they go when all are."""
+    conditions = _part(found, "status").get("schedulingConditions") or ()
+    reasons = [each for condition in conditions for each in condition.get("reasons") or (condition,)]
+    says = "; ".join(dict.fromkeys(": ".join(filter(None, map(each.get, ("reason", "message")))) for each in reasons))
+    report = pod_group({**found, "status": {}})
+    return report._replace(says=says[:_LONGEST]) if report else None
+
+
+def kai_queue(found: Mapping[str, Any]) -> list[Quota]:
+    """A Queue of KAI below another one: what is limited, in Kubernetes' units. What is used is not known."""
+    spec = _part(found, "spec")
+    limits = {
+        resource: f"{limit:g}{unit}"
+        for kind, (resource, unit) in _OF_KAI.items()
+        if isinstance(limit := _part(_part(spec, "resources"), kind).get("limit"), int | float) and limit >= 0
+    }
+    return [_quota(found, "Queue", limits, {}, {})] if spec.get("parentQueue") else []
+
+
 def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A ClusterQueue of Kueue; amounts of several flavors are joined by plus signs."""
     spec, status = _part(found, "spec"), _part(found, "status")
@@ -195,6 +216,7 @@ JOBS: Mapping[str, Callable[[Mapping[str, Any]], JobReport | None]] = {
     "/apis/kueue.x-k8s.io/v1beta2/workloads": workload,
     "/apis/scheduling.volcano.sh/v1beta1/podgroups": pod_group,
     "/apis/scheduling.x-k8s.io/v1alpha1/podgroups": pod_group,
+    "/apis/scheduling.run.ai/v2alpha2/podgroups": kai_pod_group,
 }
 """What reads the objects that describe jobs, by API path."""
 
@@ -202,6 +224,7 @@ QUEUES: Mapping[str, Callable[[Mapping[str, Any]], list[Quota]]] = {
     "/apis/kueue.x-k8s.io/v1beta2/clusterqueues": cluster_queue,
     "/apis/kueue.x-k8s.io/v1beta2/localqueues": local_queue,
     "/apis/scheduling.volcano.sh/v1beta1/queues": volcano_queue,
+    "/apis/scheduling.run.ai/v2/queues": kai_queue,
     "/api/v1/resourcequotas": resource_quota,
     "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs": yunikorn_queues,
 }
