@@ -220,7 +220,8 @@ def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology(
 def test_what_only_kubernetes_own_gangs_have_is_refused_on_others_by_name(
     scheduler: str, more: dict[str, object]
 ) -> None:
-    said = rf"w0: scheduler {scheduler} takes no {next(iter(more))}; leave it out, or write scheduler: {{name: native}}"
+    what = next(iter(more))
+    said = rf"w0: scheduler {scheduler} takes no {what}; leave it out, or write scheduler: {{name: native or kai}}"
     with pytest.raises(LabError, match=said):
         plan({"workers": 3, "gang": True, **more}, scheduler={"name": scheduler})
 

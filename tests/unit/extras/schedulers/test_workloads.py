@@ -75,8 +75,8 @@ def test_kai_has_a_pod_group_that_the_podgrouper_leaves_its_pods_in() -> None:
     assert template["metadata"]["annotations"] == {"pod-group-name": "train", **skip}
     assert template["metadata"]["labels"] == {"app": "train", "kai.scheduler/queue": "research"}
     assert template["spec"]["schedulerName"] == "kai-scheduler"
-    with pytest.raises(SchedulerError, match="kai lets nobody choose"):
-        workloads.gang("kai", [job()], "train", disruption="all")
+    with pytest.raises(SchedulerError, match="kai evicts the pods that a gang needs together"):
+        workloads.gang("kai", [job()], "train", disruption="single")
 
 
 def test_a_queue_of_kai_counts_in_millicores_megabytes_and_gpus_below_the_root() -> None:

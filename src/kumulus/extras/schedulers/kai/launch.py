@@ -53,6 +53,8 @@ def plan(request: Request) -> Plan:
             f"--plugin-server-port={request.port()}",
             f"--schedule-period={_SETTINGS['schedulePeriodSeconds']}s",
             f"--max-consolidation-preemptees={_SETTINGS['maxConsolidationPreemptees']}",
+            # Otherwise nothing says of a pod that it was preempted.
+            "--update-pod-eviction-condition=true",
             *((f"--scheduler-conf={file}",) if request.config else ()),
         ),
         "kai-binder": (

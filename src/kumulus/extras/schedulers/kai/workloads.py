@@ -50,10 +50,9 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
 
 def bind(made: Sequence[Manifest], topology: str, disruption: str) -> None:
     """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`."""
-    if disruption:
-        raise SchedulerError(
-            "kai lets nobody choose: it evicts the pods that a gang needs together\n  Leave disruption out"
-        )
+    # It takes back all that a gang needs, or none; only pods beyond the minimum go one by one.
+    if disruption == "single":
+        raise SchedulerError("kai evicts the pods that a gang needs together\n  Leave disruption out, or write all")
     if topology:
         made[0]["spec"]["topologyConstraint"] = {"topology": TOPOLOGY, "requiredTopologyLevel": topology}
 
