@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.host import files, installation, pulumi_project
+from kumulus.host import files, installation
 from kumulus.toolchain import releases
 from kumulus.toolchain.errors import ToolchainError
 
@@ -25,8 +25,10 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 def file() -> Path:
     """The project's file, which may not exist; outside of a project, one in the current directory."""
-    project = pulumi_project.find(Path.cwd())
-    return (project.root if project else Path.cwd()) / _NAME
+    here = Path.cwd()
+    # Without host.pulumi_project, which reads YAML where it can.
+    projects = (folder for folder in (here, *here.parents) if any(folder.glob("Pulumi.y*ml")))
+    return next(projects, here) / _NAME
 
 
 def layers() -> dict[str, str]:
