@@ -183,7 +183,7 @@ def raw_seen(project: Project) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("delete_before_replace", ["", "true"])
+@pytest.mark.parametrize("delete_before_replace", ["", "true", "false"])
 def test_a_program_without_our_components_is_safe_whichever_goes_first(
     raw: Project, delete_before_replace: str
 ) -> None:

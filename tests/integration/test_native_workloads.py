@@ -1,4 +1,4 @@
-"""Kubernetes' own groups of pods, on a control plane with `workloads: native`: whole or not at all, in one place."""
+"""Groups of pods in one place of a topology: Kubernetes' own, with `workloads: native`, and Kueue's Jobs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import yaml
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.plan.pods import JOB_LABEL
+from kumulus.extras.schedulers import SchedulerError, definitions
 from tests.integration.conftest import NODES, Plane, Pools, plane_at
 from tests.support import runs
 
@@ -22,9 +23,11 @@ ONE_PER_NODE = {"cpu": "1", "pods": "110"}
 GANG = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}, "disruption": "all"}
 
 
-async def run(plane: Plane, directory: Path, workloads: list[dict[str, Any]], **seen: Any) -> None:
+async def run(
+    plane: Plane, directory: Path, workloads: list[dict[str, Any]], scheduler: str = "native", **seen: Any
+) -> None:
     file = directory / "experiment.yaml"
-    given = {"name": "native", "scheduler": {"name": "native"}, "workloads": workloads, "settle": "3s"}
+    given = {"name": scheduler, "scheduler": {"name": scheduler}, "workloads": workloads, "settle": "3s"}
     file.write_text(yaml.safe_dump({**given, "timeout": "20s"}))
     await runs.run(plane.observed.kubeconfig, file, **seen)
 
@@ -63,6 +66,30 @@ class TestWithNativeWorkloads:
         told = {name: each["status"]["conditions"][0] for name, each in groups.items()}
         assert (told["fits"]["type"], told["fits"]["status"]) == ("PodGroupInitiallyScheduled", "True")
         assert (told["never"]["status"], told["never"]["reason"]) == ("False", "Unschedulable")
+
+
+async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_room_for_all_of_it(
+    plane: Plane, pools: Pools, tmp_path: Path
+) -> None:
+    try:
+        definitions.find("kueue", "kueue")
+    except SchedulerError as error:
+        pytest.skip(str(error))
+    for zone, nodes in (("a", 2), ("b", 4), ("c", 3)):
+        await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity={**ONE_PER_NODE, "memory": "1Gi"}))
+    zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in plane.api.list(NODES)}
+    zones: dict[str, Counter[str]] = {}
+
+    def look(_: object) -> None:
+        pods = plane.api.list("/api/v1/pods", labelSelector=JOB_LABEL)
+        for name in ("fits", "never"):
+            placed = [each["spec"].get("nodeName") for each in pods if each["metadata"]["name"].startswith(name)]
+            zones[name] = Counter(zone_of.get(node, "") for node in placed)
+
+    gang = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}}
+    workloads = [{"name": "fits", "workers": 4, **gang}, {"name": "never", "workers": 5, **gang}]
+    await run(plane, tmp_path, workloads, "kueue", on_sample=look)
+    assert zones == {"fits": {"b": 4}, "never": {}}
 
 
 async def test_a_cluster_without_them_is_told_of_before_anything_is_created(plane: Plane, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 Gang = Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]
 Single = Callable[[Mapping[str, Any], str], list[Manifest]]
-Queue = Callable[[str, str, Mapping[str, str]], list[Manifest]]
+Queue = Callable[[str, str, Mapping[str, str], Sequence[str]], list[Manifest]]
 OF_THE_CLUSTER = "default-scheduler"
 """The `spec.schedulerName` of pods that name none, which the cluster's own kube-scheduler places."""
-Bind = Callable[[Sequence[Manifest], str, str], None]
+Bind = Callable[[Sequence[Manifest], str], None]
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Scheduler:
         tool_set: what to pass to `./kumulus tools --with`; empty if the required tools suffice.
         gang: declares a gang, see :func:`kumulus.extras.schedulers.workloads.gang`; None if it supports none.
         single: declares a workload, see :func:`kumulus.extras.schedulers.workloads.single`; None if a name suffices.
-        bind: puts a declared gang into one domain of a topology, by the key of its label, and says how it is
-            disrupted, `all` or `single`; empty texts leave these as they are. None if it can do neither.
+        bind: puts a declared gang into one domain of a topology, by the key of its label; None if it cannot.
+        disrupt: says how a declared gang is preempted, `all` or `single`; None if it cannot.
         queues: whether its workloads wait in queues with quotas.
         queue: declares a queue, see :func:`kumulus.extras.schedulers.workloads.queue`; None if queues are not objects.
         counted: the resources that its queues have a quota of; empty for any.
@@ -59,6 +59,7 @@ class Scheduler:
     tool_set: str = ""
     gang: Gang | None = None
     bind: Bind | None = None
+    disrupt: Bind | None = None
     single: Single | None = None
     queues: bool = False
     queue: Queue | None = None

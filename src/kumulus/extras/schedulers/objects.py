@@ -31,7 +31,6 @@ _REMOVED = (
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "/apis/scheduling.volcano.sh/v1beta1/queues",
     "/apis/scheduling.run.ai/v2/queues",
-    "/apis/kai.scheduler/v1alpha1/topologies",
     _DEFINITIONS,
     NAMESPACES,
 )

@@ -85,8 +85,7 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, m
     )
     running.remember()
     try:
-        further = await plan.further(client) if plan.further else ()
-        await objects.create(client, request.name, [*plan.objects, *further], mark)
+        await objects.create(client, request.name, plan.objects, mark)
         running.launch()
         await running.work(client, plan, timeout)
     except BaseException:

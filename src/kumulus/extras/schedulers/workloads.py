@@ -52,12 +52,21 @@ def gang(
     if minimum is not None and not 1 <= minimum <= pods:
         raise SchedulerError(f"gang {name!r}: a minimum of {minimum} of {pods} pods\n  Write a number from 1 to {pods}")
     made = declare(copies, name, pods if minimum is None else minimum, queue)
-    if topology or disruption:
-        if (bind := registry.get(scheduler).bind) is None:
-            able, what = ", ".join(each.name for each in registry.every() if each.bind), "topology or disruption"
+    for what, value, done in (
+        ("topology", topology, registry.get(scheduler).bind),
+        ("disruption", disruption, registry.get(scheduler).disrupt),
+    ):
+        if value and done is None:
+            able = " or ".join(takes(what))
             raise SchedulerError(f"gang {name!r}: {scheduler} takes no {what} for it\n  Leave it out, or use {able}")
-        bind(made, topology, disruption)
+        if value and done:
+            done(made, value)
     return _named(made, scheduler_name)
+
+
+def takes(what: str) -> list[str]:
+    """The names of the schedulers that take a gang's `topology`, or its `disruption`."""
+    return [each.name for each in registry.every() if (each.bind if what == "topology" else each.disrupt)]
 
 
 def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", scheduler_name: str = "") -> list[Manifest]:
@@ -82,7 +91,9 @@ def single(scheduler: str, workload: Mapping[str, Any], *, queue: str = "", sche
     return [made]
 
 
-def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+def queue(
+    scheduler: str, name: str, namespace: str, quota: Mapping[str, str], levels: Sequence[str] = ()
+) -> list[Manifest]:
     """Declare a queue with a quota.
 
     Args:
@@ -90,13 +101,14 @@ def queue(scheduler: str, name: str, namespace: str, quota: Mapping[str, str]) -
         name: the queue's.
         namespace: the namespace whose workloads use it.
         quota: the most that its workloads may use at once, such as `{"cpu": "64", "nvidia.com/gpu": "8"}`.
+        levels: labels of nodes, from the largest places to the smallest, if its workloads have to be in one place.
 
     Raises:
         SchedulerError: this scheduler has no queues, or they are not objects in the cluster.
     """
     known = registry.get(scheduler)
     if known.queue is not None:
-        return known.queue(name, namespace, quota)
+        return known.queue(name, namespace, quota, levels)
     if known.queues:
         raise SchedulerError(
             f"queue {name!r}: the queues of {scheduler} are in its configuration\n"

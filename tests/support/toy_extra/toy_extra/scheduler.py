@@ -17,7 +17,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     return [group, *members]
 
 
-def queue(name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+def queue(name: str, namespace: str, quota: Mapping[str, str], levels: Sequence[str]) -> list[Manifest]:
     """A Line."""
     return [{"apiVersion": "toy.example.com/v1", "kind": "Line", "metadata": {"name": name}, "spec": dict(quota)}]
 

@@ -5,24 +5,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import yaml
 
 from kumulus import toolchain
 from kumulus.extras.schedulers import SchedulerError, cluster, definitions, registry
-from kumulus.extras.schedulers.kai import launch as kai
 from kumulus.extras.schedulers.launch import binary
 from kumulus.extras.schedulers.launch.plan import Plan, Request, Switches
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.running import found
-from kumulus.kube import Client
-from kumulus.model.pools import Pool
-from kumulus.model.topology import Level, Topology
-from kumulus.nodes.faults.records import Records
 
 DEFINITION: dict[str, Any] = {
     "kind": "CustomResourceDefinition",
@@ -153,7 +147,6 @@ def test_kai_is_three_programs_from_flags_with_two_levels_of_queues(tmp_path: Pa
         ("Namespace", "kai-scale-adjust"),
         ("ServiceAccount", "kai-resource-reservation"),
         ("Queue", "kumulus-root"),
-        ("Queue", "default"),
     ]
     assert plan.files == {}
 
@@ -167,26 +160,6 @@ def test_kais_own_configuration_is_given_to_its_scheduler_and_has_actions_or_tie
     for wrong in ("a: b", "actions: [allocate]", "tiers: {}"):
         with pytest.raises(SchedulerError, match=r"has no actions and tiers\n  Write it as KAI has it"):
             planned("kai", tmp_path, wrong)
-
-
-async def test_kais_topology_has_the_levels_of_the_pools_the_widest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    levels = (Level("rack", "example.com/rack", 2), Level("block", "example.com/block", 16))
-    gpu = Pool("a", group="a", zone="z", region="", replicas=4, topology=Topology.of(levels))
-    plain = Pool("b", group="b", zone="z", region="", replicas=4)
-    places, host = ["example.com/block", "example.com/rack"], "kubernetes.io/hostname"
-    cases: list[tuple[list[Pool], list[str]]] = [
-        ([gpu, plain], ["topology.kubernetes.io/zone", *places, host]),
-        ([gpu, replace(plain, zone="")], [*places, host]),
-        ([], [host]),
-    ]
-    for pools, expected in cases:
-
-        async def read(_: object, pools: list[Pool] = pools) -> Records:
-            return Records({}, {pool.name: pool for pool in pools})
-
-        monkeypatch.setattr(kai.records, "read", read)
-        (made,) = await kai._topology(cast(Client, None))
-        assert [each["nodeLabel"] for each in made["spec"]["levels"]] == expected
 
 
 @pytest.mark.usefixtures("built")

@@ -67,7 +67,7 @@ def test_kai_has_a_pod_group_that_the_podgrouper_leaves_its_pods_in() -> None:
         "minMember": 3,
         "queue": "research",
         "priorityClassName": "high",
-        "topologyConstraint": {"topology": "kumulus", "requiredTopologyLevel": "example.com/rack"},
+        "topologyConstraint": {"topology": "research", "requiredTopologyLevel": "example.com/rack"},
     }
     skip = {"kai.scheduler/skip-podgrouper": "true"}
     template = made["spec"]["template"]
@@ -75,8 +75,8 @@ def test_kai_has_a_pod_group_that_the_podgrouper_leaves_its_pods_in() -> None:
     assert template["metadata"]["annotations"] == {"pod-group-name": "train", **skip}
     assert template["metadata"]["labels"] == {"app": "train", "kai.scheduler/queue": "research"}
     assert template["spec"]["schedulerName"] == "kai-scheduler"
-    with pytest.raises(SchedulerError, match="kai evicts the pods that a gang needs together"):
-        workloads.gang("kai", [job()], "train", disruption="single")
+    with pytest.raises(SchedulerError, match="kai takes no disruption for it"):
+        workloads.gang("kai", [job()], "train", disruption="all")
 
 
 def test_a_queue_of_kai_counts_in_millicores_megabytes_and_gpus_below_the_root() -> None:
@@ -89,7 +89,10 @@ def test_a_queue_of_kai_counts_in_millicores_megabytes_and_gpus_below_the_root()
         "memory": (1073.741824, 1073.741824),
         "gpu": (8, 8),
     }
-    (unlimited,) = workloads.queue("kai", "other", "", {"cpu": "1"})
+    levels = ("example.com/rack", "kubernetes.io/hostname")
+    topology, unlimited = workloads.queue("kai", "other", "", {"cpu": "1"}, levels)
+    assert (topology["apiVersion"], topology["metadata"]["name"]) == ("kai.scheduler/v1alpha1", "other")
+    assert topology["spec"] == {"levels": [{"nodeLabel": each} for each in levels]}
     assert unlimited["spec"]["resources"]["gpu"] == {"quota": -1, "limit": -1, "overQuotaWeight": 1}
     for quota, said in (({"example.com/fpga": "1"}, "has no example.com/fpga"), ({"cpu": "much"}, "Write a quantity")):
         with pytest.raises(SchedulerError, match=said):
@@ -205,6 +208,9 @@ def test_queues_have_quotas() -> None:
     assert group["flavors"][0]["resources"][1] == {"name": "memory", "nominalQuota": "1Ti"}
     assert local_queue["metadata"] == {"name": "research", "namespace": "team"}
     assert local_queue["spec"] == {"clusterQueue": "research"}
+    topology, flavor, *_ = workloads.queue("kueue", "research", "team", {"cpu": "64"}, ["zone", "rack"])
+    assert topology["spec"] == {"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]}
+    assert flavor["spec"] == {"nodeLabels": {"kubernetes.io/os": "linux"}, "topologyName": "research"}
     (partition,) = yaml.safe_load(yunikorn.queues({"research": {"vcore": "64"}, "rest": {}}))["partitions"]
     assert partition["queues"][0]["queues"] == [
         {"name": "research", "resources": {"max": {"vcore": "64"}}},
@@ -273,8 +279,13 @@ def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
         (lambda: workloads.gang("native", [job()], "g", queue="q"), "native has no queues"),
         (
             lambda: workloads.gang("volcano", [job()], "g", disruption="all"),
-            "volcano takes no topology or disruption for it\n  Leave it out, or use native",
+            "volcano takes no disruption for it\n  Leave it out, or use native",
         ),
+        (
+            lambda: workloads.gang("volcano", [job()], "g", topology="zone"),
+            "volcano takes no topology for it\n  Leave it out, or use native or kueue",
+        ),
+        (lambda: workloads.gang("kueue", [job()], "g", disruption="all"), "kueue takes no disruption for it"),
         (lambda: workloads.gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
         (lambda: workloads.gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
         (lambda: workloads.single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),

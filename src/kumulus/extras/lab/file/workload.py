@@ -200,12 +200,12 @@ class Workload(Section):
     )
     topology: Together = Field(
         default_factory=Together,
-        description="Where each gang has to be together, by the scheduler itself, if it can: `native` or `kai`.",
+        description="Where each gang has to be together, by the scheduler itself: `native`, `kueue`, `kai`.",
         examples=["{required: rack}"],
     )
     disruption: Literal["", "all", "single"] = Field(
         default="",
-        description="Whether a gang's pods are preempted `all` together (`native`, `kai`) or one by one (`native`).",
+        description="Whether a gang's pods are preempted `all` together or each by itself, if it can: `native`.",
         examples=["all"],
     )
     duration: DurationField | None = Field(

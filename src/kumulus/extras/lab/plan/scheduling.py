@@ -44,11 +44,10 @@ def for_scheduler(
         UnknownPlace: the cluster has no such level.
     """
     required, disruption = workload.topology.required, workload.disruption
-    if (required or disruption) and (scheduler == OWN or registry.get(scheduler).bind is None):
-        what = "topology" if required else "disruption"
-        those = " or ".join(each.name for each in registry.every() if each.bind)
-        remedy = f"leave it out, or write scheduler: {{name: {those}}}"
-        raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
+    for what in (("topology",) if required else ()) + (("disruption",) if disruption else ()):
+        if scheduler not in (able := workloads.takes(what)):
+            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(able)}}}"
+            raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
     profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:
         with_pods = [each for each in objects if each["kind"] in COUNTED and counted_templates(each)]
@@ -144,7 +143,9 @@ def waiting(loaded: Loaded) -> list[Workload]:
     return [*wanted, *of_users.values()]
 
 
-def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str]) -> list[Object]:
+def queues(
+    scheduler: SchedulerName, wanted: list[Workload], there: set[str], quota: dict[str, str], levels: Sequence[str] = ()
+) -> list[Object]:
     """The queues that workloads need and the experiment does not have: each with the nodes' whole capacity.
 
     Args:
@@ -152,16 +153,15 @@ def queues(scheduler: SchedulerName, wanted: list[Workload], there: set[str], qu
         wanted: the workloads.
         there: names of the queues that the experiment has.
         quota: what all nodes have together.
+        levels: the labels of the cluster's topology, from the largest places to the smallest.
     """
     if not has_queue_objects(scheduler):
         return []
     names = {queue_of(scheduler, each) for each in wanted} - there - {""}
-    return [made for name in sorted(names) for made in _queue(scheduler, name, quota)]
-
-
-def _queue(scheduler: SchedulerName, name: str, quota: dict[str, str]) -> list[Object]:
     counted = registry.get(scheduler).counted or quota
-    found = workloads.queue(scheduler, name, "", {key: amount for key, amount in quota.items() if key in counted})
+    quota = {resource: amount for resource, amount in quota.items() if resource in counted}
+    together = levels if any(each.topology.required for each in wanted) else ()
+    found = [made for name in sorted(names) for made in workloads.queue(scheduler, name, "", quota, together)]
     for each in found:
         each["metadata"].pop("namespace", None)
     return found

@@ -18,7 +18,8 @@ from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
-from kumulus.model.pools import Pool
+from kumulus.model.nodes import HOSTNAME_LABEL
+from kumulus.model.pools import ZONE_LABEL, Pool
 from kumulus.model.quantity import ZERO, Quantity, parse
 from kumulus.nodes.faults import records
 from kumulus.stackfile.group_topology import PRESETS
@@ -47,7 +48,7 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
         for level in pool.topology.levels if pool.topology else ():
             places.setdefault(level.name, level.label)
     try:
-        plan = make(loaded, places, await _queues(client, loaded), await _gpus(loaded, measured), queue)
+        plan = make(loaded, places, await _queues(client, loaded, pools), await _gpus(loaded, measured), queue)
     except UnknownPlace as error:
         raise LabError(f"affinity: {error}") from None
     await _require_nodes(measured, pools, plan, loaded.experiment.productLabel)
@@ -87,13 +88,19 @@ async def _gpus(loaded: Loaded, measured: Sequence[Client]) -> int:
     return sum([machine.gpus for each in measured for machine in await machines_of(each, label)])
 
 
-async def _queues(client: Client, loaded: Loaded) -> tuple[Object, ...]:
+async def _queues(client: Client, loaded: Loaded, pools: Sequence[Pool]) -> tuple[Object, ...]:
     """The queues that workloads need and `setup` does not create, each with the nodes' whole capacity."""
     if not has_queue_objects(loaded.experiment.scheduler.name):
         return ()
     there = {str(each["metadata"].get("name")) for each in loaded.setup if each["kind"].endswith("Queue")}
     quota = await allocatable(client)
-    return tuple(queues(loaded.experiment.scheduler.name, waiting(loaded), there, quota))
+    return tuple(queues(loaded.experiment.scheduler.name, waiting(loaded), there, quota, _levels(pools)))
+
+
+def _levels(pools: Sequence[Pool]) -> list[str]:
+    """The labels that say where nodes stand, from zones to single nodes."""
+    racks = {level.label: None for pool in pools if pool.topology for level in reversed(pool.topology.levels)}
+    return [ZONE_LABEL, *racks, HOSTNAME_LABEL]
 
 
 # What all nodes of a cluster together have for pods.

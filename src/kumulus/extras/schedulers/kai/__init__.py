@@ -16,6 +16,7 @@ SCHEDULER = Scheduler(
     queues=True,
     queue=workloads.queue,
     counted=tuple(workloads.COUNTED),
+    needed_queue=workloads.DEFAULT_QUEUE,
     gangs_are="`PodGroup` of scheduling.run.ai",
     queues_are="`Queue` below a `Queue`",
     api_groups=("scheduling.run.ai", "kai.scheduler"),

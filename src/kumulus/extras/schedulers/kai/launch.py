@@ -6,19 +6,11 @@ them listen on every address of the machine, which no flag changes. Flags and ob
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kai import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
-from kumulus.model.pools import ZONE_LABEL
-from kumulus.model.topology import Level, Topology
-from kumulus.nodes.faults import records
-
-if TYPE_CHECKING:
-    from kumulus.kube import Client
 
 _RESERVATIONS = "kai-resource-reservation"
 """The namespace of the pods by which the binder reserves the GPU of a fraction, and their account."""
@@ -98,25 +90,12 @@ def plan(request: Request) -> Plan:
             *(_namespace(name) for name in (_RESERVATIONS, _SCALING)),
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
             workloads.root(),
-            *workloads.queue(workloads.DEFAULT_QUEUE, "", {}),
         ],
-        further=_topology,
     )
 
 
 def _namespace(name: str) -> workloads.Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-
-
-async def _topology(client: Client) -> list[workloads.Manifest]:
-    """The places of the nodes of Kumulus' pools as KAI's Topology; a node that lacks a label is in none."""
-    pools = (await records.read(client)).pools.values()
-    levels: dict[str, Level] = {}
-    for pool in pools:
-        for level in pool.topology.levels if pool.topology else ():
-            levels.setdefault(level.name, level)
-    zones = [ZONE_LABEL] if pools and all(pool.zone for pool in pools) else []
-    return [workloads.topology([*zones, *(level.label for level in reversed(Topology.of(levels.values()).levels))])]
 
 
 def _configuration(request: Request) -> str:

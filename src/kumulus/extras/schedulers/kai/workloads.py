@@ -12,13 +12,11 @@ from typing import Any
 from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.templates import Manifest
-from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.quantity import NANO, QuantityError, parse
 
 SCHEDULER_NAME = "kai-scheduler"
 DEFAULT_QUEUE = "default"
 ROOT_QUEUE = "kumulus-root"
-TOPOLOGY = "kumulus"
 COUNTED = {
     "cpu": ("cpu", Fraction(1000)),
     "memory": ("memory", Fraction(1, 10**6)),
@@ -48,13 +46,10 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     return [group, *members]
 
 
-def bind(made: Sequence[Manifest], topology: str, disruption: str) -> None:
-    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`."""
-    # It takes back all that a gang needs, or none; only pods beyond the minimum go one by one.
-    if disruption == "single":
-        raise SchedulerError("kai evicts the pods that a gang needs together\n  Leave disruption out, or write all")
-    if topology:
-        made[0]["spec"]["topologyConstraint"] = {"topology": TOPOLOGY, "requiredTopologyLevel": topology}
+def bind(made: Sequence[Manifest], topology: str) -> None:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`; the Topology is called as the queue."""
+    spec = made[0]["spec"]
+    spec["topologyConstraint"] = {"topology": spec["queue"], "requiredTopologyLevel": topology}
 
 
 def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
@@ -66,10 +61,10 @@ def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
     return [made]
 
 
-def queue(name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+def queue(name: str, namespace: str, quota: Mapping[str, str], levels: Sequence[str] = ()) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.queue`: the quota is the queue's share, and its limit too.
 
-    A queue of KAI is for all namespaces, and others may take what it does not use of its share until it does.
+    A queue of KAI is for all namespaces. A Topology comes first if its workloads have to be in one place.
     """
     amounts = {resource: _amount(name, resource, text) for resource, text in quota.items()}
     shares = {
@@ -77,23 +72,15 @@ def queue(name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]
         for resource, (kind, _) in COUNTED.items()
         for amount in (amounts.get(resource, _UNLIMITED),)
     }
-    return [_queue(name, {"parentQueue": ROOT_QUEUE, "resources": shares})]
+    keys = {"levels": [{"nodeLabel": each} for each in levels]}
+    topology = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": name}, "spec": keys}
+    return [*([topology] if levels else []), _queue(name, {"parentQueue": ROOT_QUEUE, "resources": shares})]
 
 
 def root() -> Manifest:
     """The queue above all others, which has no limit."""
     unlimited = {"quota": _UNLIMITED, "limit": _UNLIMITED, "overQuotaWeight": 1}
     return _queue(ROOT_QUEUE, {"resources": {kind: dict(unlimited) for kind, _ in COUNTED.values()}})
-
-
-def topology(labels: Sequence[str]) -> Manifest:
-    """The places of the nodes, by which a gang may be held together.
-
-    Args:
-        labels: the keys of the labels, the widest places first; the nodes themselves come last.
-    """
-    spec = {"levels": [{"nodeLabel": key} for key in (*labels, HOSTNAME_LABEL)]}
-    return {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": TOPOLOGY}, "spec": spec}
 
 
 def _queue(name: str, spec: Mapping[str, Any]) -> Manifest:

@@ -14,6 +14,7 @@ SCHEDULER = Scheduler(
     tool_set="kueue",
     plan=launch.plan,
     gang=workloads.gang,
+    bind=workloads.bind,
     single=workloads.single,
     queues=True,
     queue=workloads.queue,

@@ -1,7 +1,8 @@
 """Workloads for Kueue: Jobs that wait in a LocalQueue until its ClusterQueue's quota has room for all of their pods.
 
 Kueue admits Jobs; the cluster's own scheduler then places each pod separately. Kueue counts quota, not nodes: if free
-resources are fragmented, only some pods of an admitted Job may run.
+resources are fragmented, only some pods of an admitted Job may run. A Job that has to be in one place of a topology
+is admitted when a place has room for all of it, and its pods then get the nodes that Kueue has chosen.
 Source: kueue.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/reference/kueue.v1beta2.
 """
 
@@ -20,6 +21,9 @@ DEFAULT_QUEUE = "default"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _MANAGED = ("Job", "JobSet")
+_TOGETHER = "kueue.x-k8s.io/podset-required-topology"
+# A flavor with a topology has to select nodes by a label: every node has this one.
+_ANY_NODE = {"kubernetes.io/os": "linux"}
 
 
 def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue: str) -> list[Manifest]:
@@ -50,10 +54,18 @@ def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
     return [made]
 
 
+def bind(made: Sequence[Manifest], topology: str) -> None:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`."""
+    for each in made:
+        for template, _ in templates.templates(each):
+            templates.annotate(template, annotations={_TOGETHER: topology})
+
+
 def queue(
     name: str,
     namespace: str,
     quota: Mapping[str, str],
+    levels: Sequence[str] = (),
     *,
     node_labels: Mapping[str, str] | None = None,
     tolerations: Sequence[Mapping[str, str]] = (),
@@ -61,9 +73,10 @@ def queue(
     """See :func:`kumulus.extras.schedulers.workloads.queue`: a ResourceFlavor, a ClusterQueue and a LocalQueue.
 
     Args:
-        name: of all three.
+        name: of all.
         namespace: of the LocalQueue.
         quota: for every resource that Jobs may request; a Job that requests another resource is never admitted.
+        levels: a Topology comes first, with these.
         node_labels: of the flavor: admitted Jobs get them as a node selector.
         tolerations: of the flavor: admitted Jobs get them too.
     """
@@ -72,14 +85,22 @@ def queue(
             f"queue {name!r}: a queue of kueue needs a quota\n  Write cpu, memory and what else counts"
         )
     flavor: dict[str, Any] = {}
-    if node_labels:
-        flavor["nodeLabels"] = dict(node_labels)
+    if node_labels or levels:
+        flavor["nodeLabels"] = dict(node_labels or _ANY_NODE)
+    if levels:
+        flavor["topologyName"] = name
     if tolerations:
         flavor["tolerations"] = [dict(each) for each in tolerations]
     resources = [{"name": resource, "nominalQuota": amount} for resource, amount in quota.items()]
     group = {"coveredResources": list(quota), "flavors": [{"name": name, "resources": resources}]}
     spec = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "resourceGroups": [group]}
+    topology = {"levels": [{"nodeLabel": each} for each in levels]}
     return [
+        *(
+            [{"apiVersion": _API_VERSION, "kind": "Topology", "metadata": {"name": name}, "spec": topology}]
+            if levels
+            else []
+        ),
         {"apiVersion": _API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": flavor},
         {"apiVersion": _API_VERSION, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
         {

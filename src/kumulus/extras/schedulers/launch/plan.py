@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 Setting = str | int | float | bool
 Hook = Callable[["Client"], Awaitable[None]]
-Further = Callable[["Client"], Awaitable[Sequence[dict[str, Any]]]]
 
 CLIENT_QPS = 5000
 CLIENT_BURST = 10000
@@ -96,7 +95,6 @@ class Plan:
         settings: what must be equal for a fair comparison with another run.
         files: contents by name, written into the directory.
         objects: manifests to create, in this order.
-        further: gives manifests to create after these, which depend on the cluster.
         awaited: does what a program waits for while it starts.
         working: returns once the whole of it works, after the programs report that they are ready.
     """
@@ -107,6 +105,5 @@ class Plan:
     settings: Mapping[str, Setting]
     files: Mapping[str, str] = field(default_factory=dict)
     objects: Sequence[dict[str, Any]] = ()
-    further: Further | None = None
     awaited: Hook | None = None
     working: Hook | None = None

@@ -13,6 +13,7 @@ SCHEDULER = Scheduler(
     require=require,
     gang=workloads.gang,
     bind=workloads.bind,
+    disrupt=workloads.disrupt,
     gangs_are="`scheduling` of a Job, `PodGroup` of scheduling.k8s.io",
     api_groups=("scheduling.k8s.io",),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.extras.schedulers.native.workloads import VERSION, bind, gang
+from kumulus.extras.schedulers.native.workloads import VERSION, bind, disrupt, gang
 from kumulus.kube.errors import tolerating
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ async def require(client: Client) -> None:
         "spec": {"template": template},
     }
     asked = gang([job], _ASKED, 1, "")
-    bind(asked, "kubernetes.io/hostname", "all")
+    bind(asked, "kubernetes.io/hostname")
+    disrupt(asked, "all")
     # An API server drops fields whose feature gate is off, without a word.
     answer = await client.request(
         "POST", "/apis/batch/v1/namespaces/default/jobs", params={"dryRun": "All"}, body=asked[0]

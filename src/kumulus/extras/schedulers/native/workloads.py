@@ -5,7 +5,7 @@ Source: k8s.io/api scheduling/v1beta1 and batch/v1 (JobSchedulingConfiguration),
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kumulus.extras.schedulers import registry, templates
@@ -39,13 +39,21 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
     return [{"apiVersion": VERSION, "kind": "PodGroup", "metadata": metadata, "spec": spec}, *members]
 
 
-def bind(made: Sequence[Manifest], topology: str, disruption: str) -> None:
+def bind(made: Sequence[Manifest], topology: str) -> None:
     """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`."""
+    for group in _groups(made):
+        group["schedulingConstraints"] = {"topology": [{"key": topology}]}
+
+
+def disrupt(made: Sequence[Manifest], disruption: str) -> None:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.disrupt`."""
+    for group in _groups(made):
+        group["disruptionMode"] = {disruption: {}}
+
+
+def _groups(made: Sequence[Manifest]) -> Iterator[dict[str, Any]]:
     for each in made:
-        group = each["spec"] if each["kind"] == "PodGroup" else each["spec"].get("scheduling")
-        if group is None:
-            continue
-        if topology:
-            group["schedulingConstraints"] = {"topology": [{"key": topology}]}
-        if disruption:
-            group["disruptionMode"] = {disruption: {}}
+        if each["kind"] == "PodGroup":
+            yield each["spec"]
+        elif "scheduling" in each["spec"]:
+            yield each["spec"]["scheduling"]

@@ -52,7 +52,7 @@ def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
     return [made]
 
 
-def queue(name: str, namespace: str, quota: Mapping[str, str]) -> list[Manifest]:
+def queue(name: str, namespace: str, quota: Mapping[str, str], levels: Sequence[str] = ()) -> list[Manifest]:
     """See :func:`kumulus.extras.schedulers.workloads.queue`; a queue of Volcano is for all namespaces."""
     spec: dict[str, Any] = {"weight": 1, "reclaimable": True}
     if quota:
