@@ -7,7 +7,6 @@ has at the time, once, and from then on that and nothing else.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from kumulus.host import files, installation
 from kumulus.toolchain import releases
 from kumulus.toolchain.errors import ToolchainError
+from kumulus.toolchain.registry import DIGEST
 
 if TYPE_CHECKING:
     from kumulus.toolchain.pins import Tool
 
 _NAME = "kumulus.lock"
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def file() -> Path:
@@ -67,7 +66,7 @@ def _read() -> dict[str, dict[str, str]]:
     try:
         document: Any = json.loads(file().read_text())
         images: dict[str, dict[str, str]] = document["images"]
-        if all(_DIGEST.fullmatch(digest) for found in images.values() for digest in found.values()):
+        if all(DIGEST.fullmatch(digest) for found in images.values() for digest in found.values()):
             return images
         raise ValueError("a digest is not sha256: and 64 digits")
     except FileNotFoundError:

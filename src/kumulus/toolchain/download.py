@@ -88,7 +88,7 @@ class Downloads:
         step = Step(title)
         try:
             self._reach(releases.address(release.url))
-            fetch.fetch_any(
+            fetch.fetch(
                 releases.addresses(release.url),
                 file,
                 release.algorithm,

@@ -91,12 +91,17 @@ def reachable(url: str, limits: Limits) -> None:
 
 
 def fetch(
-    url: str, to: Path, algorithm: str, wanted: str, tick: Callable[[int, int | None], None], limits: Limits
+    url: str | Sequence[str],
+    to: Path,
+    algorithm: str,
+    wanted: str,
+    tick: Callable[[int, int | None], None],
+    limits: Limits,
 ) -> None:
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
     Args:
-        url: http or https.
+        url: http or https; of several on one host, the first that has the file.
         to: where the file goes; while it is being fetched, that name with `.part`.
         algorithm: of the checksum, as hashlib calls it.
         wanted: the checksum, in hexadecimal digits.
@@ -108,6 +113,13 @@ def fetch(
         WrongSum: it is not the expected file; nothing of it is kept.
     """
     part = to.with_name(f"{to.name}.part")
+    *others, url = (url,) if isinstance(url, str) else url
+    for other in others:
+        try:
+            return fetch(other, to, algorithm, wanted, tick, limits)
+        except NotFetched as error:
+            if error.host_out:
+                raise
     resumed = _size(part) > 0
     if not (resumed and _sum(part, algorithm) == wanted):
         _complete(url, part, tick, limits)
@@ -125,34 +137,11 @@ def fetch(
             "\n  Ask who runs that server or the network in between; KUMULUS_TOOLS=build builds the tools instead."
         )
     part.replace(to)
-
-
-def fetch_any(
-    urls: Sequence[str],
-    to: Path,
-    algorithm: str,
-    wanted: str,
-    tick: Callable[[int, int | None], None],
-    limits: Limits,
-) -> None:
-    """Fetch a file from the first of several URLs of one host that has it; otherwise as :func:`fetch`."""
-    *others, last = urls
-    for url in others:
-        try:
-            return fetch(url, to, algorithm, wanted, tick, limits)
-        except NotFetched as error:
-            if error.host_out:
-                raise
-    return fetch(last, to, algorithm, wanted, tick, limits)
+    return None
 
 
 def document(url: str, accept: str, limits: Limits) -> bytes:
-    """Read a small document, such as an image's manifest.
-
-    Args:
-        url: http or https.
-        accept: the media types that are wanted.
-        limits: how long to wait for it.
+    """Read a small document of these media types, such as an image's manifest.
 
     Raises:
         NotFetched: it cannot be read.
@@ -210,7 +199,7 @@ def _open(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.H
         if error.code != _UNAUTHORIZED or error.url != url:
             raise
         try:
-            if not (place := registry.token_address(url, error.headers)):
+            if not (place := registry.token_address(url, error.headers.get("WWW-Authenticate", ""))):
                 raise
             error.close()
             with _ask(place, {}, limits) as answer:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import struct
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched
 from kumulus.toolchain.pins import Tool
 from kumulus.toolchain.progress import Step, say, transferred
-from kumulus.toolchain.registry import Image
+from kumulus.toolchain.registry import DIGEST, Image
 
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 _MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -59,26 +60,26 @@ def find(image: Image, member: str, platform: str, limits: Limits | None = None)
         ToolchainError: no layer has it, or several have; a layer cannot be read by us; the registry does not answer.
     """
     limits = limits or Limits()
-    digest, document = _manifest(image, platform, limits)
+    manifest, layers = _manifest(image, platform, limits)
     named = f"{image.host}/{image.repository}:{image.tag}"
     found = []
-    for layer in document.get("layers", []):
+    for media, digest in layers:
         # A later layer may replace the member, so each has to be looked into.
-        if "zstd" in layer["mediaType"]:
+        if "zstd" in media:
             raise ToolchainError(f"{named} has a layer packed with zstd, which Python reads only since 3.14")
-        file = _layer(image, layer["digest"], limits)
+        file = _layer(image, digest, limits)
         if any(fnmatch.fnmatchcase(path, member) for path in unpack.paths(file)):
-            found.append((file, layer))
+            found.append((file, digest))
         else:
             file.unlink()
     if len(found) != 1:
         places = f"{len(found)} layers have" if found else "no layer has"
         raise ToolchainError(f"{named}: {places} {member}, and exactly one has to")
-    ((file, layer),) = found
-    loader = "" if "*" in member else _loader(file, member)
+    ((file, digest),) = found
+    size, loader = file.stat().st_size, "" if "*" in member else _loader(file, member)
     # With this name, the download of a pinned file finds it complete.
     file.replace(file.with_name(f"{file.name}.part"))
-    return Layer(layer["digest"], layer["size"], digest, loader)
+    return Layer(digest, size, manifest, loader)
 
 
 def accept(tools: Sequence[Tool]) -> None:
@@ -98,7 +99,8 @@ def accept(tools: Sequence[Tool]) -> None:
         say(f"{tool.name} v{tool.version}: accepted {layer.digest} of {tool.unpinned.image}, in {accepted.file()}")
 
 
-def _manifest(image: Image, platform: str, limits: Limits) -> tuple[str, dict[str, Any]]:
+def _manifest(image: Image, platform: str, limits: Limits) -> tuple[str, list[tuple[str, str]]]:
+    """The digest of an image's manifest for a platform, and the media type and digest of each layer."""
     reference = image.tag
     while True:
         content = _document(image.manifest(reference), limits)
@@ -107,13 +109,18 @@ def _manifest(image: Image, platform: str, limits: Limits) -> tuple[str, dict[st
             raise ToolchainError(f"{image.manifest(reference)} is not what its digest says, but {digest}")
         try:
             document: dict[str, Any] = json.loads(content)
-            if document.get("mediaType") not in _INDEXES and "manifests" not in document:
-                return digest, document
+            if "manifests" not in document:
+                layers = [(str(each["mediaType"]), str(each["digest"])) for each in document["layers"]]
+                if all(DIGEST.fullmatch(layer) for _, layer in layers):
+                    return digest, layers
+                raise ValueError("a layer's digest is none of sha256")
             (reference,) = [
                 each["digest"]
                 for each in document["manifests"]
                 if f"{each['platform']['os']}-{each['platform']['architecture']}" == platform
             ]
+            if not DIGEST.fullmatch(reference):
+                raise ValueError("a manifest's digest is none of sha256")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToolchainError(f"{image.manifest(reference)} has no image for {platform}: {error!r}") from None
 
@@ -136,7 +143,7 @@ def _layer(image: Image, digest: str, limits: Limits) -> Path:
     file = folder / f"{wanted[:12]}-{image.file}"
     step = Step(f"{image.file} {digest[:19]}")
     try:
-        fetch.fetch_any(
+        fetch.fetch(
             releases.addresses(image.blob(digest)),
             file,
             algorithm,
@@ -153,25 +160,15 @@ def _layer(image: Image, digest: str, limits: Limits) -> Path:
 
 def _loader(layer: Path, member: str) -> str:
     """The loader that a program in a layer asks for."""
-    work = layer.with_name(f"{layer.name}.program")
-    try:
-        program = unpack.take(layer, {"program": member}, "", work)["program"]
-        with program.open("rb") as content:
-            head = content.read(64)
-            if head[:6] != b"\x7fELF\x02\x01":
-                raise ToolchainError(f"{member} of {layer.name} is no program for Linux of 64 bits")
-            (table,), (size, count) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<HH", head, 54)
-            for number in range(count):
-                content.seek(table + number * size)
-                kind, _, offset, _, _, length = struct.unpack("<IIQQQQ", content.read(40))
-                if kind == _INTERPRETER:
-                    content.seek(offset)
-                    return content.read(length).rstrip(b"\0").decode()
-    finally:
-        if work.exists():
-            for each in work.iterdir():
-                each.unlink()
-            work.rmdir()
+    with tempfile.TemporaryDirectory(dir=layer.parent) as folder:
+        program = unpack.take(layer, {"program": member}, "", Path(folder))["program"].read_bytes()
+    if program[:6] != b"\x7fELF\x02\x01":
+        raise ToolchainError(f"{member} of {layer.name} is no program for Linux of 64 bits")
+    (table,), (size, count) = struct.unpack_from("<Q", program, 32), struct.unpack_from("<HH", program, 54)
+    for number in range(count):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", program, table + number * size)
+        if kind == _INTERPRETER:
+            return program[offset : offset + length].rstrip(b"\0").decode()
     return ""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
@@ -17,6 +16,7 @@ from kumulus.toolchain.errors import ToolchainError
 _IMAGE = re.compile(r"(?P<host>[a-z0-9.-]+(:\d+)?)/(?P<repository>[a-z0-9][a-z0-9._/-]*):(?P<tag>\w[\w.-]{0,127})")
 _OF_IMAGE = re.compile(r"(?P<place>https?://[^/]+/(?:.+/)?v2/)(?P<repository>.+)/(?:blobs|manifests)/[^/]+")
 _FIELD = re.compile(r'(\w+)="([^"]*)"')
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # For the rest of this process only: an anonymous token is good for some minutes.
 _TOKENS: dict[str, str] = {}
 
@@ -68,17 +68,17 @@ def authorization(url: str) -> str:
     return _TOKENS.get(found["place"] + found["repository"], "") if found else ""
 
 
-def token_address(url: str, headers: Mapping[str, str]) -> str:
+def token_address(url: str, challenge: str) -> str:
     """Where to get the token that a registry asks for, by its answer 401; empty if it asks for none.
 
     Args:
         url: of an image's manifest or layer.
-        headers: of the answer.
+        challenge: the answer's header `WWW-Authenticate`.
 
     Raises:
         ToolchainError: the token would come from a place that anybody in between can pretend to be.
     """
-    kind, _, fields = (headers.get("WWW-Authenticate") or "").partition(" ")
+    kind, _, fields = challenge.partition(" ")
     found, asked = _OF_IMAGE.fullmatch(url), dict(_FIELD.findall(fields))
     if found is None or kind.lower() != "bearer" or "realm" not in asked:
         return ""
