@@ -167,6 +167,19 @@ def test_a_case_of_scheduler_perf_is_an_experiment_on_its_nodes_with_its_thresho
     assert "  not expressed: 400 pods come before: they are given 20s, and not waited for" in said
 
 
+def test_affinity_to_pods_of_other_namespaces_is_to_those_of_the_run(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    term = "{topologyKey: zone, namespaces: [sched-0], labelSelector: {matchLabels: {color: blue}}}"
+    near = f"affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}"
+    (place / "templates" / "indexed.yaml").write_text(POD.replace("priority: 7", near))
+    assert imported("scheduler_perf", "performance-config.yaml", "--case", "Basic", "--workload", "5Nodes") == 0
+    (pod,) = yaml.safe_load_all(load(place / "imported" / "basic-5nodes.yaml").manifests["measured-1"])
+    ((kept,),) = pod["spec"]["affinity"]["podAffinity"].values()
+    assert kept == {"topologyKey": "zone", "labelSelector": {"matchLabels": {"color": "blue"}}}
+    assert "not expressed: namespaces of affinity: all pods are in one" in capsys.readouterr().out
+
+
 def test_all_cases_are_imported_unless_one_is_named_and_what_is_measured_is_never_left_out(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ _BEFORE = 20
 """Pods a second that a busy control plane places of those that come first."""
 _NOTHING = ("createNamespaces", "barrier", "startCollectingMetrics", "stopCollectingMetrics")
 """What needs nothing: all pods are in the namespace of the run, and a run measures from its beginning."""
+_ONE_NAMESPACE = "namespaces of affinity: all pods are in one, so that it is with all of them"
 _UNREAD = ("steadyState", "steadyStateParam", "persistentVolumeTemplatePath", "persistentVolumeClaimTemplatePath")
 
 
@@ -142,6 +143,8 @@ class _Reading:
             raise LabError("it has no template")
         (pod,) = objects_of(template(self._file.parent / path, {"Index": _INDEX}), path)
         self._priority(pod)
+        if _in_one_namespace(pod["spec"]) and _ONE_NAMESPACE not in self._found.missing:
+            self._found.missing.append(_ONE_NAMESPACE)
         found, measured = self._found, bool(op.get("collectMetrics") or collecting)
         if not measured and not op.get("skipWaitToCompletion"):
             self._before += count
@@ -179,6 +182,16 @@ class _Reading:
             self._found.missing.append(f"threshold {limit} of {selector.get('name', 'several topics')}")
             return
         self._found.expect.append({"measure": "scheduling.rate", "atLeast": limit})
+
+
+def _in_one_namespace(part: Any) -> bool:
+    """Take the namespaces out of the terms of a pod's affinity; returns whether there were any."""
+    if isinstance(part, list):
+        return any([_in_one_namespace(each) for each in part])
+    if not isinstance(part, dict):
+        return False
+    own = [part.pop(key, None) for key in ("namespaces", "namespaceSelector") if "topologyKey" in part]
+    return any([any(each is not None for each in own), *map(_in_one_namespace, part.values())])
 
 
 def _group(node: Object) -> dict[str, Any]:
