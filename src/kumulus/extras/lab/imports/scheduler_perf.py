@@ -187,11 +187,11 @@ class _Reading:
 def _in_one_namespace(part: Any) -> bool:
     """Take the namespaces out of the terms of a pod's affinity; returns whether there were any."""
     if isinstance(part, list):
-        return any([_in_one_namespace(each) for each in part])
+        return sum(map(_in_one_namespace, part)) > 0
     if not isinstance(part, dict):
         return False
     own = [part.pop(key, None) for key in ("namespaces", "namespaceSelector") if "topologyKey" in part]
-    return any([any(each is not None for each in own), *map(_in_one_namespace, part.values())])
+    return sum([own not in ([], [None, None]), *map(_in_one_namespace, part.values())]) > 0
 
 
 def _group(node: Object) -> dict[str, Any]:
