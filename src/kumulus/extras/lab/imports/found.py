@@ -66,12 +66,10 @@ class Imported:
         """Write its files, over those of an earlier import; returns their paths, the experiment's first.
 
         Raises:
-            LabError: it has no workload, or what would be written could not be read again.
+            LabError: what would be written could not be read again.
             UserError: a file of another origin is there.
             OSError: a file cannot be written.
         """
-        if not self.workloads:
-            raise LabError(f"{self.name}: nothing of it can be expressed: {'; '.join(self.missing)}")
         pods = sum(each.get("jobs", 1) * each.get("workers", 1) for each in self.workloads)
         stack = f"Pulumi.{self.name}.yaml"
         texts = {f"{self.name}.{workload}.yaml": text for workload, text in self.manifests.items()}
@@ -96,7 +94,11 @@ class Imported:
         cluster = {"runtime": "kwok", **({"kwok": self.kwok} if self.kwok else {}), "nodeGroups": self.groups}
         refuse_invalid(Experiment, experiment, self.name)
         refuse_invalid(ClusterSpec, cluster, stack)
-        texts = {f"{self.name}.yaml": yaml_text(experiment), stack: _stack(cluster), **texts}
+        texts = {
+            f"{self.name}.yaml": yaml_text(experiment),
+            stack: yaml_text({"config": {"kumulus:cluster": cluster}}),
+            **texts,
+        }
         paths = {folder / name: f"{BEGINS}, from {self.source}\n{text}" for name, text in texts.items()}
         overwriting.refuse_others(dict.fromkeys(paths, BEGINS))
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,7 +153,3 @@ def chosen(names: Sequence[str], wanted: str, what: str) -> None:
     """
     if wanted and wanted not in names:
         raise LabError(f"there is no {what} {wanted}\n  Write one of {', '.join(names)}")
-
-
-def _stack(cluster: Mapping[str, Any]) -> str:
-    return yaml_text({"config": {"kumulus:cluster": cluster}})

@@ -1,7 +1,7 @@
 """KAI: its scheduler, its binder and its podgrouper, from flags alone.
 
-Its operator, its webhooks and the controllers that only sum up the status of queues and groups are left out: two of
-them listen on every address of the machine, which no flag changes. Flags and objects as tried with v0.17.0.
+Its operator, its webhooks and the controllers that only sum up the status of queues and groups are left out: one of
+them listens on every address of the machine, which no flag changes. Flags and objects as tried with v0.17.0.
 """
 
 from __future__ import annotations

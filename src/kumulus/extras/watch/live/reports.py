@@ -21,7 +21,6 @@ from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 YUNIKORN_QUEUE = "YuniKorn queue"
 """The kind of queues that do not report how much of them is in use."""
 _VOLCANO_QUEUE = "Queue"
-_OF_KAI = {"cpu": ("cpu", "m"), "memory": ("memory", "M"), "gpu": ("nvidia.com/gpu", "")}
 _LONGEST = 300
 
 
@@ -137,17 +136,6 @@ def kai_pod_group(found: Mapping[str, Any]) -> JobReport | None:
     return report._replace(says=says[:_LONGEST]) if report else None
 
 
-def kai_queue(found: Mapping[str, Any]) -> list[Quota]:
-    """A Queue of KAI below another one: what is limited, in Kubernetes' units. What is used is not known."""
-    spec = _part(found, "spec")
-    limits = {
-        resource: f"{limit:g}{unit}"
-        for kind, (resource, unit) in _OF_KAI.items()
-        if isinstance(limit := _part(_part(spec, "resources"), kind).get("limit"), int | float) and limit >= 0
-    }
-    return [_quota(found, "Queue", limits, {}, {})] if spec.get("parentQueue") else []
-
-
 def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A ClusterQueue of Kueue; amounts of several flavors are joined by plus signs."""
     spec, status = _part(found, "spec"), _part(found, "status")
@@ -224,7 +212,6 @@ QUEUES: Mapping[str, Callable[[Mapping[str, Any]], list[Quota]]] = {
     "/apis/kueue.x-k8s.io/v1beta2/clusterqueues": cluster_queue,
     "/apis/kueue.x-k8s.io/v1beta2/localqueues": local_queue,
     "/apis/scheduling.volcano.sh/v1beta1/queues": volcano_queue,
-    "/apis/scheduling.run.ai/v2/queues": kai_queue,
     "/api/v1/resourcequotas": resource_quota,
     "/api/v1/configmaps?fieldSelector=metadata.name%3Dyunikorn-configs": yunikorn_queues,
 }
