@@ -10,6 +10,7 @@ differences:
 - the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
 - a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it;
+- a pod by which KAI reserves a GPU for fractions says which one it has got;
 - a deleted pod ends before it is removed: its containers are terminated, its phase is Failed or Succeeded, and it is
   not Ready. A pod that a finalizer keeps stays like that.
 
@@ -25,7 +26,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
-from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_removed, pod_status, stage
+from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_annotated, pod_removed, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
 from kumulus.model.offer_effects import RECLAIM_ANNOTATION
@@ -164,6 +165,14 @@ _COMPLETE: dict[str, Any] = {
     "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
     **pod_status(COMPLETE),
 }
+# KAI's binder makes a pod to reserve the GPU that others have fractions of; the program in it says which one it got.
+_GPU_INDEX = "run.ai/reserve_for_gpu_index"
+_RESERVES = [
+    *_RUNS,
+    is_in('.metadata.labels["app"]', "kai-resource-reservation"),
+    absent(f".metadata.annotations[{json.dumps(_GPU_INDEX)}]"),
+]
+_RESERVE: dict[str, Any] = pod_annotated({_GPU_INDEX: "GPU-{{ .metadata.uid }}"})
 _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
 
@@ -194,6 +203,7 @@ def stages() -> list[dict[str, Any]]:
             [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
             pod_status(READY),
         ),
+        stage("pod-reserve-gpu", "Pod", _RESERVES, _RESERVE),
         stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
         stage("pod-terminate", "Pod", _TERMINATES, pod_removed(TERMINATED, "status")),
         stage("pod-kill", "Pod", _IS_KILLED, pod_status(TERMINATED)),
