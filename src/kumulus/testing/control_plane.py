@@ -43,13 +43,24 @@ async def start(wanted: Wanted, report: Reporter) -> tuple[Observed, Client]:
     file = template.file_of(wanted) if keys.available() else None
     if file is None:
         return await _made(wanted, report)
-    if kept := template.read(file):
-        return await _from(kept, wanted, report)
     # Of several that start at once, one makes the template.
+    if found := await _kept(file, wanted, report):
+        return found
     async with _locked(file):
-        if kept := template.read(file):
-            return await _from(kept, wanted, report)
-        return await _made(wanted, report, file)
+        return await _kept(file, wanted, report) or await _made(wanted, report, file)
+
+
+async def _kept(file: Path, wanted: Wanted, report: Reporter) -> tuple[Observed, Client] | None:
+    """A control plane from its template; None without one. One that does not do is removed."""
+    kept = template.read(file)
+    if kept is None:
+        return None
+    try:
+        return await _from(kept, wanted, report)
+    except ProviderError as error:
+        await asyncio.to_thread(file.unlink, missing_ok=True)
+        report.info(f"what is kept of earlier clusters does not start, and is made anew: {error}")
+        return None
 
 
 async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> tuple[Observed, Client]:
