@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
+from kumulus import toolchain
 from kumulus.host import locks, ports, processes
 from kumulus.kube import ApiError, Client, Unreachable, objects
 from kumulus.nodes.errors import ProviderError
@@ -33,30 +34,47 @@ _OF_EVERY_CLUSTER = ("default", "kube-node-lease", "kube-public", "kube-system")
 _CONTROLLERS = ("kwok-controller", "kube-scheduler", "kube-controller-manager")
 
 
-async def start(wanted: Wanted, report: Reporter) -> tuple[Observed, Client]:
-    """Start a control plane; returns it with a client of its API server, for this event loop.
+@asynccontextmanager
+async def started(wanted: Wanted, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
+    """A control plane that has just started, with a client of its API server; all of it listens when the block ends.
 
     Raises:
         ProviderError: it does not start.
         ApiError, Unreachable: its API server refused, or gave no answer.
     """
-    file = template.file_of(wanted) if keys.available() else None
+    with ports.Claims() as claims:
+        observed, client = await _started(wanted, report, claims)
+        try:
+            yield observed, client
+            layout = Layout(Path(observed.directory))
+            # Until then, others that start take no port of theirs.
+            await asyncio.gather(*(_listening(layout, port) for port in layout.ports().values()))
+        except BaseException:
+            await client.close()
+            raise
+
+
+async def _started(wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
+    try:
+        file = template.file_of(wanted) if keys.available() else None
+    except toolchain.ToolchainError as error:
+        raise ProviderError(str(error)) from None
     if file is None:
         return await _made(wanted, report)
     # Of several that start at once, one makes the template.
-    if found := await _kept(file, wanted, report):
+    if found := await _kept(file, wanted, report, claims):
         return found
     async with _locked(file):
-        return await _kept(file, wanted, report) or await _made(wanted, report, file)
+        return await _kept(file, wanted, report, claims) or await _made(wanted, report, file)
 
 
-async def _kept(file: Path, wanted: Wanted, report: Reporter) -> tuple[Observed, Client] | None:
+async def _kept(file: Path, wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client] | None:
     """A control plane from its template; None without one. One that does not do is removed."""
     kept = template.read(file)
     if kept is None:
         return None
     try:
-        return await _from(kept, wanted, report)
+        return await _from(kept, wanted, report, claims)
     except ProviderError as error:
         await asyncio.to_thread(file.unlink, missing_ok=True)
         report.info(f"what is kept of earlier clusters does not start, and is made anew: {error}")
@@ -82,10 +100,10 @@ async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> t
     return observed, client
 
 
-async def _from(kept: Template, wanted: Wanted, report: Reporter) -> tuple[Observed, Client]:
+async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
     began, layout = time.monotonic(), Layout.of(wanted.home, wanted.name)
     directories.prepare_home(layout)
-    with _explained(layout), ports.Claims() as claims:
+    with _explained(layout):
         layout.directory.mkdir(mode=0o700)
         layout.write_note({"owner": wanted.owner})
         await asyncio.to_thread(keys.make, layout.directory / "pki")
@@ -99,7 +117,11 @@ async def _from(kept: Template, wanted: Wanted, report: Reporter) -> tuple[Obser
         launching.launch(layout, ["kube-apiserver"])
         await _listening(layout, taken["kubeApiserverPort"])
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
-        identity = await _ready(layout, client)
+        try:
+            identity = await _ready(layout, client)
+        except BaseException:
+            await client.close()
+            raise
         launching.launch(layout, _CONTROLLERS)
         priority.lower(layout.directory)
     report.status(f"control plane answers after {time.monotonic() - began:.1f} s", last=True)

@@ -220,12 +220,12 @@ async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:
     owner = owner_of(loaded.cluster_name, "urn:kumulus:testing", os.getcwd(), identity)
     version = loaded.spec.kubernetesVersion or runtime.default_version()
     wanted = Wanted(loaded.cluster_name, owner, str(folder), version, _options(loaded), nodes)
-    observed, client = await control_plane.start(wanted, report)
-    marked = Owner(identity, loaded.cluster_name)
-    plane = Plane(folder, loaded, observed, client, marked, {}, report)
-    pools = [replace(pool, labels={**pool.labels, **marked.labels}) for pool in loaded.pools]
-    await asyncio.gather(*map(plane.converge, pools))
-    await _declared(plane)
+    async with control_plane.started(wanted, report) as (observed, client):
+        marked = Owner(identity, loaded.cluster_name)
+        plane = Plane(folder, loaded, observed, client, marked, {}, report)
+        pools = [replace(pool, labels={**pool.labels, **marked.labels}) for pool in loaded.pools]
+        await asyncio.gather(*map(plane.converge, pools))
+        await _declared(plane)
     return plane
 
 
