@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -20,7 +21,7 @@ MADE, OTHER = (b"\x08" + template._varint(second) + b"\x10\x00" for second in (S
 
 
 def kept(objects: dict[str, bytes], texts: dict[str, str] | None = None) -> Template:
-    coded = {key: template.base64.b64encode(value).decode() for key, value in objects.items()}
+    coded = {key: base64.b64encode(value).decode() for key, value in objects.items()}
     return Template("", "", {}, coded, STARTED, texts or {})
 
 
