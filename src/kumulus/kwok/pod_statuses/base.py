@@ -1,113 +1,56 @@
-"""The statuses of pods: running and completed for those without a lifecycle of their own, and ended for deleted ones.
+"""The statuses of pods without a lifecycle of their own: running, completed, restarted; and ended for deleted ones.
 
-The first two follow KWOK's own ``pod/fast`` (kwok v0.8.0), with the differences listed in `kumulus.kwok.base_stages`.
+They differ from KWOK's own ``pod/fast`` (kwok v0.8.0) as listed in `kumulus.kwok.base_stages`.
 """
 
 from __future__ import annotations
 
-from kumulus.kwok.pod_statuses.fragments import ASSUMED, NO_SANDBOX
-
-READY = """
-{{ $now := Now }}
-conditions:
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: PodReadyToStartContainers}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Ready}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: ContainersReady}
-{{ range .spec.readinessGates }}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: {{ .conditionType | Quote }}}
-{{ end }}
-containerStatuses:
-{{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
-  started: true
-  restartCount: 0
-  state:
-    running:
-      startedAt: {{ $now | Quote }}
-{{ end }}
-initContainerStatuses:
-{{ range .spec.initContainers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
-  restartCount: 0
-  {{ if eq .restartPolicy "Always" }}
-  started: true
-  state:
-    running:
-      startedAt: {{ $now | Quote }}
-  {{ else }}
-  state:
-    terminated:
-      exitCode: 0
-      finishedAt: {{ $now | Quote }}
-      reason: Completed
-      startedAt: {{ $now | Quote }}
-  {{ end }}
-{{ end }}
-{{ $hostIPs := NodeIPsWith .spec.nodeName }}
-{{ with $hostIPs }}
-hostIP: {{ index . 0 | Quote }}
-hostIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
-{{ $hostNetwork := or .spec.hostNetwork false }}
-{{ $uid := or .metadata.uid "" }}
-{{ $podIPs := PodIPsWith .spec.nodeName $hostNetwork $uid ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
-{{ with $podIPs }}
-podIP: {{ index . 0 | Quote }}
-podIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
-phase: Running
-startTime: {{ $now | Quote }}
-"""
-
-COMPLETE = (
-    """
-{{ $now := Now }}
-{{ $root := . }}
-conditions:
-"""
-    + NO_SANDBOX
-    + ASSUMED
-    + """
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized, reason: PodCompleted}
-- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: Ready, reason: PodCompleted}
-- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: ContainersReady, reason: PodCompleted}
-containerStatuses:
-{{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: false
-  started: false
-  restartCount: 0
-  state:
-    terminated:
-      exitCode: 0
-      finishedAt: {{ $now | Quote }}
-      reason: Completed
-      message: emulated; the exit code is assumed
-      startedAt: {{ $root.status.startTime | Quote }}
-{{ end }}
-phase: Succeeded
-"""
+from kumulus.kwok.endings import FAILING
+from kumulus.kwok.pod_statuses.fragments import (
+    ASSUMED,
+    DECLARED,
+    INIT_ALL,
+    INITIALIZED,
+    NO_SANDBOX,
+    NOT_READY,
+    NOW,
+    OBSERVED,
+    PLACE,
+    RUNNING,
+    SANDBOX,
+    conditions,
 )
+from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
+from kumulus.kwok.pod_statuses.lifecycle import made_ready, over, restarted
+
+# Of a container in the spec: how long after its start its probes begin.
+_STARTS_UP = '(dig "startupProbe" "initialDelaySeconds" 0 .)'
+_PROBED = f'(or (dig "readinessProbe" "initialDelaySeconds" 0 .) {_STARTS_UP})'
+
+READY = (
+    NOW
+    + f"""
+{{{{ $later := false }}}}
+{{{{ range .spec.containers }}}}{{{{ if {_PROBED} }}}}{{{{ $later = true }}}}{{{{ end }}}}{{{{ end }}}}
+"""
+    + conditions(SANDBOX + INITIALIZED + "{{ if $later }}\n" + NOT_READY + "{{ else }}\n" + IS_READY + "{{ end }}\n")
+    + "{{ if .spec.initContainers }}"
+    + INIT_ALL
+    + "{{ end }}"
+    + RUNNING % {"ready": f"{{{{ not {_PROBED} }}}}", "started": f"{{{{ not {_STARTS_UP} }}}}"}
+    + PLACE
+)
+MADE_READY = made_ready()
+COMPLETE = over('{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
+EXITED = over(FAILING, DECLARED)
+RESTARTED = restarted(start_up=False)
 
 # What a kubelet writes when it has ended the containers of a deleted pod (k8s.io/kubernetes v1.35, pkg/kubelet:
 # syncTerminatingPod, getPhase, and TerminatePod of the status manager; recorded of v1.37.2 in tests/data/kubelet). What
 # had ended before stays as it ended; a container that waits for its restart has its last end; one that never started is
 # lost, unless the pod was not yet initialized. A process ends at the first signal, SIGTERM, which a kubelet sends even
 # if the grace period is 0.
-TERMINATED = (
-    """
+_TERMINATED = """
 {{ $now := Now }}
 {{ $root := . }}
 {{ $killed := dict "exitCode" 143 "reason" "Error" "finishedAt" $now }}
@@ -117,7 +60,7 @@ TERMINATED = (
 {{ range .status.conditions }}
 {{ if and (eq .type "Initialized") (eq .status "True") }}{{ $initialized = true }}{{ end }}
 {{ end }}
-{{ $succeeded := true }}
+{{ $succeeded := SUCCEEDED }}
 containerStatuses:
 {{ range .spec.containers }}
 {{ $name := .name }}
@@ -137,33 +80,41 @@ containerStatuses:
 {{ $_ := set $status "started" false }}
 - {{ $status | toJson }}
 {{ end }}
-{{ with .status.initContainerStatuses }}
-initContainerStatuses:
+{{ range $list := list "initContainerStatuses" "ephemeralContainerStatuses" }}
+{{ with index $root.status $list }}
+{{ $list }}:
 {{ range . }}
 {{ $status := . }}
 {{ $end := dig "lastState" "terminated" dict $status }}
 {{ with dig "state" "running" dict $status }}{{ $end = merge (dict "startedAt" .startedAt) $killed }}{{ end }}
 {{ if and $end (not (dig "state" "terminated" dict $status)) }}
 {{ $_ := set $status "state" (dict "terminated" $end) }}
-{{ $_ := set $status "ready" false }}
-{{ $_ := set $status "started" false }}
+{{ $_ := set (set $status "ready" false) "started" false }}
 {{ end }}
 - {{ $status | toJson }}
 {{ end }}
 {{ end }}
+{{ end }}
+MORE
 phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
 {{ $reason := ternary "PodCompleted" "PodFailed" $succeeded }}
-conditions:
+""" + conditions(
+    """
 {{ range $type := list "Ready" "ContainersReady" }}
 {{ $since := $now }}
 {{ range $root.status.conditions }}
 {{ if and (eq .type $type) (eq .status "False") }}{{ $since = .lastTransitionTime }}{{ end }}
 {{ end }}
-- {type: {{ $type }}, status: "False", reason: {{ $reason }}, message: null, lastTransitionTime: {{ $since | Quote }}}
+- {type: {{ $type }}, status: "False", reason: {{ $reason }}, message: null, lastTransitionTime: {{ $since | Quote }},
+  OBSERVED}
 {{ end }}
 {{ if $succeeded }}
-- {type: Initialized, status: "True", reason: PodCompleted}
+- {type: Initialized, status: "True", reason: PodCompleted, OBSERVED}
 {{ end }}
-"""
+""".replace("OBSERVED", OBSERVED)
     + NO_SANDBOX
+)
+TERMINATED = _TERMINATED.replace("SUCCEEDED", "true").replace("MORE", "")
+DEADLINE_EXCEEDED = _TERMINATED.replace("SUCCEEDED", "false").replace(
+    "MORE", "reason: DeadlineExceeded\nmessage: Pod was active on the node longer than the specified deadline"
 )

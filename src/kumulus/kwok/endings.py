@@ -1,0 +1,112 @@
+"""What comes next in the life of a running pod without a lifecycle, in jq: mostly how it ends, and when.
+
+A pod of a Job completes after the delay in its annotation. Any other that is not restarted for ever runs as long as its
+command says, and ends as that says, as far as it can be read off it. Understood are ``sleep N``, ``sleep inf``,
+``tail -f /dev/null``, ``pause``, ``true``, ``false``, and ``exit N`` in a shell's ``-c``, also one after the other with
+``;`` or ``&&``, and with ``echo`` between them. Any other command is not understood, rather than half of it: then a pod
+of a batch Job completes at once, which is assumed, and every other one stays.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kumulus.kwok import lifecycle_states as states
+from kumulus.kwok.stages import Match, is_in
+from kumulus.model.owner_kinds import BATCH_JOB
+
+DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
+
+# KWOK's jq and its Go templates both have Go's regular expressions.
+_STEP = r"(sleep +[0-9]+(\.[0-9]+)?[smhd]?|echo( [^;&|<>$`\n]*)?|true|:)"
+_STEPS = rf"^\s*({_STEP}\s*(;|&&|\n)\s*)*"
+_ENDS = rf"{_STEPS}({_STEP}|false|exit( +[0-9]{{1,3}})?)\s*;?\s*$"
+_FOREVER = rf"{_STEPS}(sleep +inf(inity)?|tail +-f +/dev/null|pause)\b"
+
+# `life` of a container: the seconds that it runs, `infinite`, or null where its command is not understood. A program is
+# called by the last part of its path; the image pause has no command.
+_LIFE = f"""\
+def script:
+  ((.command // []) + (.args // [])) as $words
+  | if $words == [] then (.image | if test("(^|/)pause[:@]") then "pause" else "" end)
+    elif ($words[0] | test("(^|/)(ba|da|a|z)?sh$")) and ($words[1] // "" | test("^-[a-z]*c$")) then $words[2] // ""
+    else $words | join(" ") | sub("^[^ ]*/"; "") end;
+def life:
+  script
+  | if test({json.dumps(_FOREVER)}) then infinite
+    elif test({json.dumps(_ENDS)}) then
+      [match("sleep +([0-9.]+)([smhd]?)"; "g") | .captures
+        | (.[0].string | tonumber) * ({{"m": 60, "h": 3600, "d": 86400}}[.[1].string] // 1)] | add // 0
+    else null end;
+"""
+
+# KWOK completes a pod at once whose annotation is no Go duration, as its own stage does.
+_DELAY = f"""\
+def delay:
+  .metadata.annotations[{json.dumps(DELAY_ANNOTATION)}]? // null
+  | if . == null then null
+    elif test("^([0-9]+(\\\\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$") then
+      [match("([0-9]+(?:\\\\.[0-9]*)?)(ms|us|µs|ns|h|m|s)"; "g") | .captures
+        | (.[0].string | tonumber)
+          * {{"h": 3600, "m": 60, "s": 1, "ms": 0.001, "us": 0.000001, "µs": 0.000001, "ns": 0.000000001}}[.[1].string]]
+      | add
+    else 0 end;
+"""
+
+_NEXT = f"""\
+{_LIFE}{_DELAY}
+def ending:
+  delay as $delay
+  | [.spec.containers[] | life] as $lives
+  | if $delay and any(.metadata.ownerReferences[]?; .kind == "Job") then ["completes", .status.startTime, $delay]
+    elif .spec.restartPolicy == "Always" or any($lives[]; . == infinite) then ["stays", .status.startTime, infinite]
+    elif all($lives[]; . != null) then ["exits", {states.CONTAINERS_STARTED}, ($lives | max)]
+    elif {BATCH_JOB.jq()} then ["completes", .status.startTime, 0]
+    else ["stays", .status.startTime, infinite] end;
+def next:
+  [.status.containerStatuses[]? | select(.state.running) | .ready] as $ready
+  | .spec.activeDeadlineSeconds as $most
+  | if $ready == [] then ["restarts", {states.CONTAINERS_ENDED}, ({states.BACK_OFF})]
+    elif any($ready[]; not) then
+      ["starts", {states.CONTAINERS_STARTED},
+        ([.spec.containers[] | .readinessProbe, .startupProbe | .initialDelaySeconds // 0] | max)]
+    else
+      .status.startTime as $start
+      | ending
+      | if $most and (.[1] | fromdate) + .[2] > ($start | fromdate) + $most then ["exceeds", $start, $most] else . end
+    end;
+"""
+
+HAS_PROBES = is_in(
+    "(any(.spec.containers[] | .readinessProbe, .startupProbe; (.initialDelaySeconds // 0) > 0) | tostring)", "true"
+)
+"""The condition of pods that have a probe which does not begin at once."""
+
+
+def next_is(what: str) -> Match:
+    """The condition that this is next for a running pod.
+
+    Args:
+        what: ``starts``, it becomes ready; ``completes``, it succeeds; ``exits``, it ends as its command says;
+            ``exceeds``, it fails at its deadline; ``restarts``, what has ended is restarted; ``stays``, nothing.
+    """
+    return is_in(f"{_NEXT}next | .[0]", what)
+
+
+def when_next() -> dict[str, Any]:
+    """The delay until what is next for a running pod."""
+    return states.delay(_NEXT, "(next | .[1])", "(next | .[2])")
+
+
+FAILING = r"""
+{{ range $root.spec.containers }}
+{{ if eq .name $status.name }}
+{{ $words := concat (or .command list) (or .args list) | join " " }}
+{{ $code := regexFind "exit +[0-9]+[;\\s]*$" $words | regexFind "[0-9]+" | default "0" | int }}
+{{ if regexMatch "(^|[/;&\\s])false[;\\s]*$" $words }}{{ $code = 1 }}{{ end }}
+{{ if $code }}{{ $end = merge (dict "exitCode" $code "reason" "Error") $end }}{{ end }}
+{{ end }}
+{{ end }}
+"""
+"""A Go template: how a container with the status `$status`, whose command is understood, ends: `$end`."""
