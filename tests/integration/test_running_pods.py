@@ -163,6 +163,7 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
         },
         "succeeds": {"template": {"spec": pod("x", "sh", "-c", "sleep 1; exit 0")["spec"]}},
         "assumed": {"template": {"spec": pod("x", "python", "x.py")["spec"]}},
+        "gpu-validator": {"backoffLimit": 0, "template": {"spec": pod("x", "python", "x.py")["spec"]}},
     }
     for name, spec in specs.items():
         plane.api.create(JOBS, {"metadata": {"name": name}, "spec": spec})
@@ -181,6 +182,7 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
         "policy": "PodFailurePolicy",
         "succeeds": complete,
         "assumed": complete,
+        "gpu-validator": "BackoffLimitExceeded",
     }
     marks = {
         each["metadata"]["labels"]["job-name"]: conditions(each)[EMULATED]["reason"] for each in plane.api.list(PODS)

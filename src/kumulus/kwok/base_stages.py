@@ -34,6 +34,7 @@ from kumulus.kwok.pod_statuses.base import (
     EXITED,
     MADE_READY,
     READY,
+    REFUSED,
     RESTARTED,
     TERMINATED,
 )
@@ -173,6 +174,7 @@ _REBOOT: dict[str, Any] = {
 _LIFE = {
     "pod-probed": (HAS_PROBES, "starts", MADE_READY),
     "pod-complete": (_OF_A_JOB, "completes", COMPLETE),
+    "pod-refuse": (_OF_A_JOB, "refuses", REFUSED),
     "pod-exit": (_ENDS_BY_ITSELF, "exits", EXITED),
     "pod-deadline": (_HAS_DEADLINE, "exceeds", DEADLINE_EXCEEDED),
     "pod-restart": (is_in(".spec.restartPolicy", "OnFailure"), "restarts", RESTARTED),

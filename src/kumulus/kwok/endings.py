@@ -4,12 +4,16 @@ A pod of a Job completes after the delay in its annotation. Any other that is no
 command says, and ends as that says, as far as it can be read off it. Understood are ``sleep N``, ``sleep inf``,
 ``tail -f /dev/null``, ``pause``, ``true``, ``false``, and ``exit N`` in a shell's ``-c``, also one after the other with
 ``;`` or ``&&``, and with ``echo`` between them. Any other command is not understood, rather than half of it: then a pod
-of a batch Job completes at once, which is assumed, and every other one stays.
+of a batch Job completes at once, which is assumed, and every other one stays. Nobody's check passes by that assumption:
+a pod whose name or annotations are in must_run.toml fails instead.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from kumulus.kwok import lifecycle_states as states
@@ -17,6 +21,7 @@ from kumulus.kwok.stages import Match, is_in
 from kumulus.model.owner_kinds import BATCH_JOB
 
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
+_MUST_RUN = tomllib.loads(Path(__file__).with_name("must_run.toml").read_text(encoding="utf-8"))
 
 # KWOK's jq and its Go templates both have Go's regular expressions.
 _STEP = r"(sleep +[0-9]+(\.[0-9]+)?[smhd]?|echo( [^;&|<>$`\n]*)?|true|:)"
@@ -54,15 +59,22 @@ def delay:
     else 0 end;
 """
 
+# `checks`: whether it is there to find out whether something works.
+_CHECKS = f"""\
+def checks:
+  (.metadata.name | test({json.dumps("|".join(map(re.escape, _MUST_RUN["names"])))}))
+  or (.metadata.annotations // {{}} | to_entries | any({json.dumps(_MUST_RUN["annotations"])}[.key] == .value));
+"""
+
 _NEXT = f"""\
-{_LIFE}{_DELAY}
+{_LIFE}{_DELAY}{_CHECKS}
 def ending:
   delay as $delay
   | [.spec.containers[] | life] as $lives
   | if $delay and any(.metadata.ownerReferences[]?; .kind == "Job") then ["completes", .status.startTime, $delay]
     elif .spec.restartPolicy == "Always" or any($lives[]; . == infinite) then ["stays", .status.startTime, infinite]
     elif all($lives[]; . != null) then ["exits", {states.CONTAINERS_STARTED}, ($lives | max)]
-    elif {BATCH_JOB.jq()} then ["completes", .status.startTime, 0]
+    elif {BATCH_JOB.jq()} then [if checks then "refuses" else "completes" end, .status.startTime, 0]
     else ["stays", .status.startTime, infinite] end;
 def next:
   [.status.containerStatuses[]? | select(.state.running) | .ready] as $ready
@@ -88,7 +100,8 @@ def next_is(what: str) -> Match:
     """The condition that this is next for a running pod.
 
     Args:
-        what: ``starts``, it becomes ready; ``completes``, it succeeds; ``exits``, it ends as its command says;
+        what: ``starts``, it becomes ready; ``completes``, it succeeds; ``refuses``,
+            it fails, as it is a check; ``exits``, it ends as its command says;
             ``exceeds``, it fails at its deadline; ``restarts``, what has ended is restarted; ``stays``, nothing.
     """
     return is_in(f"{_NEXT}next | .[0]", what)

@@ -11,7 +11,7 @@ import pytest
 from kumulus.kwok import base_stages
 
 STAGES = {each["metadata"]["name"]: each["spec"] for each in base_stages.stages()}
-LIFE = ("pod-probed", "pod-complete", "pod-exit", "pod-deadline", "pod-restart")
+LIFE = ("pod-probed", "pod-complete", "pod-refuse", "pod-exit", "pod-deadline", "pod-restart")
 START = "2026-01-31T12:00:00Z"
 compiled = cache(jq.compile)
 JOB = {"kind": "Job", "apiVersion": "batch/v1", "name": "j"}
@@ -115,6 +115,26 @@ def test_a_command_that_is_not_understood_ends_a_batch_jobs_pod_at_once_and_no_o
     assert due(pod(command, ["sleep", "9"], owner=JOB)) == ("pod-complete", "12:00:00.000Z")
     assert due(pod(command)) == ("", "")
     assert due(pod(command, owner={**JOB, "apiVersion": "batch.volcano.sh/v1alpha1"})) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "annotations"),
+    [
+        ("gpu-validator-x2x7d", {}),
+        ("nccl-test-0", {}),
+        ("k8s-conformance", {}),
+        ("p", {"helm.sh/hook": "test"}),
+    ],
+)
+def test_no_check_passes_by_assumption(name: str, annotations: dict[str, str]) -> None:
+    found = pod(["./check"], owner=JOB)
+    found["metadata"] |= {"name": name, "annotations": annotations}
+    assert due(found) == ("pod-refuse", "12:00:00.000Z")
+    # What is declared holds.
+    found["spec"]["containers"][0]["command"] = ["true"]
+    assert due(found) == ("pod-exit", "12:00:00.000Z")
+    found["metadata"]["annotations"] = {"pod-complete.stage.kwok.x-k8s.io/delay": "5s"}
+    assert due(found) == ("pod-complete", "12:00:05.500Z")
 
 
 def test_a_pod_that_is_always_restarted_ends_by_no_command() -> None:

@@ -130,7 +130,7 @@ def test_what_is_posted_is_what_is_owned_and_nothing_of_others() -> None:
 
 
 def test_the_system_pool_takes_any_pod_and_is_shown_with_its_role() -> None:
-    pool = system_pool("dev")
+    pool = system_pool("dev", "v1.37.2")
     node = manifest(pool, 0)
     assert (pool.name, pool.replicas, pool.zone) == ("system", 2, "")
     assert node["spec"] == {}

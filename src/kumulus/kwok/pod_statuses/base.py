@@ -16,6 +16,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     NOW,
     OBSERVED,
     PLACE,
+    REFUSES,
     RUNNING,
     SANDBOX,
     conditions,
@@ -42,6 +43,10 @@ READY = (
 )
 MADE_READY = made_ready()
 COMPLETE = over('{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
+REFUSED = over(
+    '{{ $end = merge (dict "exitCode" 1 "reason" "Emulated" "message" "emulated; a check that has not run fails") $end }}',
+    REFUSES,
+)
 EXITED = over(FAILING, DECLARED)
 RESTARTED = restarted(start_up=False)
 

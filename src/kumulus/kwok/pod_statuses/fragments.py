@@ -53,6 +53,10 @@ ASSUMED = condition(
     "kumulus.io/Emulated", "True", "ExitCodeAssumed", "no container has run; nobody has declared that it exits with 0"
 )
 """On a pod that has ended: what it did is nobody's word."""
+REFUSES = condition(
+    "kumulus.io/Emulated", "True", "MustRun", "no container has run; a check does not pass by assumption"
+)
+"""Likewise: it would find out whether something works."""
 DECLARED = condition("kumulus.io/Emulated", "True", "ExitCodeDeclared", "no container has run; its end is declared")
 """Likewise: its end is that of a lifecycle, a fault or its command."""
 INITIALIZED = condition("Initialized", "True")
