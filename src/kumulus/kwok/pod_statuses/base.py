@@ -43,10 +43,8 @@ READY = (
 )
 MADE_READY = made_ready()
 COMPLETE = over('{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
-REFUSED = over(
-    '{{ $end = merge (dict "exitCode" 1 "reason" "Emulated" "message" "emulated; a check that has not run fails") $end }}',
-    REFUSES,
-)
+_FAILED_CHECK = 'dict "exitCode" 1 "reason" "Emulated" "message" "emulated; a check that has not run fails"'
+REFUSED = over("{{ $end = merge (" + _FAILED_CHECK + ") $end }}", REFUSES)
 EXITED = over(FAILING, DECLARED)
 RESTARTED = restarted(start_up=False)
 
