@@ -152,6 +152,28 @@ def test_a_failed_container_is_restarted_where_its_pod_says_so(plane: Plane) -> 
 
 
 @pytest.mark.usefixtures("node")
+def test_a_pod_whose_init_container_fails_never_starts(plane: Plane) -> None:
+    inits = [{"name": name, "image": "busybox", "command": [name]} for name in ("true", "false", "echo")]
+    plane.api.create(PODS, pod("ends", initContainers=inits))
+    plane.api.create(PODS, pod("again", policy="Always", initContainers=inits))
+    ended = seen(plane, "ends", lambda found: found["status"]["phase"] == "Failed")
+    assert [list(each["state"]) for each in ended["status"]["initContainerStatuses"]] == [
+        ["terminated"],
+        ["terminated"],
+        ["waiting"],
+    ]
+    assert ended["status"]["initContainerStatuses"][1]["state"]["terminated"]["exitCode"] == 1
+    again = seen(
+        plane,
+        "again",
+        lambda found: any(each["restartCount"] >= 1 for each in found["status"].get("initContainerStatuses", [])),
+    )
+    assert again["status"]["phase"] == "Pending"
+    assert conditions(again)["Initialized"]["status"] == "False"
+    assert again["status"]["initContainerStatuses"][1]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+
+
+@pytest.mark.usefixtures("node")
 def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane) -> None:
     rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
     specs = {

@@ -27,11 +27,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.kwok.endings import HAS_PROBES, next_is, when_next
+from kumulus.kwok.endings import HAS_PROBES, INIT_FAILS, next_is, when_init_fails, when_next
 from kumulus.kwok.pod_statuses.base import (
     COMPLETE,
     DEADLINE_EXCEEDED,
     EXITED,
+    INIT_FAILED,
     MADE_READY,
     READY,
     REFUSED,
@@ -141,6 +142,7 @@ _NOT_ALLOCATABLE = (
 _ADVERTISED = [absent(_FAULTS), is_in(f"({_NOT_ALLOCATABLE} | tostring)", "true")]
 _REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
 _RUNS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Running")]
+_BEGINS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending")]
 _OF_A_JOB = is_in(".metadata.ownerReferences.[].kind", "Job")
 _ENDS_BY_ITSELF = is_in(".spec.restartPolicy", "Never", "OnFailure")
 _HAS_DEADLINE = exists(".spec.activeDeadlineSeconds")
@@ -220,8 +222,14 @@ def stages() -> list[dict[str, Any]]:
         stage(
             "pod-ready",
             "Pod",
-            [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
+            [*_BEGINS, not_in(_READY, "True"), is_in(INIT_FAILS, "false")],
             pod_status(READY),
+        ),
+        stage(
+            "pod-init-fail",
+            "Pod",
+            [*_BEGINS, is_in(INIT_FAILS, "true")],
+            {"delay": when_init_fails(), **pod_status(INIT_FAILED)},
         ),
         *(_life(name) for name in _LIFE),
         _FOLLOW,

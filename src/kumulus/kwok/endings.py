@@ -27,6 +27,7 @@ _MUST_RUN = tomllib.loads(Path(__file__).with_name("must_run.toml").read_text(en
 _STEP = r"(sleep +[0-9]+(\.[0-9]+)?[smhd]?|echo( [^;&|<>$`\n]*)?|true|:)"
 _STEPS = rf"^\s*({_STEP}\s*(;|&&|\n)\s*)*"
 _ENDS = rf"{_STEPS}({_STEP}|false|exit( +[0-9]{{1,3}})?)\s*;?\s*$"
+_FAILS = rf"{_STEPS}(false|exit +0*[1-9][0-9]*)\s*;?\s*$"
 _FOREVER = rf"{_STEPS}(sleep +inf(inity)?|tail +-f +/dev/null|pause)\b"
 
 # `life` of a container: the seconds that it runs, `infinite`, or null where its command is not understood. A program is
@@ -112,14 +113,34 @@ def when_next() -> dict[str, Any]:
     return states.delay(_NEXT, "(next | .[1])", "(next | .[2])")
 
 
-FAILING = r"""
-{{ range $root.spec.containers }}
-{{ if eq .name $status.name }}
+INIT_FAILS = (
+    f'{_LIFE}any(.spec.initContainers[]?; .restartPolicy != "Always" and (script | test({json.dumps(_FAILS)})))'
+    " | tostring"
+)
+"""jq: whether the command of an init container fails, as ``true`` or ``false``."""
+
+
+def when_init_fails() -> dict[str, Any]:
+    """The delay until such an init container fails again."""
+    last = "(.status | (.initContainerStatuses // []) | max_by(.restartCount))"
+    ended = f"({last} | (.state.terminated // .lastState.terminated).finishedAt // (now | todate))"
+    count = f"({last}.restartCount // 0)"
+    return states.delay("", ended, f"(if {count} == 0 then 0 else [300, 10 * pow(2; {count} - 1)] | min end)")
+
+
+EXIT_CODE = r"""
 {{ $words := concat (or .command list) (or .args list) | join " " }}
 {{ $code := regexFind "exit +[0-9]+[;\\s]*$" $words | regexFind "[0-9]+" | default "0" | int }}
 {{ if regexMatch "(^|[/;&\\s])false[;\\s]*$" $words }}{{ $code = 1 }}{{ end }}
-{{ if $code }}{{ $end = merge (dict "exitCode" $code "reason" "Error") $end }}{{ end }}
-{{ end }}
-{{ end }}
+"""
+"""A Go template, within a range over containers: how one whose command is understood ends, `$code`."""
+
+FAILING = f"""
+{{{{ range $root.spec.containers }}}}
+{{{{ if eq .name $status.name }}}}
+{EXIT_CODE}
+{{{{ if $code }}}}{{{{ $end = merge (dict "exitCode" $code "reason" "Error") $end }}}}{{{{ end }}}}
+{{{{ end }}}}
+{{{{ end }}}}
 """
 """A Go template: how a container with the status `$status`, whose command is understood, ends: `$end`."""

@@ -5,9 +5,10 @@ They differ from KWOK's own ``pod/fast`` (kwok v0.8.0) as listed in `kumulus.kwo
 
 from __future__ import annotations
 
-from kumulus.kwok.endings import FAILING
+from kumulus.kwok.endings import EXIT_CODE, FAILING
 from kumulus.kwok.pod_statuses.fragments import (
     ASSUMED,
+    CONTAINER,
     DECLARED,
     INIT_ALL,
     INITIALIZED,
@@ -19,6 +20,9 @@ from kumulus.kwok.pod_statuses.fragments import (
     REFUSES,
     RUNNING,
     SANDBOX,
+    UNINITIALIZED,
+    WAITING,
+    condition,
     conditions,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
@@ -40,6 +44,65 @@ READY = (
     + "{{ end }}"
     + RUNNING % {"ready": f"{{{{ not {_PROBED} }}}}", "started": f"{{{{ not {_STARTS_UP} }}}}"}
     + PLACE
+)
+# An init container has failed, again if it has a status.
+INIT_FAILED = (
+    NOW
+    + """
+{{ $never := eq (or .spec.restartPolicy "Always") "Never" }}
+{{ $failed := false }}
+initContainerStatuses:
+{{ range $container := .spec.initContainers }}
+{{ $was := dict }}
+{{ range $root.status.initContainerStatuses }}{{ if eq .name $container.name }}{{ $was = . }}{{ end }}{{ end }}
+"""
+    + EXIT_CODE
+    + CONTAINER
+    + """
+{{ if $failed }}
+  ready: false
+  started: false
+  restartCount: 0
+  state: {waiting: {reason: PodInitializing}}
+{{ else if eq (or .restartPolicy "") "Always" }}
+  ready: true
+  started: true
+  restartCount: 0
+  state: {running: {startedAt: {{ dig "state" "running" "startedAt" $now $was | Quote }}}}
+{{ else }}
+{{ $reason := ternary "Error" "Completed" (ne $code 0) }}
+{{ $end := dict "exitCode" $code "reason" $reason "startedAt" $now "finishedAt" $now }}
+  ready: {{ eq $code 0 }}
+  started: false
+{{ if and $was (ne $code 0) }}
+  restartCount: {{ add1 (printf "%v" $was.restartCount | int) }}
+  state: {waiting: {reason: CrashLoopBackOff, message: {{ print "back-off restarting " .name | Quote }}}}
+  lastState: {terminated: {{ $end | toJson }}}
+{{ else }}
+  restartCount: 0
+  state: {terminated: {{ dig "state" "terminated" $end $was | toJson }}}
+{{ end }}
+{{ if ne $code 0 }}{{ $failed = true }}{{ end }}
+{{ end }}
+{{ end }}
+{{ if not .status.startTime }}
+"""
+    + PLACE
+    + "{{ end }}\n"
+    + WAITING % "PodInitializing"
+    + conditions(
+        UNINITIALIZED
+        + "{{ if $never }}\n"
+        + NO_SANDBOX
+        + DECLARED
+        + condition("Ready", "False", "PodFailed")
+        + condition("ContainersReady", "False", "PodFailed")
+        + "{{ else }}\n"
+        + SANDBOX
+        + NOT_READY
+        + "{{ end }}\n"
+    )
+    + "phase: {{ if $never }}Failed{{ else }}Pending{{ end }}\n"
 )
 MADE_READY = made_ready()
 COMPLETE = over('{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
