@@ -157,7 +157,7 @@ def test_add_ons_can_be_left_out(skip: object, kemu: Path) -> None:
 def test_nodes_have_the_version_of_their_cluster(own: dict[str, Any], version: str) -> None:
     (pool,) = read({"cluster": {**CLUSTER, **own}}).pools
     assert pool.node_info.kubelet_version == version
-    named = {**GROUP, "nodeTemplate": {"nodeInfo": {"kubeletVersion": "v1.35.4"}}}
+    named = {**GROUP, "nodeTemplate": {**GROUP["nodeTemplate"], "nodeInfo": {"kubeletVersion": "v1.35.4"}}}
     (pool,) = read({"cluster": {**CLUSTER, **own, "nodeGroups": [named]}}).pools
     assert pool.node_info.kubelet_version == "v1.35.4"
 
