@@ -172,7 +172,7 @@ async def _alive(layout: Layout, ends: float) -> None:
     Raises:
         ProviderError: one has ended, or the time is over.
     """
-    if ended := kwokctl.ended(layout.directory):
+    if ended := kwokctl.missing_component(layout.directory):
         raise ProviderError(api.explain(layout, f"{ended} of cluster {layout.name} ended"))
     if time.monotonic() > ends:
         raise ProviderError(api.explain(layout, f"cluster {layout.name} does not start within {SILENT_S:.0f} s"))
