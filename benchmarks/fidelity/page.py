@@ -1,0 +1,305 @@
+"""Write docs/fidelity.md and its pictures from what was recorded."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from matplotlib.axes import Axes
+
+from benchmarks.fidelity import speed
+from benchmarks.fidelity.facts import Comparison, Difference, compare
+from benchmarks.fidelity.situations import GROUPS, Situation, situations
+from kumulus.extras.lab.report import drawing
+from kumulus.extras.lab.report.drawing import COLOURS, INK, REST
+from kumulus.model.words import counted, listed, with_part
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "fidelity.json"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+RULES = Path(__file__).with_name("consequences.yaml")
+KINDS = ("document", "sequence", "events", "counts", "placement")
+"""Kinds of facts of a situation."""
+TIMES = {"bound_s": "bound", "ready_s": "Ready", "ended_s": "ended", "took_s": "all steps"}
+_SHOWN, _LONGEST = 3, 110
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line of consequences.yaml."""
+
+    match: str
+    name: str
+    weight: int
+    consequence: str = ""
+
+
+@dataclass
+class Line:
+    """A line of the ledger: all differences of one rule.
+
+    Attributes:
+        rule: the rule.
+        found: the differences, each with the situation it is of.
+    """
+
+    rule: Rule
+    found: list[tuple[Situation, Difference]] = field(default_factory=list)
+
+    @property
+    def situations(self) -> list[str]:
+        """The names of the situations, each once."""
+        return list(dict.fromkeys(each.name for each, _ in self.found))
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All of them, in the file's order."""
+    return tuple(Rule(**each) for each in yaml.safe_load(RULES.read_text()))
+
+
+def compared(known: Mapping[str, Any]) -> dict[str, dict[str, Comparison]]:
+    """Every situation that both places were seen in: by kind of fact, what comparing came to."""
+    found: dict[str, dict[str, Comparison]] = {}
+    for each in situations():
+        real, emulated = (known[place].get(each.name, []) for place in ("kind", "emulated"))
+        if real and emulated:
+            kinds = [kind for kind in KINDS if kind in real[0]]
+            found[each.name] = {
+                kind: compare([run[kind] for run in real], [run[kind] for run in emulated]) for kind in kinds
+            }
+    return found
+
+
+def ledger(found: Mapping[str, Mapping[str, Comparison]]) -> list[Line]:
+    """The lines, the worst first.
+
+    Raises:
+        LookupError: a difference has no rule: nobody has said what follows from it.
+    """
+    lines = {rule.match: Line(rule) for rule in rules()}
+    for each in situations():
+        for kind, comparison in found.get(each.name, {}).items():
+            for difference in comparison.differences:
+                lines[_rule(f"{each.group}/{each.name} {kind} {difference.path}").match].found.append(
+                    (each, difference)
+                )
+    kept = [line for line in lines.values() if line.found]
+    return sorted(kept, key=lambda line: (-line.rule.weight, -len(line.situations)))
+
+
+def _rule(where: str) -> Rule:
+    for rule in rules():
+        if re.search(rule.match, where):
+            return rule
+    raise LookupError(f"no rule of consequences.yaml says what follows from a difference of {where}")
+
+
+def write(known: Mapping[str, Any]) -> None:
+    """Write the page's tables and draw its pictures."""
+    found = compared(known)
+    PAGE.write_text(with_part(PAGE.read_text(), "measured", tables(known)))
+    draw(known, found, PAGE.parent / "pictures" / "fidelity.svg")
+    draw_speed(known, PAGE.parent / "pictures" / "fidelity-speed.svg")
+
+
+def tables(known: Mapping[str, Any]) -> str:
+    """All tables of the page as Markdown."""
+    found = compared(known)
+    parts = [_summary(known, found), "![Facts that are equal, and how long each situation took](pictures/fidelity.svg)"]
+    parts += ["## Worst first", _lines(ledger(found))]
+    parts += ["## Sequences", _sequences(known, found)]
+    parts += ["## Controllers", _controllers(known, found)]
+    parts += ["## Schedulers", _schedulers(known, found)]
+    parts += ["## Speed", _speeds(known), "![The error of a faster replay](pictures/fidelity-speed.svg)"]
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _summary(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    about = known["about"]["versions"]
+    times = [len(known[place][name]) for place in ("kind", "emulated") for name in found]
+    least = f"{min(times)}" if min(times) == max(times) else f"{min(times)} to {max(times)}"
+    rows = ["| | situations | facts | equal | within the real spread | different |", "|---|---|---|---|---|---|"]
+    for group in GROUPS:
+        names = [each.name for each in situations() if each.group == group and each.name in found]
+        of = [comparison for name in names for comparison in found[name].values()]
+        sums = [
+            sum(each.equal for each in of),
+            sum(each.within for each in of),
+            sum(len(each.differences) for each in of),
+        ]
+        total = sum(sums)
+        shares = " | ".join(f"{each:,} ({each / total:.0%})" if total else "" for each in sums)
+        rows.append(f"| {group} | {len(names)} | {total:,} | {shares} |")
+    missing = [each.name for each in situations() if each.name not in found]
+    said = (
+        f" Not in the tables, since one of the places has no record of them: {', '.join(missing)}." if missing else ""
+    )
+    return (
+        f"Recorded on {known['kind recorded']['date']} (kubelet {about['kubeletVersion']}, {about['containerRuntimeVersion']}) and on "
+        f"{known['emulated recorded']['date']} (emulated), each situation {least} times.{said}\n\n" + "\n".join(rows)
+    )
+
+
+def _lines(lines: Sequence[Line]) -> str:
+    rows = [
+        "| An experiment is not to be trusted that … | What differs | Example: real | emulated |",
+        "|---|---|---|---|",
+    ]
+    for line in lines:
+        if not line.rule.weight:
+            continue
+        of, first = line.found[0]
+        where = f"{line.rule.name} ({listed(line.situations, _SHOWN)})"
+        example = f"{of.name}: `{first.path}` is {_values(first.real)}"
+        rows.append(f"| {line.rule.consequence} | {where} | {example} | {_values(first.emulated)} |")
+    unread = [line for line in lines if not line.rule.weight]
+    names = "; ".join(f"{line.rule.name} ({counted(len(line.situations), 'situation')})" for line in unread)
+    return "\n".join(rows) + (
+        f"\n\nNo program of Kubernetes but the kubelet reads the rest: {names}." if unread else ""
+    )
+
+
+def _values(found: Mapping[str, int]) -> str:
+    """Values, those of most runs first; how many runs, where it is not all of them."""
+    most = sorted(found, key=lambda value: (-found[value], value))
+    total = sum(found.values())
+    texts = [
+        f"`{_short(value)}`" + ("" if found[value] == total else f" ({found[value]} of {total})") for value in most
+    ]
+    return listed(texts, _SHOWN)
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split()).replace("|", "¦").replace("`", "'")
+    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+
+
+def _sequences(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    equal = [name for name, of in found.items() if "sequence" in of and not of["sequence"].differences]
+    rows = ["| Situation | Real: what a watch sees | Emulated |", "|---|---|---|"]
+    for name, of in found.items():
+        for difference in of["sequence"].differences if "sequence" in of else ():
+            most = [max(sorted(side), key=lambda each: side[each]) for side in (difference.real, difference.emulated)]
+            rows.append(f"| {name} | {most[0]} | {most[1]} |")
+    return f"The same in {counted(len(equal), 'situation')}: {', '.join(equal) or 'none'}.\n\n" + "\n".join(rows)
+
+
+def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    rows = ["| Workload | Pods ever made, real | emulated | Status of the object | Seconds, real | emulated |"]
+    rows.append("|---|---|---|---|---|---|")
+    for each in situations():
+        if each.group != "controllers" or each.name not in found:
+            continue
+        made = [sorted({run["counts"]["pods ever made"] for run in known[place][each.name]}) for place in _PLACES]
+        off = found[each.name]["document"].differences
+        status = "the same" if not off else "other: " + listed([f"`{one.path}`" for one in off], _SHOWN)
+        spans = " | ".join(_span(known, place, each.name, "took_s") for place in _PLACES)
+        rows.append(f"| {each.name} | {', '.join(made[0])} | {', '.join(made[1])} | {status} | {spans} |")
+    return "\n".join(rows)
+
+
+_PLACES = ("kind", "emulated")
+
+
+def _span(known: Mapping[str, Any], place: str, name: str, time: str) -> str:
+    values = sorted(run[time] for run in known[place][name] if time in run)
+    if not values:
+        return ""
+    return f"{statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})"
+
+
+def _schedulers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    rows = [
+        "| Workload | Pods by shape of node, real | emulated | | Seconds from creation to binding, real | emulated |"
+    ]
+    rows.append("|---|---|---|---|---|---|")
+    for each in situations():
+        if each.group != "schedulers" or each.name not in found:
+            continue
+        placed = [
+            sorted({run["placement"]["pods by shape of node"] for run in known[place][each.name]}) for place in _PLACES
+        ]
+        same = "other" if found[each.name]["placement"].differences else "equal"
+        spans = " | ".join(_span(known, place, each.name, "bound_s") for place in _PLACES)
+        rows.append(f"| {each.name} | {' or '.join(placed[0])} | {' or '.join(placed[1])} | {same} | {spans} |")
+    return "\n".join(rows)
+
+
+def _speeds(known: Mapping[str, Any]) -> str:
+    trace = speed.jobs()
+    median = statistics.median(each["duration"] for each in trace)
+    names = speed.MEASURES.values()
+    rows = [
+        f"| Speed | a job of median length takes | replays | {' | '.join(names)} |",
+        "|---|---|---|" + "---|" * len(names),
+    ]
+    off = speed.errors(known["speed"])
+    for factor, runs in known["speed"].items():
+        of = {row["measure"]: row for row in off if row["speed"] == int(factor)}
+        cells = " | ".join(f"{of[name]['median']:+.1%} (worst {of[name]['worst']:+.1%})" for name in speed.MEASURES)
+        rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
+    return f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only:\n\n" + "\n".join(rows)
+
+
+def draw(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]], file: Path) -> None:
+    """Draw the share of equal facts, and the time of each situation on both."""
+    names = [each.name for each in situations() if each.name in found][::-1]
+    with drawing.drawn(11, 1.5 + 0.19 * len(names), columns=2) as (figure, [facts, times]):
+        for place, name in enumerate(names):
+            of = list(found[name].values())
+            sums = [
+                sum(each.equal for each in of),
+                sum(each.within for each in of),
+                sum(len(each.differences) for each in of),
+            ]
+            left = 0.0
+            for value, colour in zip(sums, (COLOURS[0], REST, COLOURS[1]), strict=True):
+                facts.barh(place, value / sum(sums), left=left, color=colour, height=0.7)
+                left += value / sum(sums)
+            for side, colour, shift in (("kind", INK, 0.15), ("emulated", COLOURS[1], -0.15)):
+                values = [run["took_s"] for run in known[side][name]]
+                times.plot([min(values), max(values)], [place + shift] * 2, color=colour, linewidth=1)
+                times.plot(statistics.median(values), place + shift, "o", color=colour, markersize=3)
+        for label, colour in {"equal": COLOURS[0], "within the real spread": REST, "different": COLOURS[1]}.items():
+            facts.barh(0, 0, color=colour, label=label)
+        for label, colour in {"real kubelet: median and all": INK, "emulated": COLOURS[1]}.items():
+            times.plot([], [], "o-", color=colour, markersize=3, linewidth=1, label=label)
+        _panel(facts, "share of facts", names)
+        _panel(times, "seconds until the last step is reached", [])
+        times.set_xscale("log")
+        times.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        drawing.save(figure, file)
+
+
+def _panel(axes: Axes, title: str, names: Sequence[str]) -> None:
+    drawing.titled(axes, title)
+    axes.set_yticks(range(len(names)), names)
+    axes.margins(y=0.01)
+    drawing.plain(axes, "x")
+    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.03), ncols=3)
+
+
+def draw_speed(known: Mapping[str, Any], file: Path) -> None:
+    """Draw the error of each measure over the speed."""
+    off = speed.errors(known["speed"])
+    with drawing.drawn(7, 3) as (figure, [axes]):
+        for (name, title), colour in zip(speed.MEASURES.items(), COLOURS, strict=False):
+            of = [row for row in off if row["measure"] == name]
+            axes.plot(
+                [row["speed"] for row in of], [abs(row["worst"]) * 100 for row in of], "o-", color=colour, label=title
+            )
+        axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
+        drawing.titled(axes, "largest error against speed 1, per cent")
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_xticks([*speed.SPEEDS], [f"×{each}" for each in speed.SPEEDS])
+        axes.minorticks_off()
+        drawing.plain(axes)
+        drawing.legend(axes, "upper left")
+        drawing.save(figure, file)
