@@ -50,6 +50,11 @@ class Comparison:
     within: int
     differences: Sequence[Difference]
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """How many are equal, within the spread, and different."""
+        return self.equal, self.within, len(self.differences)
+
 
 def flat(value: Any, names: Mapping[str, str], at: str = "") -> dict[str, str]:
     """The leaves of a document by their paths; an element of a list goes by its type, its name or its place.

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from matplotlib.axes import Axes
 
-from benchmarks.fidelity import speed
+from benchmarks.fidelity import pictures, speed
 from benchmarks.fidelity.facts import Comparison, Difference, compare
 from benchmarks.fidelity.situations import GROUPS, Situation, situations
-from kumulus.extras.lab.report import drawing
-from kumulus.extras.lab.report.drawing import COLOURS, INK, REST
 from kumulus.model.words import counted, listed, with_part
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "fidelity.json"
@@ -26,6 +23,7 @@ RULES = Path(__file__).with_name("consequences.yaml")
 KINDS = ("document", "sequence", "events", "counts", "placement")
 """Kinds of facts of a situation."""
 TIMES = {"bound_s": "bound", "ready_s": "Ready", "ended_s": "ended", "took_s": "all steps"}
+PLACES = ("kind", "emulated")
 _SHOWN, _LONGEST = 3, 110
 
 
@@ -67,7 +65,7 @@ def compared(known: Mapping[str, Any]) -> dict[str, dict[str, Comparison]]:
     """Every situation that both places were seen in: by kind of fact, what comparing came to."""
     found: dict[str, dict[str, Comparison]] = {}
     for each in situations():
-        real, emulated = (known[place].get(each.name, []) for place in ("kind", "emulated"))
+        real, emulated = (known[place].get(each.name, []) for place in PLACES)
         if real and emulated:
             kinds = [kind for kind in KINDS if kind in real[0]]
             found[each.name] = {
@@ -104,8 +102,8 @@ def write(known: Mapping[str, Any]) -> None:
     """Write the page's tables and draw its pictures."""
     found = compared(known)
     PAGE.write_text(with_part(PAGE.read_text(), "measured", tables(known)))
-    draw(known, found, PAGE.parent / "pictures" / "fidelity.svg")
-    draw_speed(known, PAGE.parent / "pictures" / "fidelity-speed.svg")
+    pictures.draw(known, found, PAGE.parent / "pictures" / "fidelity.svg")
+    pictures.draw_speed(known, PAGE.parent / "pictures" / "fidelity-speed.svg")
 
 
 def tables(known: Mapping[str, Any]) -> str:
@@ -122,17 +120,13 @@ def tables(known: Mapping[str, Any]) -> str:
 
 def _summary(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
     about = known["about"]["versions"]
-    times = [len(known[place][name]) for place in ("kind", "emulated") for name in found]
+    times = [len(known[place][name]) for place in PLACES for name in found]
     least = f"{min(times)}" if min(times) == max(times) else f"{min(times)} to {max(times)}"
     rows = ["| | situations | facts | equal | within the real spread | different |", "|---|---|---|---|---|---|"]
     for group in GROUPS:
         names = [each.name for each in situations() if each.group == group and each.name in found]
-        of = [comparison for name in names for comparison in found[name].values()]
-        sums = [
-            sum(each.equal for each in of),
-            sum(each.within for each in of),
-            sum(len(each.differences) for each in of),
-        ]
+        of = [comparison.counts for name in names for comparison in found[name].values()]
+        sums = [sum(column) for column in zip(*of, strict=True)] or [0, 0, 0]
         total = sum(sums)
         shares = " | ".join(f"{each:,} ({each / total:.0%})" if total else "" for each in sums)
         rows.append(f"| {group} | {len(names)} | {total:,} | {shares} |")
@@ -140,10 +134,10 @@ def _summary(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparis
     said = (
         f" Not in the tables, since one of the places has no record of them: {', '.join(missing)}." if missing else ""
     )
-    return (
-        f"Recorded on {known['kind recorded']['date']} (kubelet {about['kubeletVersion']}, {about['containerRuntimeVersion']}) and on "
-        f"{known['emulated recorded']['date']} (emulated), each situation {least} times.{said}\n\n" + "\n".join(rows)
-    )
+    dates = [known[f"{place} recorded"]["date"] for place in PLACES]
+    versions = f"kubelet {about['kubeletVersion']}, {about['containerRuntimeVersion']}"
+    recorded = f"Recorded on {dates[0]} ({versions}) and on {dates[1]} (emulated), each situation {least} times.{said}"
+    return "\n".join([recorded, "", *rows])
 
 
 def _lines(lines: Sequence[Line]) -> str:
@@ -196,15 +190,12 @@ def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comp
     for each in situations():
         if each.group != "controllers" or each.name not in found:
             continue
-        made = [sorted({run["counts"]["pods ever made"] for run in known[place][each.name]}) for place in _PLACES]
+        made = [sorted({run["counts"]["pods ever made"] for run in known[place][each.name]}) for place in PLACES]
         off = found[each.name]["document"].differences
         status = "the same" if not off else "other: " + listed([f"`{one.path}`" for one in off], _SHOWN)
-        spans = " | ".join(_span(known, place, each.name, "took_s") for place in _PLACES)
+        spans = " | ".join(_span(known, place, each.name, "took_s") for place in PLACES)
         rows.append(f"| {each.name} | {', '.join(made[0])} | {', '.join(made[1])} | {status} | {spans} |")
     return "\n".join(rows)
-
-
-_PLACES = ("kind", "emulated")
 
 
 def _span(known: Mapping[str, Any], place: str, name: str, time: str) -> str:
@@ -223,10 +214,10 @@ def _schedulers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Compa
         if each.group != "schedulers" or each.name not in found:
             continue
         placed = [
-            sorted({run["placement"]["pods by shape of node"] for run in known[place][each.name]}) for place in _PLACES
+            sorted({run["placement"]["pods by shape of node"] for run in known[place][each.name]}) for place in PLACES
         ]
         same = "other" if found[each.name]["placement"].differences else "equal"
-        spans = " | ".join(_span(known, place, each.name, "bound_s") for place in _PLACES)
+        spans = " | ".join(_span(known, place, each.name, "bound_s") for place in PLACES)
         rows.append(f"| {each.name} | {' or '.join(placed[0])} | {' or '.join(placed[1])} | {same} | {spans} |")
     return "\n".join(rows)
 
@@ -245,61 +236,3 @@ def _speeds(known: Mapping[str, Any]) -> str:
         cells = " | ".join(f"{of[name]['median']:+.1%} (worst {of[name]['worst']:+.1%})" for name in speed.MEASURES)
         rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
     return f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only:\n\n" + "\n".join(rows)
-
-
-def draw(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]], file: Path) -> None:
-    """Draw the share of equal facts, and the time of each situation on both."""
-    names = [each.name for each in situations() if each.name in found][::-1]
-    with drawing.drawn(11, 1.5 + 0.19 * len(names), columns=2) as (figure, [facts, times]):
-        for place, name in enumerate(names):
-            of = list(found[name].values())
-            sums = [
-                sum(each.equal for each in of),
-                sum(each.within for each in of),
-                sum(len(each.differences) for each in of),
-            ]
-            left = 0.0
-            for value, colour in zip(sums, (COLOURS[0], REST, COLOURS[1]), strict=True):
-                facts.barh(place, value / sum(sums), left=left, color=colour, height=0.7)
-                left += value / sum(sums)
-            for side, colour, shift in (("kind", INK, 0.15), ("emulated", COLOURS[1], -0.15)):
-                values = [run["took_s"] for run in known[side][name]]
-                times.plot([min(values), max(values)], [place + shift] * 2, color=colour, linewidth=1)
-                times.plot(statistics.median(values), place + shift, "o", color=colour, markersize=3)
-        for label, colour in {"equal": COLOURS[0], "within the real spread": REST, "different": COLOURS[1]}.items():
-            facts.barh(0, 0, color=colour, label=label)
-        for label, colour in {"real kubelet: median and all": INK, "emulated": COLOURS[1]}.items():
-            times.plot([], [], "o-", color=colour, markersize=3, linewidth=1, label=label)
-        _panel(facts, "share of facts", names)
-        _panel(times, "seconds until the last step is reached", [])
-        times.set_xscale("log")
-        times.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        drawing.save(figure, file)
-
-
-def _panel(axes: Axes, title: str, names: Sequence[str]) -> None:
-    drawing.titled(axes, title)
-    axes.set_yticks(range(len(names)), names)
-    axes.margins(y=0.01)
-    drawing.plain(axes, "x")
-    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.03), ncols=3)
-
-
-def draw_speed(known: Mapping[str, Any], file: Path) -> None:
-    """Draw the error of each measure over the speed."""
-    off = speed.errors(known["speed"])
-    with drawing.drawn(7, 3) as (figure, [axes]):
-        for (name, title), colour in zip(speed.MEASURES.items(), COLOURS, strict=False):
-            of = [row for row in off if row["measure"] == name]
-            axes.plot(
-                [row["speed"] for row in of], [abs(row["worst"]) * 100 for row in of], "o-", color=colour, label=title
-            )
-        axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
-        drawing.titled(axes, "largest error against speed 1, per cent")
-        axes.set_xscale("log")
-        axes.set_yscale("symlog", linthresh=1)
-        axes.set_xticks([*speed.SPEEDS], [f"×{each}" for each in speed.SPEEDS])
-        axes.minorticks_off()
-        drawing.plain(axes)
-        drawing.legend(axes, "upper left")
-        drawing.save(figure, file)
