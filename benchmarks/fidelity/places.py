@@ -56,12 +56,12 @@ class Place:
     about: Object = field(default_factory=dict)
 
     def lose(self, node: str) -> None:
-        """Silence a node's kubelet."""
-        docker("exec", node, "systemctl", "stop", "kubelet")
+        """Silence a node's kubelet; ending it would have the next one forget the GPUs."""
+        docker("exec", node, "systemctl", "kill", "--kill-who=main", "--signal=STOP", "kubelet")
 
     def back(self, node: str) -> None:
-        """Start it again."""
-        docker("exec", node, "systemctl", "start", "kubelet")
+        """Let it go on."""
+        docker("exec", node, "systemctl", "kill", "--kill-who=main", "--signal=CONT", "kubelet")
 
 
 @contextmanager
