@@ -63,8 +63,18 @@ def _known() -> dict[str, Any]:
 
 def _keep(found: dict[str, Any]) -> None:
     # Read again: parts may be recorded at the same time.
-    text = json.dumps(_known() | found, indent=1, sort_keys=True, ensure_ascii=False)
-    RESULTS.write_text(text + "\n")
+    RESULTS.write_text(_written(_known() | found))
+
+
+def _written(known: dict[str, Any], depth: int = 2) -> str:
+    """As JSON with a line for each situation, so that a change of one is a change of its line."""
+    if depth == 0:
+        return json.dumps(known, sort_keys=True, ensure_ascii=False)
+    parts = [
+        f"{json.dumps(key)}: {_written(value, depth - 1) if isinstance(value, dict) else json.dumps(value)}"
+        for key, value in sorted(known.items())
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}" + "\n" * (depth == 2)
 
 
 if __name__ == "__main__":

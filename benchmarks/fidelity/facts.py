@@ -10,14 +10,18 @@ from typing import Any
 
 ABSENT = "absent"
 """In the place of a value that is not there."""
-Facts = Mapping[str, str]
+Facts = Mapping[str, Mapping[str, int]]
+"""By path: how many runs had which value."""
 
 # What another pod, node or run has another of. Only that it is there can be compared.
 _MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "‹time›"),
-    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "‹uid›"),
-    (re.compile(r"\b[a-z0-9./_-]*(containerd://|sha256:)[0-9a-f]+"), "‹id›"),
+    (re.compile(r"\b([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})\b"), "‹uid›"),
+    (re.compile(r"\b[a-z0-9./_-]*(containerd://|sha256:)[0-9a-f]{8,}"), "‹id›"),
     (re.compile(r"\b(\d{1,3}\.){3}\d{1,3}\b"), "‹address›"),
+    # Of the account's volume, and of what a controller made.
+    (re.compile(r"\b(kube-api-access|w|w-[0-9a-f]{8,10}|w-\d+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1-‹suffix›"),
+    (re.compile(r"\bw-\d{8,}\b"), "w-‹minute›"),
 )
 
 
@@ -102,19 +106,25 @@ def sequence(states: Sequence[str]) -> str:
     return " → ".join(kept)
 
 
-def compare(real: Sequence[Facts], emulated: Sequence[Facts]) -> Comparison:
-    """Compare the facts of several runs of one situation.
+def counted(runs: Sequence[Mapping[str, str]]) -> dict[str, dict[str, int]]:
+    """In how many of several runs each fact had each value."""
+    paths = sorted({path for run in runs for path in run})
+    return {path: dict(Counter(run.get(path, ABSENT) for run in runs)) for path in paths}
+
+
+def compare(real: Facts, emulated: Facts) -> Comparison:
+    """Compare the facts of one situation in both places, each counted over several runs.
 
     Args:
-        real: of each run on real kubelets; at least one.
-        emulated: of each run on emulated nodes; at least one.
+        real: on real kubelets.
+        emulated: on emulated nodes.
     """
     equal = within = 0
     found = []
-    for path in sorted({path for run in (*real, *emulated) for path in run}):
-        there, here = (Counter(run.get(path, ABSENT) for run in runs) for runs in (real, emulated))
+    for path in sorted({*real, *emulated}):
+        there, here = (facts.get(path) or {ABSENT: 1} for facts in (real, emulated))
         if not set(here) <= set(there):
-            found.append(Difference(path, dict(there), dict(here)))
+            found.append(Difference(path, there, here))
         elif len(there) == 1:
             equal += 1
         else:
@@ -123,8 +133,10 @@ def compare(real: Sequence[Facts], emulated: Sequence[Facts]) -> Comparison:
 
 
 def _key(element: Any, place: int) -> str:
+    if isinstance(element, dict) and "effect" in element:
+        return f"{element.get('key', '')}:{element['effect']}"
     if isinstance(element, dict):
-        return str(element.get("type") or element.get("name") or element.get("key") or place)
+        return str(element.get("type") or element.get("name") or place)
     return str(place)
 
 

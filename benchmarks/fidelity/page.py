@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from benchmarks.fidelity import pictures, speed
-from benchmarks.fidelity.facts import Comparison, Difference, compare
+from benchmarks.fidelity.facts import Comparison, Difference, Facts, compare
 from benchmarks.fidelity.situations import GROUPS, Situation, situations
 from kumulus.model.words import counted, listed, with_part
 
@@ -35,6 +35,7 @@ class Rule:
     name: str
     weight: int
     consequence: str = ""
+    example: str = ""
 
 
 @dataclass
@@ -65,11 +66,11 @@ def compared(known: Mapping[str, Any]) -> dict[str, dict[str, Comparison]]:
     """Every situation that both places were seen in: by kind of fact, what comparing came to."""
     found: dict[str, dict[str, Comparison]] = {}
     for each in situations():
-        real, emulated = (known[place].get(each.name, []) for place in PLACES)
+        real, emulated = (known[place].get(each.name, {}) for place in PLACES)
         if real and emulated:
-            kinds = [kind for kind in KINDS if kind in real[0]]
+            kinds = [kind for kind in KINDS if kind in real]
             found[each.name] = {
-                kind: compare([run[kind] for run in real], [run[kind] for run in emulated]) for kind in kinds
+                kind: compare(*(_read(each, kind, facts[kind]) for facts in (real, emulated))) for kind in kinds
             }
     return found
 
@@ -91,11 +92,25 @@ def ledger(found: Mapping[str, Mapping[str, Comparison]]) -> list[Line]:
     return sorted(kept, key=lambda line: (-line.rule.weight, -len(line.situations)))
 
 
-def _rule(where: str) -> Rule:
-    for rule in rules():
-        if re.search(rule.match, where):
-            return rule
-    raise LookupError(f"no rule of consequences.yaml says what follows from a difference of {where}")
+def _read(situation: Situation, kind: str, facts: Facts) -> Facts:
+    """The facts that a controller, a scheduler or kubectl reads."""
+    return {path: values for path, values in facts.items() if not any(map(_holds(situation, kind, path), _unread()))}
+
+
+def _rule(situation: Situation, kind: str, path: str) -> Rule:
+    rule = next(filter(_holds(situation, kind, path), rules()), None)
+    if rule is None:
+        raise LookupError(f"no rule of {RULES.name} says what follows from {path} of {situation.name}")
+    return rule
+
+
+def _holds(situation: Situation, kind: str, path: str) -> Callable[[Rule], bool]:
+    where = f"{situation.group}/{situation.name} {kind} {path}"
+    return lambda rule: bool(re.search(rule.match, where))
+
+
+def _unread() -> list[Rule]:
+    return [rule for rule in rules() if not rule.weight]
 
 
 def write(known: Mapping[str, Any]) -> None:
@@ -120,7 +135,7 @@ def tables(known: Mapping[str, Any]) -> str:
 
 def _summary(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
     about = known["about"]["versions"]
-    times = [len(known[place][name]) for place in PLACES for name in found]
+    times = [len(known[place][name]["took_s"]) for place in PLACES for name in found]
     least = f"{min(times)}" if min(times) == max(times) else f"{min(times)} to {max(times)}"
     rows = ["| | situations | facts | equal | within the real spread | different |", "|---|---|---|---|---|---|"]
     for group in GROUPS:
@@ -146,17 +161,12 @@ def _lines(lines: Sequence[Line]) -> str:
         "|---|---|---|---|",
     ]
     for line in lines:
-        if not line.rule.weight:
-            continue
-        of, first = line.found[0]
+        of, first = next((each for each in line.found if re.search(line.rule.example, each[1].path)), line.found[0])
         where = f"{line.rule.name} ({listed(line.situations, _SHOWN)})"
         example = f"{of.name}: `{first.path}` is {_values(first.real)}"
         rows.append(f"| {line.rule.consequence} | {where} | {example} | {_values(first.emulated)} |")
-    unread = [line for line in lines if not line.rule.weight]
-    names = "; ".join(f"{line.rule.name} ({counted(len(line.situations), 'situation')})" for line in unread)
-    return "\n".join(rows) + (
-        f"\n\nNo program of Kubernetes but the kubelet reads the rest: {names}." if unread else ""
-    )
+    unread = "; ".join(rule.name for rule in _unread())
+    return "\n".join(rows) + f"\n\nNot compared, since no program of Kubernetes but the kubelet reads it: {unread}."
 
 
 def _values(found: Mapping[str, int]) -> str:
@@ -190,7 +200,7 @@ def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comp
     for each in situations():
         if each.group != "controllers" or each.name not in found:
             continue
-        made = [sorted({run["counts"]["pods ever made"] for run in known[place][each.name]}) for place in PLACES]
+        made = [sorted(known[place][each.name]["counts"]["pods ever made"]) for place in PLACES]
         off = found[each.name]["document"].differences
         status = "the same" if not off else "other: " + listed([f"`{one.path}`" for one in off], _SHOWN)
         spans = " | ".join(_span(known, place, each.name, "took_s") for place in PLACES)
@@ -199,7 +209,7 @@ def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comp
 
 
 def _span(known: Mapping[str, Any], place: str, name: str, time: str) -> str:
-    values = sorted(run[time] for run in known[place][name] if time in run)
+    values = sorted(known[place][name].get(time, []))
     if not values:
         return ""
     return f"{statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})"
@@ -213,9 +223,7 @@ def _schedulers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Compa
     for each in situations():
         if each.group != "schedulers" or each.name not in found:
             continue
-        placed = [
-            sorted({run["placement"]["pods by shape of node"] for run in known[place][each.name]}) for place in PLACES
-        ]
+        placed = [sorted(known[place][each.name]["placement"]["pods by shape of node"]) for place in PLACES]
         same = "other" if found[each.name]["placement"].differences else "equal"
         spans = " | ".join(_span(known, place, each.name, "bound_s") for place in PLACES)
         rows.append(f"| {each.name} | {' or '.join(placed[0])} | {' or '.join(placed[1])} | {same} | {spans} |")

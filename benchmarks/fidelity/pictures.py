@@ -27,7 +27,7 @@ def draw(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]
                 facts.barh(place, value / sum(sums), left=left, color=colour, height=0.7)
                 left += value / sum(sums)
             for side, colour, shift in (("kind", INK, 0.15), ("emulated", COLOURS[1], -0.15)):
-                values = [run["took_s"] for run in known[side][name]]
+                values = known[side][name]["took_s"]
                 times.plot([min(values), max(values)], [place + shift] * 2, color=colour, linewidth=1)
                 times.plot(statistics.median(values), place + shift, "o", color=colour, markersize=3)
         for label, colour in {"equal": COLOURS[0], "within the real spread": REST, "different": COLOURS[1]}.items():

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.fidelity.facts import flat, masked, sequence, state
+from benchmarks.fidelity.facts import counted, flat, masked, sequence, state
 from benchmarks.fidelity.places import Place
 from benchmarks.fidelity.situations import Object, Situation, situations
 from tests.support.api import Api, Refused
@@ -91,7 +91,9 @@ class Attempt:
             for step in self._situation.steps:
                 self._step(step)
         except AssertionError:
-            said = f"after {self._situation.within:.0f} s: {json.dumps(step['until'])}"
+            said = f"in {self._situation.within:.0f} s: {json.dumps(step['until'])}"
+        except Refused as refusal:
+            said = f"{next(iter(step))} is refused, {refusal.status}"
         took = time.monotonic() - began
         time.sleep(_SETTLED_S)
         found = self._facts(took, said)
@@ -122,10 +124,7 @@ class Attempt:
             api.delete(f"{path}?{options}")
         elif verb == "evict":
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "w"}}
-            try:
-                api.create(f"{_NAMESPACES}/{self._namespace}/pods/w/eviction", body)
-            except Refused as refusal:
-                self._document["eviction"] = f"refused, {refusal.status}"
+            api.create(f"{_NAMESPACES}/{self._namespace}/pods/w/eviction", body)
         elif verb == "create":
             wanted = self._situation.completed(argument, self._node)
             api.create(self._collection(wanted), wanted)
@@ -202,8 +201,8 @@ class Attempt:
             self._api.until(pods, lambda found: not found)
 
 
-def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, list[Object]]:
-    """What was seen of each situation in each of several attempts, by its name.
+def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, Object]:
+    """What was seen of each situation in several attempts, by its name: facts are counted, times are lists.
 
     Args:
         place: where they are carried out.
@@ -226,7 +225,17 @@ def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, li
         for name, seen in results:
             found.setdefault(name, []).append(seen)
         print(f"{place.name}: attempt {number + 1} of {times}", flush=True)
-    return found
+    return {name: _together(runs) for name, runs in found.items()}
+
+
+def _together(runs: Sequence[Object]) -> Object:
+    keys = sorted({key for run in runs for key in run})
+    return {
+        key: [run[key] for run in runs if key in run]
+        if key.endswith("_s")
+        else counted([run.get(key, {}) for run in runs])
+        for key in keys
+    }
 
 
 def _carried_out(place: Place, watched: Watched, several: Sequence[Situation], number: int) -> list[tuple[str, Object]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fidelity import page
-from benchmarks.fidelity.facts import ABSENT, compare, flat, sequence, state
+from benchmarks.fidelity.facts import ABSENT, compare, counted, flat, sequence, state
 from benchmarks.fidelity.situations import IMAGE, SITUATION, Situation, situations
 from kumulus.testing import wanted
 
@@ -21,12 +21,17 @@ def known() -> dict[str, Any]:
 
 def test_a_value_of_all_runs_is_equal_one_of_some_real_runs_is_within_their_spread() -> None:
     real = [{"phase": "Failed", "reason": "Error"}, {"phase": "Failed", "reason": "OOMKilled"}]
-    found = compare(real, [{"phase": "Failed", "reason": "Error"}])
+    found = compare(counted(real), counted([{"phase": "Failed", "reason": "Error"}]))
     assert (found.equal, found.within, list(found.differences)) == (1, 1, [])
 
 
+def test_a_fact_that_only_some_runs_have_is_absent_in_the_others() -> None:
+    runs = [{"a": "1"}, {"a": "1", "b": "2"}]
+    assert counted(runs) == {"a": {"1": 2}, "b": {ABSENT: 1, "2": 1}}
+
+
 def test_a_value_that_no_real_run_has_is_a_difference_even_if_only_one_emulated_run_has_it() -> None:
-    found = compare([{"phase": "Failed"}] * 3, [{"phase": "Failed"}, {"phase": "Running"}])
+    found = compare(counted([{"phase": "Failed"}] * 3), counted([{"phase": "Failed"}, {"phase": "Running"}]))
     (difference,) = found.differences
     assert (difference.path, difference.real, difference.emulated) == (
         "phase",
@@ -36,7 +41,7 @@ def test_a_value_that_no_real_run_has_is_a_difference_even_if_only_one_emulated_
 
 
 def test_what_only_one_place_has_is_a_difference_in_both_directions() -> None:
-    found = compare([{"a": "1"}], [{"b": "2"}])
+    found = compare(counted([{"a": "1"}]), counted([{"b": "2"}]))
     assert [(each.path, each.real, each.emulated) for each in found.differences] == [
         ("a", {"1": 1}, {ABSENT: 1}),
         ("b", {ABSENT: 1}, {"2": 1}),
@@ -78,7 +83,11 @@ def test_situations_are_told_apart_and_what_they_declare_is_a_stack(known: dict[
 
 
 def test_a_template_has_an_image_and_the_label_by_which_lifecycles_find_it() -> None:
-    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": {"restartPolicy": "Never"}}}}
+    job: dict[str, Any] = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {"template": {"spec": {"restartPolicy": "Never"}}},
+    }
     (made,) = Situation("controllers", "A Job", [], objects=[job]).wanted("node")
     template = made["spec"]["template"]
     assert template["metadata"]["labels"][SITUATION] == "a-job"
@@ -89,7 +98,8 @@ def test_a_template_has_an_image_and_the_label_by_which_lifecycles_find_it() -> 
 
 def test_every_difference_has_a_consequence_and_every_rule_a_difference(known: dict[str, Any]) -> None:
     lines = page.ledger(page.compared(known))
-    assert {line.rule.name for line in lines} == {rule.name for rule in page.rules()}
+    assert {line.rule.name for line in lines} == {rule.name for rule in page.rules() if rule.weight}
+    assert [line.rule.weight for line in lines] == sorted((line.rule.weight for line in lines), reverse=True)
 
 
 def test_the_page_has_the_figures_of_the_recording(known: dict[str, Any]) -> None:
