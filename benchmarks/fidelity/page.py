@@ -85,9 +85,7 @@ def ledger(found: Mapping[str, Mapping[str, Comparison]]) -> list[Line]:
     for each in situations():
         for kind, comparison in found.get(each.name, {}).items():
             for difference in comparison.differences:
-                lines[_rule(f"{each.group}/{each.name} {kind} {difference.path}").match].found.append(
-                    (each, difference)
-                )
+                lines[_rule(each, kind, difference.path).match].found.append((each, difference))
     kept = [line for line in lines.values() if line.found]
     return sorted(kept, key=lambda line: (-line.rule.weight, -len(line.situations)))
 

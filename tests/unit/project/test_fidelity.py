@@ -51,7 +51,7 @@ def test_what_only_one_place_has_is_a_difference_in_both_directions() -> None:
 def test_elements_go_by_type_and_name_and_what_is_of_one_run_only_is_masked() -> None:
     status = {
         "conditions": [{"type": "Ready", "status": True, "lastTransitionTime": "2026-01-31T12:00:00Z"}],
-        "containerStatuses": [{"name": "main", "containerID": "containerd://0a1b", "lastState": {}}],
+        "containerStatuses": [{"name": "main", "containerID": "containerd://0a1b2c3d4e5f", "lastState": {}}],
         "podIP": "10.0.0.7",
         "message": "pod w of run-3 on node-1",
     }
