@@ -24,7 +24,7 @@ KINDS = ("document", "sequence", "events", "counts", "placement")
 """Kinds of facts of a situation."""
 TIMES = {"bound_s": "bound", "ready_s": "Ready", "ended_s": "ended", "took_s": "all steps"}
 PLACES = ("kind", "emulated")
-_SHOWN, _LONGEST = 3, 110
+_SHOWN, _LONGEST, _WITHIN = 3, 110, 0.01
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,12 @@ def _summary(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparis
     said = (
         f" Not in the tables, since one of the places has no record of them: {', '.join(missing)}." if missing else ""
     )
-    dates = [known[f"{place} recorded"]["date"] for place in PLACES]
     versions = f"kubelet {about['kubeletVersion']}, {about['containerRuntimeVersion']}"
-    recorded = f"Recorded on {dates[0]} ({versions}) and on {dates[1]} (emulated), each situation {least} times.{said}"
+    real, emulated = (known[f"{place} recorded"] for place in PLACES)
+    recorded = (
+        f"Recorded on {real['date']} ({versions}; load average before it {real['load average before']}) and on "
+        f"{emulated['date']} (emulated; {emulated['load average before']}), each situation {least} times.{said}"
+    )
     return "\n".join([recorded, "", *rows])
 
 
@@ -225,7 +228,8 @@ def _schedulers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Compa
         same = "other" if found[each.name]["placement"].differences else "equal"
         spans = " | ".join(_span(known, place, each.name, "bound_s") for place in PLACES)
         rows.append(f"| {each.name} | {' or '.join(placed[0])} | {' or '.join(placed[1])} | {same} | {spans} |")
-    return "\n".join(rows)
+    equal = sum("| equal |" in row for row in rows)
+    return f"Placement is equal in {equal} of {counted(len(rows) - 2, 'workload')}.\n\n" + "\n".join(rows)
 
 
 def _speeds(known: Mapping[str, Any]) -> str:
@@ -241,4 +245,12 @@ def _speeds(known: Mapping[str, Any]) -> str:
         of = {row["measure"]: row for row in off if row["speed"] == int(factor)}
         cells = " | ".join(f"{of[name]['median']:+.1%} (worst {of[name]['worst']:+.1%})" for name in speed.MEASURES)
         rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
-    return f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only:\n\n" + "\n".join(rows)
+    worst = {factor: max(abs(row["worst"]) for row in off if row["speed"] == factor) for factor in speed.SPEEDS}
+    within = max(
+        factor for factor in speed.SPEEDS if all(worst[each] <= _WITHIN for each in speed.SPEEDS if each <= factor)
+    )
+    said = (
+        f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only; the measures are in the "
+        f"trace's own time. All of them stay within {_WITHIN:.0%} up to ×{within}."
+    )
+    return f"{said}\n\n" + "\n".join(rows)
