@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report.model import FILE, Report
+from kumulus.extras.lab.report.heard import unheard
+from kumulus.extras.lab.report.model import FILE, Report, Test
 from kumulus.extras.watch.history import document
 from kumulus.extras.watch.history.document import History
 from kumulus.host import files, lifetime
@@ -58,13 +59,18 @@ class RunDirectory:
             for name, text in inputs.items():
                 files.write(self.path / "inputs" / name, text)
 
-    def keep(self, history: History, number: int) -> None:
+    def keep(self, history: History, number: int, test: Test) -> None:
         """Write the history of a repetition, numbered from 1, for `kumulus experiment show`.
+
+        Args:
+            history: of the repetition.
+            number: which one.
+            test: its entry in the report.
 
         Raises:
             LabError: it cannot be written.
         """
-        history.about["run"] = self.path.name
+        history.about |= {"run": self.path.name, "unheard": list(unheard([test]))}
         file = self.path / HISTORY.format(number)
         with os_errors_explained(file):
             document.save(history, file)
