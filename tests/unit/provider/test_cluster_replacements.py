@@ -162,6 +162,10 @@ async def test_one_that_a_run_uses_is_not_made_again_whatever_was_agreed_to(mach
         for way in WAYS.values():
             with pytest.raises(grpc.aio.AioRpcError, match=r"experiment training runs .*; nothing was removed"):
                 await way(machine.begin, old, machine.declared(contents=PREVIEW))
+        # Nor is it replaced by a changed option, before which Pulumi would delete what is in it.
+        for changed in ({"name": "other"}, {"options": {"featureGates": "x"}}):
+            with pytest.raises(grpc.aio.AioRpcError, match=r"experiment training runs .*; nothing was removed"):
+                await (await machine.begin()).keep(old, machine.declared(contents=PREVIEW, **changed))
         assert machine.identity == old.outputs["identity"]
     finally:
         journal.discard()

@@ -154,6 +154,9 @@ class Cluster(Resource):
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs)
+        replaced = {each.path for each in found if each.replaces}
+        if replaced and "status" not in replaced:
+            require_no_run(str(old_outputs.get("identity") or ""))
         self._places.require_consent(old_outputs, inputs, found)
         return found
 
