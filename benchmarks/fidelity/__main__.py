@@ -12,7 +12,7 @@ import psutil
 
 from benchmarks.fidelity import page, places, record, speed
 from benchmarks.fidelity.page import RESULTS
-from kumulus.provider.garbage import collect_rarely
+from kumulus.provider.plugin.__main__ import collect_rarely
 
 PARTS = ("kind", "emulated", "speed", "page")
 
