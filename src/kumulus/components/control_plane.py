@@ -28,12 +28,7 @@ _NAME = "stack-identity"
 
 
 class StackIdentity(pulumi.CustomResource):
-    """``kumulus:index:StackIdentity``: who the stack is.
-
-    Args:
-        resource_name: its name in the stack.
-        opts: Pulumi's resource options.
-    """
+    """``kumulus:index:StackIdentity``: who the stack is."""
 
     def __init__(self, resource_name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("kumulus:index:StackIdentity", resource_name, {"stackId": None}, plugin.asked_for(opts))
@@ -57,7 +52,6 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
 
     Args:
         cluster: the component.
-        resource_name: its name in the stack.
     """
     root = get_root_resource()
     if root is None:
@@ -118,7 +112,6 @@ class ControlPlane(pulumi.ComponentResource):
         """Declare the cluster of a loaded stack file, which has been checked already.
 
         Args:
-            resource_name: its name in the stack.
             options: the runtime's own.
             cluster_name: the cluster's name.
             kubernetes_version: the runtime's default when None.

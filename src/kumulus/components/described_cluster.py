@@ -33,7 +33,6 @@ def control_plane(
     """Declare the cluster.
 
     Args:
-        resource_name: its name in the stack.
         loaded: the stack.
         base: the project's directory.
         plan: how KWOK runs in it.

@@ -26,16 +26,7 @@ class DeviceClassArgs(TypedDict, total=False):
 
 
 class DeviceClass(pulumi.ComponentResource):
-    """A DeviceClass of the cluster: one object, of the version of the API that its ResourceSlices have.
-
-    Args:
-        resource_name: its name in the stack.
-        args: see :class:`DeviceClassArgs`.
-        opts: Pulumi's resource options.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
-    """
+    """A DeviceClass of the cluster: one object, of the version of the API that its ResourceSlices have."""
 
     name: pulumi.Output[str]
     """The class's name, which ResourceClaims have as ``deviceClassName``."""

@@ -55,19 +55,13 @@ class EmulatedCluster(pulumi.ComponentResource):
     Other components can be declared in it, as in any cluster: ``Tenant("research", cluster=emulated)``.
 
     Args:
-        resource_name: its name in the stack.
-        args: see :class:`EmulatedClusterArgs`.
         loaded: instead of ``spec``, a stack that has been read from its file.
-        opts: Pulumi's resource options.
 
     Attributes:
         cluster: its :class:`ControlPlane`.
         addons, tenants: by name.
         groups, faults: in the order of the file.
         prefix: what names in the stack of what is declared in it begin with.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     kubeconfig: pulumi.Output[str]

@@ -34,16 +34,7 @@ class ExistingClusterArgs(ControlPlaneArgs, total=False):
 
 
 class ExistingCluster(ControlPlane):
-    """A cluster of which nothing but what the stack puts into it is made, changed or removed.
-
-    Args:
-        resource_name: its name in the stack.
-        args: see :class:`ExistingClusterArgs`.
-        opts: Pulumi's resource options.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
-    """
+    """A cluster of which nothing but what the stack puts into it is made, changed or removed."""
 
     runtime: ClassVar[str] = "existing"
     token: ClassVar[str] = "kumulus:index:ExistingCluster"  # noqa: S105 - Pulumi's word for a type

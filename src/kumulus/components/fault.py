@@ -83,14 +83,9 @@ class Fault(InCluster):
 
     Args:
         resource_name: its name in the stack, and the fault's.
-        args: see :class:`FaultArgs`.
-        opts: Pulumi's resource options.
 
     Attributes:
         fault: the fault, with its nodes.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     def __init__(

@@ -20,11 +20,9 @@ class Federation(pulumi.ComponentResource):
     """A hub that queues Jobs, and the workers that run them.
 
     Args:
-        resource_name: its name in the stack.
         federated: what the stack file says.
         clusters: those of the stack, by what the file calls them.
         loaded: likewise, what each is to be.
-        opts: Pulumi's resource options.
     """
 
     def __init__(

@@ -91,12 +91,7 @@ class HelmAddon(pulumi.ComponentResource):
     Its chart's CRDs are made and kept up to date; what an interrupted update left of it is repaired by the next one.
 
     Args:
-        resource_name: its name in the stack.
-        args: see :class:`HelmAddonArgs`.
         opts: Pulumi's resource options; what they depend on is there before anything of the add-on.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     status: pulumi.Output[Mapping[str, Any]]

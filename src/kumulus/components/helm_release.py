@@ -53,7 +53,6 @@ class HelmRelease:
         Args:
             name: its resource's.
             repairs: how often a leftover of an interrupted update was repaired.
-            opts: Pulumi's resource options.
         """
         addon = self._addon
         # Only options that are set: any other would change every existing release.

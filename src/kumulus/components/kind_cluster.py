@@ -42,16 +42,7 @@ class KindClusterArgs(ControlPlaneArgs, total=False):
 
 
 class KindCluster(ControlPlane):
-    """A cluster made by kind: add-ons run for real on its nodes, beside the emulated ones.
-
-    Args:
-        resource_name: its name in the stack.
-        args: see :class:`KindClusterArgs`.
-        opts: Pulumi's resource options.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
-    """
+    """A cluster made by kind: add-ons run for real on its nodes, beside the emulated ones."""
 
     runtime: ClassVar[str] = "kind"
     token: ClassVar[str] = "kumulus:index:KindCluster"  # noqa: S105 - Pulumi's word for a type

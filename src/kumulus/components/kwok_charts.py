@@ -79,8 +79,6 @@ class KwokCharts(pulumi.ComponentResource):
     node: what they depend on is said in their ``opts``.
 
     Args:
-        resource_name: its name in the stack.
-        args: see :class:`KwokChartsArgs`.
         opts: Pulumi's resource options; what they depend on is there before anything of it, such as its image.
 
     Attributes:
@@ -88,9 +86,6 @@ class KwokCharts(pulumi.ComponentResource):
         deployments: the kwok-controllers, each with its share of the nodes.
         services: where each is asked for metrics, if they are measured.
         stages: of faults' nodes, and of Jobs' pods.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     controllers: pulumi.Output[int]

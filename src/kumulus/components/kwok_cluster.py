@@ -49,16 +49,7 @@ _NAMES = {
 
 
 class KwokCluster(ControlPlane):
-    """etcd, the Kubernetes control plane and kwok-controller as processes on this machine.
-
-    Args:
-        resource_name: its name in the stack.
-        args: see :class:`KwokClusterArgs`.
-        opts: Pulumi's resource options.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
-    """
+    """etcd, the Kubernetes control plane and kwok-controller as processes on this machine."""
 
     runtime: ClassVar[str] = "kwok"
     token: ClassVar[str] = "kumulus:index:KwokCluster"  # noqa: S105 - Pulumi's word for a type

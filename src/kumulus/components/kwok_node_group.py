@@ -85,15 +85,11 @@ class KwokNodeGroup(pulumi.ComponentResource):
 
     Args:
         resource_name: its name in the stack, and the group's name: nodes are ``<group>-<zone>-<ordinal>``.
-        args: see :class:`KwokNodeGroupArgs`.
         opts: Pulumi's resource options; what they depend on is there before any of the nodes.
 
     Attributes:
         pools: its nodes, as far as they are known when the program runs.
         resources: by pool name: the ``kumulus:index:NodePool``.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     nodes: pulumi.Output[int]

@@ -20,13 +20,11 @@ class PodLifecycles(pulumi.ComponentResource):
     """One ``Stage`` object for each step of each lifecycle, and one ``ClusterResourceUsage`` for all usages.
 
     Args:
-        resource_name: its name in the stack.
         lifecycles: as in the stack file's ``podLifecycles``.
         usages: as in its ``podUsage``.
         cluster: the cluster component they are for, with the options of
             :func:`kumulus.stackfile.kwok_options.cluster_options`.
         depends_on: what has to be there first: KWOK's kinds, where the cluster does not have them from its beginning.
-        opts: Pulumi's resource options.
     """
 
     def __init__(

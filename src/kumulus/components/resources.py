@@ -28,14 +28,12 @@ class Cluster(pulumi.CustomResource):
     """``kumulus:index:Cluster``: a control plane.
 
     Args:
-        resource_name: its name in the stack.
         name: the cluster's name.
         stack_id: the identity of the owning stack.
         runtime: how it is had, such as ``kwok``.
         kubernetes_version: such as ``v1.35.4``; the pinned default when None.
         options: the runtime's own options.
         contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
-        opts: Pulumi's resource options.
     """
 
     name: pulumi.Output[str]
@@ -148,10 +146,8 @@ class InCluster(pulumi.CustomResource):
 
     Args:
         token: its type, such as ``kumulus:index:NodePool``.
-        resource_name: its name in the stack.
         cluster: the cluster component it belongs to.
         properties: its other inputs.
-        opts: Pulumi's resource options.
     """
 
     def __init__(

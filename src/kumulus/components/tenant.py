@@ -62,11 +62,7 @@ class Tenant(pulumi.ComponentResource):
 
     Args:
         resource_name: its name in the stack, and the tenant's unless that has another.
-        args: see :class:`TenantArgs`.
         opts: Pulumi's resource options; what they depend on is there before anything of the tenant.
-
-    Raises:
-        pulumi.RunError: an argument is wrong; the message has each one's path and what to write instead.
     """
 
     namespace: pulumi.Output[str]
