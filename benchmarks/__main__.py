@@ -30,7 +30,7 @@ from benchmarks import (
     sweeps,
 )
 from benchmarks.report import Row, write
-from kumulus.provider.garbage import collect_rarely
+from kumulus.provider.plugin.__main__ import collect_rarely
 
 SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "kwokctl": creation.against_kwokctl,

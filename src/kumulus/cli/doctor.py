@@ -55,11 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything and report.
-
-    Raises:
-        UserError: there is no such stack or file, or it has mistakes.
-    """
+    """Look at everything and report."""
     if args.stack or args.file:
         from kumulus.cli import doctor_stack
 

@@ -32,11 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make it.
-
-    Raises:
-        UserError: the name is not valid for a project, or the directory cannot be created or is not empty.
-    """
+    """Make it."""
     directory = project.expanded(Path(args.directory))
     name = directory.name
     if not _NAME.fullmatch(name):

@@ -23,11 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it.
-
-    Raises:
-        UserError: there is no such stack, its file has mistakes, or the picture cannot be written.
-    """
+    """Show it."""
     from kumulus.cli import price, topology_svg, topology_text
     from kumulus.nodes.catalog.costs import fleet_cost
 

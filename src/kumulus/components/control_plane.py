@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import plugin
-from kumulus.components.resources import Cluster, Lifetime
+from kumulus.components.resources import Cluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
 
@@ -180,9 +180,10 @@ class ControlPlane(pulumi.ComponentResource):
             }
         )
 
-    def _lifetime(self, resource_name: str) -> Lifetime:
+    def _lifetime(self, resource_name: str) -> pulumi.Resource:
+        inputs = {"clusterIdentity": self.identity}
         opts = pulumi.ResourceOptions(parent=self)
-        return Lifetime(f"{resource_name}-lifetime", cluster_identity=self.identity, opts=opts)
+        return of_plugin("kumulus:index:Lifetime", f"{resource_name}-lifetime", inputs, opts)
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:

@@ -61,7 +61,6 @@ class NodeBatch:
     win, and maps and lists are joined (https://protobuf.dev/programming-guides/encoding/#last-one-wins).
 
     Args:
-        one: a node of the batch.
         another: another one; a list in which the two differ is taken to differ from node to node.
     """
 

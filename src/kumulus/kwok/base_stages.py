@@ -27,8 +27,8 @@ from typing import Any
 from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
 from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_removed, pod_status, stage
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
-from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
+from kumulus.model.offer_effects import RECLAIM_ANNOTATION
 from kumulus.model.owner_kinds import BATCH_JOB
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
@@ -205,8 +205,6 @@ def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Map
     """The stage that makes a node Ready that Kumulus did not create, and fills in its node info.
 
     Args:
-        name: the stage's name.
-        labels: the labels of such nodes.
         having: the key of a label that they also have, with any value.
         info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
     """
@@ -220,7 +218,6 @@ def node_reclaimed(name: str, having: str) -> dict[str, Any]:
     """The stage that deletes a node when its machine is reclaimed, even if finalizers are left on it.
 
     Args:
-        name: the stage's name.
         having: the key of a label that such nodes have, with any value.
     """
     due = {"durationFrom": {"expressionFrom": _RECLAIMED}}

@@ -78,7 +78,6 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     pool, and the annotation that makes KWOK act as its kubelet.
 
     Args:
-        pool: the pool.
         ordinal: which of its nodes, from 0.
         cluster: the cluster's name, the value of the label kumulus.io/cluster; if empty, the pool's own label is kept.
     """
@@ -105,10 +104,8 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
     It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues about it).
 
     Args:
-        pool: the pool.
         ordinal: which of its nodes, from 0.
         now: the time of the conditions, RFC 3339 in UTC, such as 2026-01-31T12:00:00Z.
-        cluster: the cluster's name.
     """
     name = pool.node_name(ordinal)
     owned = owned_fields(pool, ordinal, cluster)
@@ -158,8 +155,6 @@ def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str
     """A condition in the form that a node has it.
 
     Args:
-        kind: its type.
-        condition: its content.
         now: the time of its last change, RFC 3339 in UTC.
     """
     return {"type": kind, **condition.to_plain(), "lastHeartbeatTime": now, "lastTransitionTime": now}

@@ -21,9 +21,6 @@ def owner(stack: str, urn: str, program: str, identity: str = "") -> str:
     """Write an owner.
 
     Args:
-        stack: the stack's name.
-        urn: the Cluster's URN.
-        program: the program's directory.
         identity: the stack's identity; empty where it has none.
     """
     marked = {_IDENTITY: identity} if identity else {}

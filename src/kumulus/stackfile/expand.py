@@ -18,7 +18,6 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus") ->
     """The pools of a cluster, in the order of its groups and their placements.
 
     Args:
-        spec: the cluster.
         cluster_name: the value of the label kumulus.io/cluster.
         flavour: `kemu` adds KEMU's own labels and values.
     """

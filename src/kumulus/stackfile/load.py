@@ -91,7 +91,6 @@ def load(
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
             mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`, `prices`
             and :data:`kumulus.stackfile.settings.CONSENTS`.
-        stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: the places in `cluster` that the configuration keeps secret.

@@ -56,7 +56,6 @@ def shape_problems(where: Where, group: Group) -> list[Problem]:
     """Conflicts between a completed group's product and its capacity.
 
     Args:
-        where: the group's place.
         group: the group, completed by `with_shapes`.
     """
     product = group.get("gpuProduct")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fnmatch
 import shutil
-from collections.abc import Sequence
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 from kumulus.host.files import sync
-from kumulus.toolchain import build, cache, fetch, probe, releases, unpack
+from kumulus.toolchain import build, cache, fetch, locate, releases
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched
 from kumulus.toolchain.pins import Pins, Tool
@@ -23,7 +28,6 @@ class Downloads:
     """Downloads those of some tools that have a release file.
 
     Args:
-        known: the pins.
         required: whether a tool that cannot be downloaded is an error; otherwise it is left to be built.
         limits: how long to wait for servers.
     """
@@ -35,11 +39,7 @@ class Downloads:
     _out: set[str] = field(default_factory=set)
 
     def get(self, lacking: Sequence[Tool]) -> list[Tool]:
-        """Download the tools that have a release file; returns those that were installed.
-
-        Raises:
-            ToolchainError: a file is not the expected one, or a required one cannot be downloaded.
-        """
+        """Download the tools that have a release file; returns those that were installed."""
         files = _by_file(lacking)
         if self.required:
             self._require(lacking)
@@ -130,7 +130,7 @@ def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -
     shutil.rmtree(work, ignore_errors=True)
     try:
         wanted = {tool.name: release.members[tool.name] for tool in tools}
-        taken = unpack.take(file, wanted, release.others, work)
+        taken = take(file, wanted, release.others, work)
         for made in taken.values():
             made.chmod(0o755)
         for tool in tools:
@@ -150,7 +150,7 @@ def _check(made: Path, tool: Tool, release: Release) -> None:
     """Reject a program that does not run here, for example because a library is missing: it is better built."""
     if tool.probe_pattern is None:
         return
-    version = probe.ask(made, tool)
+    version = locate.ask(made, tool)
     if version is None or not satisfies(version, f"=={release.version}"):
         raise NotFetched(f"{tool.name} of it does not run here as v{normal(release.version)}", host_out=False)
 
@@ -160,3 +160,60 @@ def _cannot(release: Release, error: NotFetched) -> ToolchainError:
         f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release)}"
         "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded; KUMULUS_MIRROR=URL takes all from another place."
     )
+
+
+def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> dict[str, Path]:
+    """Extract files from an archive, each under its own name.
+
+    Args:
+        archive: a .tar.gz, a .zip, or a file that is the program itself.
+        members: the path in the archive of each wanted file, by name; an empty path is the archive itself.
+        others: a pattern of paths; files of that pattern are taken too, under their own names.
+
+    Returns:
+        what was taken, by name.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    if list(members.values()) == [""]:
+        (name,) = members
+        shutil.copyfile(archive, into / name)
+        return {name: into / name}
+    wanted = {path: name for name, path in members.items()}
+    taken: dict[str, Path] = {}
+    try:
+        for path, content in _files(archive):
+            # Links are not followed, and paths are only compared: nothing is written outside the folder.
+            name = wanted.get(path) or (_own_name(path) if others and fnmatch.fnmatchcase(path, others) else "")
+            if not name:
+                continue
+            with (into / name).open("wb") as file:
+                shutil.copyfileobj(content, file)
+            taken[name] = into / name
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise ToolchainError(f"{archive.name} is no archive that can be read: {error}") from error
+    lacking = [path for path, program in wanted.items() if program not in taken]
+    if lacking:
+        raise ToolchainError(f"{archive.name} has no {' and no '.join(lacking)}")
+    return taken
+
+
+def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """The regular files of an archive; links and devices are skipped."""
+    if archive.name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                if not entry.is_dir():
+                    with zipped.open(entry) as content:
+                        yield entry.filename, content
+        return
+    with tarfile.open(archive, "r:gz") as packed:
+        for member in packed:
+            file = packed.extractfile(member) if member.isreg() else None
+            if file is not None:
+                yield member.name, file
+
+
+def _own_name(path: str) -> str:
+    """The last part of a path; empty if it cannot be a file's name."""
+    name = path.rpartition("/")[2]
+    return "" if name in (".", "..") else name

@@ -55,7 +55,6 @@ def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, st
 
     Args:
         entries: the tables `download` of pins.toml.
-        where: the platform.
 
     Raises:
         KeyError: a table lacks something.
@@ -81,11 +80,7 @@ def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, st
 
 
 def mode() -> Mode:
-    """What KUMULUS_TOOLS asks for; `auto` if it is not set.
-
-    Raises:
-        ToolchainError: it is none of the modes.
-    """
+    """What KUMULUS_TOOLS asks for; `auto` if it is not set."""
     written = os.environ.get("KUMULUS_TOOLS", "").strip() or "auto"
     for each in _MODES:
         if written == each:
@@ -97,20 +92,13 @@ def mirror() -> str:
     """The URL of the mirror to download everything from, without a trailing slash; empty if there is none.
 
     It lacks the user and the password, so that it can be printed; :func:`authorization` has these.
-
-    Raises:
-        ToolchainError: KUMULUS_MIRROR is not a valid URL.
     """
     parts = _mirror()
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def authorization(url: str) -> str:
-    """The header `Authorization` for a URL: the mirror's user and password, for its own host; empty for any other.
-
-    Raises:
-        ToolchainError: KUMULUS_MIRROR is not a valid URL.
-    """
+    """The header `Authorization` for a URL: the mirror's user and password, for its own host; empty for any other."""
     parts, asked = _mirror(), urlsplit(url)
     signed, _, place = parts.netloc.rpartition("@")
     if not signed or (asked.scheme, asked.netloc) != (parts.scheme, place):

@@ -18,9 +18,9 @@ from kumulus.host import inotify, machine, memory
 MACHINE = psutil.virtual_memory().total
 _CHILD = """
 import resource, sys
-from kumulus.host import open_files
+from kumulus.provider.plugin.__main__ import allow_open_files
 resource.setrlimit(resource.RLIMIT_NOFILE, tuple(map(int, sys.argv[1:3])))
-print(open_files.allow(int(sys.argv[3])), *resource.getrlimit(resource.RLIMIT_NOFILE))
+print(allow_open_files(int(sys.argv[3])), *resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 _OPEN = "import ctypes, sys; ctypes.CDLL(None).inotify_init(); print(flush=True); sys.stdin.read()"
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from kumulus.kube import ApiError
+from kumulus.model.applied import posted_node, record_of
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.node_effects import node_effects_from
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.model.posted import posted_node, record_of
 from kumulus.model.slices import parts_of, slice_manifest
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.leases import LEASES
 from kumulus.nodes.ownership import NotOurs
 from kumulus.nodes.pools.slices import SLICES
-from kumulus.nodes.taken import refuse
+from kumulus.provider.resources.taken import refuse_names as refuse
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.object_store import NODES, Object, storing

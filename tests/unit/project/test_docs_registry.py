@@ -10,12 +10,13 @@ import pytest
 import yaml
 
 import kumulus
-from kumulus.components.library_page import PAGE, with_tables
+from benchmarks.pages import with_components
 from kumulus.provider.plugin.package import package
 from tests.support.program import run
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples" / "languages"
+PAGE = DOCS / "library.md"
 FILES = {"typescript": "index.ts", "python": "__main__.py", "go": "main.go", "yaml": "Pulumi.yaml"}
 CHOOSABLE = re.compile(
     r"\{\{% choosable language (\w+) %\}\}\n\n```(\w+)\n(.*?)\n```\n\n\{\{% /choosable %\}\}\n", re.DOTALL
@@ -74,7 +75,7 @@ def test_every_public_name_has_a_section() -> None:
 
 def test_the_tables_are_the_components_own() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert with_tables(text) == text, "run: python -m kumulus.components.library_page"
+    assert with_components(text) == text, "run: python -m benchmarks.pages"
     assert text.count(": begin -->") == len(kumulus.__all__) - 1
 
 

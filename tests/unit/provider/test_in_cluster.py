@@ -14,6 +14,7 @@ from aiohttp import web
 
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
 from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
@@ -22,14 +23,12 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.release_ready import ReleaseReady
 from tests.support.apiserver import listening
 from tests.support.object_store import storing
 from tests.support.said import Said

@@ -12,8 +12,7 @@ from kumulus.host import version
 from kumulus.host.machine import Machine
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.last_place import LastPlace
-from kumulus.provider.settings import Settings
+from kumulus.provider.settings import LastPlace, Settings
 from kumulus.runtimes.whereabouts import Here
 
 LABELS = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}

@@ -57,8 +57,8 @@ def test_on_another_machine_its_name_and_both_ways_out_are_said(tmp_path: Path) 
     shutil.rmtree(outputs["directory"])
     found = seen(outputs, root, SERVER)
     assert found is not None
-    assert not found.can_be_taken_up
-    told = found.refusal()
+    assert not found.taken_up
+    told = found.refusal
     for words in (
         "the machine laptop",
         "nothing was changed",
@@ -73,16 +73,16 @@ def test_two_machines_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
     found = seen(up(root), root, Machine("c" * 32, LAPTOP.name))
     assert found is not None
-    assert "aaaaaaaa" in found.refusal()
-    assert "cccccccc" in found.refusal()
+    assert "aaaaaaaa" in found.refusal
+    assert "cccccccc" in found.refusal
 
 
 def test_one_whose_files_came_along_to_another_machine_can_be_taken_up(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
     found = seen(up(root), root, SERVER)
     assert found is not None
-    assert found.can_be_taken_up
-    assert "starts it here with all that is in it" in found.refusal()
+    assert found.taken_up
+    assert "starts it here with all that is in it" in found.refusal
 
 
 def test_a_moved_project_is_told_where_it_was(tmp_path: Path) -> None:
@@ -91,9 +91,10 @@ def test_a_moved_project_is_told_where_it_was(tmp_path: Path) -> None:
     now = root.rename(tmp_path / "moved")
     found = seen(outputs, now)
     assert found is not None
-    assert (found.kind, found.files) == ("moved", now / ".kumulus" / "clusters" / "dev")
-    assert f"was at {root}" in found.refusal()
-    assert "Move it back" in found.refusal()
+    assert found.files == now / ".kumulus" / "clusters" / "dev"
+    assert "ends the old one" in found.refusal
+    assert f"was at {root}" in found.refusal
+    assert "Move it back" in found.refusal
 
 
 def test_a_project_that_moved_away_from_a_cluster_elsewhere_goes_on_with_it(tmp_path: Path) -> None:
@@ -109,8 +110,8 @@ def test_a_copy_leaves_the_cluster_to_the_original(tmp_path: Path, home: str) ->
     copy = shutil.copytree(root, tmp_path / "copy")
     found = seen(outputs, copy)
     assert found is not None
-    assert (found.kind, found.can_be_moved) == ("copied", False)
-    assert f"copy of the one at {root}" in found.refusal()
+    assert not found.moving
+    assert f"copy of the one at {root}" in found.refusal
     assert seen(outputs, root) is None
 
 

@@ -16,8 +16,8 @@ from kumulus.model.pools import NodeInfo, Pool
 from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.groups import region_of
+from kumulus.stackfile.kwok_options import machine_prices
 from kumulus.stackfile.load import load
-from kumulus.stackfile.machine_prices import machine_prices
 from kumulus.stackfile.model import ClusterSpec
 
 PLACEMENT = [{"availabilityZone": "use1", "replicas": 2}]

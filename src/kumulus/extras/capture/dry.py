@@ -22,8 +22,8 @@ from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal, parse
-from kumulus.model.tenancy import RUN_LABEL
 
 if TYPE_CHECKING:
     from kumulus.extras.journal.book import Journal
@@ -116,11 +116,8 @@ class Dry:
         with tolerating(409):
             metadata = {"name": name, "labels": {RUN_LABEL: self._run}}
             await self._client.write("POST", NAMESPACES, {"metadata": metadata})
-        ends = time.monotonic() + self._within
-        while await objects.find(self._client, f"{NAMESPACES}/{name}/serviceaccounts/default") is None:
-            if time.monotonic() > ends:
-                raise Undecided(f"the namespace {name} gets no service account")
-            await asyncio.sleep(_LOOK_EVERY)
+        if not await objects.has_account(self._client, name, self._within):
+            raise Undecided(f"the namespace {name} gets no service account")
 
     async def pods(
         self, probe: Probe, count: int, priority_class: str, *, keep: bool = False, among: int = 0

@@ -15,8 +15,8 @@ import yaml
 
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.model.errors import SpecError
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.manifests import expected_pods, manifest_problems
-from kumulus.model.tenancy import RUN_LABEL
 
 DRY_LABEL = "kumulus.io/fit"
 """On dry pods: which try of their run they are of."""

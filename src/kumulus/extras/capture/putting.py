@@ -23,7 +23,7 @@ from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.extras.schedulers import definitions
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
-from kumulus.kube import ApiError
+from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
@@ -203,13 +203,8 @@ async def _nodes(client: Client) -> dict[str, str]:
 
 async def accounts(client: Client, namespaces: set[str]) -> None:
     """Wait until each namespace has its default service account: admission rejects pods before."""
-    ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
-    for namespace in sorted(namespaces):
-        while asyncio.get_running_loop().time() < ends:
-            with tolerating(404):
-                await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
-                break
-            await asyncio.sleep(0.1)
+    waiting = (objects.has_account(client, each, _ACCOUNTS_WITHIN) for each in sorted(namespaces))
+    await asyncio.gather(*waiting)
 
 
 async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:

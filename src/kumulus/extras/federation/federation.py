@@ -82,8 +82,6 @@ def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAME
     """What a further namespace of an existing hub or worker needs before Jobs may be in it.
 
     Args:
-        queue: the LocalQueue's name.
-        namespace: the namespace.
         hub: on a worker, the hub's name; empty on the hub itself.
         kueue: on a worker, the namespace of Kueue.
     """
@@ -95,7 +93,11 @@ def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAME
 
 
 def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
-    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers."""
+    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers.
+
+    Args:
+        workers: kubeconfigs by the workers' names.
+    """
     made: list[Manifest] = []
     # Pulumi's engine does not keep the order of mappings, and Kueue keeps the order of its lists.
     for name, text in sorted(workers.items()):
@@ -126,7 +128,6 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
 
     Args:
         name: the name of its cluster, user and context.
-        server: the API server's address.
         data: the data of the token's Secret: ``token`` and ``ca.crt`` in base64.
     """
     document = {

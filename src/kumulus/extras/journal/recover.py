@@ -38,7 +38,11 @@ async def recover(client: Client) -> list[str]:
 
 
 async def recover_cluster(client: Client, cluster: str) -> list[str]:
-    """Like :func:`recover`, for a caller that already knows the cluster."""
+    """Like :func:`recover`, for a caller that already knows the cluster.
+
+    Args:
+        cluster: UID of its kube-system namespace.
+    """
     if not any(book.directory(cluster).glob("*.json")):
         return []
     async with book.run_lock(cluster):
@@ -51,8 +55,6 @@ async def begin(
     """Begin a run: restore what others left, and open its journal. It ends with :func:`end`.
 
     Args:
-        client: of the cluster.
-        run: the run's id.
         name: of its experiment, workload, capture or snapshot.
         command: which command it is a run of. What an earlier run of the same one has not finished, this one finishes.
         finish: the command line that finishes the run if it is cut off; None if what it changes is to be undone.

@@ -20,8 +20,8 @@ from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal
-from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
 from kumulus.nodes.faults import operations, records
 
@@ -95,9 +95,6 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
     """Remove those objects that carry a run's mark; returns how many there were.
 
     Args:
-        client: of the cluster.
-        run: the run's id.
-        paths: of the objects.
         one_by_one: one at a time, in this order.
     """
     removed = 0
@@ -120,7 +117,6 @@ async def remove_pods(client: Client, collection: str, selectors: Mapping[str, s
     """Remove pods at once, without a grace period; returns how many there were.
 
     Args:
-        client: of the cluster.
         collection: path of the collection that they are in.
         selectors: which, such as ``{"labelSelector": "kumulus.io/experiment-run=a"}``.
     """
@@ -137,9 +133,6 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
     """Remove a namespace that carries a run's mark, with everything in it; returns whether it existed.
 
     Args:
-        client: of the cluster.
-        run: the run's id.
-        name: the namespace.
         collections: paths of what to delete in it before its pods, so that no controller makes new ones.
 
     Raises:

@@ -45,7 +45,6 @@ class About:
     """What a snapshot contains.
 
     Args:
-        stack: the stack.
         cluster: the identity of its cluster: the UID of the namespace kube-system.
         taken: when, RFC 3339 in UTC.
         nodes: how many nodes there were.

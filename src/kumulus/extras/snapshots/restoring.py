@@ -45,7 +45,6 @@ async def checked(client: Client, plan: Plan) -> Plan:
 
     Raises:
         Refused: it would refuse a change.
-        ApiError, Unreachable: it could not be asked.
     """
     replaced: set[str] = set()
     left: set[str] = set()
@@ -86,7 +85,6 @@ class Restoring:
     """One restore.
 
     Args:
-        client: of the cluster.
         taken: when the snapshot was taken.
         plan: what to do, as :func:`checked`.
         stop: set to stop before the next change.
@@ -104,8 +102,6 @@ class Restoring:
 
         Raises:
             CutOff: it was stopped.
-            ProviderError: an object is not deleted or created in time.
-            ApiError, Unreachable: the cluster refuses something, or gave no answer.
         """
         plan = self._plan
         await self._remove()

@@ -54,7 +54,6 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
     """What users have in the chosen namespaces, or in all that are theirs.
 
     Args:
-        client: of the cluster.
         chosen: names of namespaces; one that does not exist counts as empty.
     """
     found: dict[str, dict[str, Any]] = {}

@@ -17,7 +17,6 @@ def _filled(template: str, effects: PodEffects, init: bool = False, **more: str)
 
     Args:
         template: has the values' words in their places.
-        effects: the fault's.
         init: whether it hits init containers.
         more: further values by their words.
     """

@@ -38,7 +38,6 @@ def beginning(mark: str, lifecycle: str) -> str:
 
     Args:
         mark: the type of the condition that names the pod's lifecycle.
-        lifecycle: the lifecycle's name.
     """
     initialized = "{{ if .spec.initContainers }}\n" + UNINITIALIZED + "{{ else }}\n" + INITIALIZED + "{{ end }}\n"
     begun = conditions(marked(mark, lifecycle) + SANDBOX + initialized + NOT_READY)

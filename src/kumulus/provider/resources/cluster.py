@@ -15,10 +15,9 @@ from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.cluster_place import Places
+from kumulus.provider.resources.cluster_place import Places, left_by_runs, put_back, require_no_run
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -51,7 +50,6 @@ class Cluster(Resource):
 
         Args:
             runtimes: by name.
-            connections: to clusters.
             settings: the user's settings for the plugin as a whole.
         """
         self._runtimes = runtimes
@@ -64,7 +62,6 @@ class Cluster(Resource):
         self._remade: set[str] = set()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         # An import and a refresh pass on the status that check has filled in; the name is checked with the rest.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
@@ -116,7 +113,6 @@ class Cluster(Resource):
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
         found: list[Difference] = []
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
@@ -166,7 +162,6 @@ class Cluster(Resource):
         return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
         declared, inputs = inputs, _own(inputs)
         if op.preview:
             return "", await self._preview_create(op, declared, inputs)
@@ -191,7 +186,6 @@ class Cluster(Resource):
         return {**inputs, **outputs}
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
             return await self._adopt(op, resource_id)
         self._places.require_here(outputs)
@@ -218,7 +212,6 @@ class Cluster(Resource):
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
         inputs = _own(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)

@@ -12,7 +12,7 @@ from kumulus import toolchain
 from kumulus.kube import ApiError
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, configuration, etcd, kubelets, logs
+from kumulus.runtimes.kwok import access, configuration, etcd, logs
 from tests.support.apiserver import Server, ok, serving, status, text
 
 PKI = Path("/home/clusters/dev/pki")
@@ -71,7 +71,7 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for argument in each["args"]
     }
     saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
-    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), kubelets.flags(7), logs.FLAGS)
+    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), configuration.kubelet_flags(7), logs.FLAGS)
     for component, flags in (pair for each in every for pair in each.items()):
         for key, value in flags.items():
             assert given[component, key]["value"] == value

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.runtimes.kwok import configuration, objects, outage
+from kumulus.runtimes import outages
+from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.moving import moved
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -54,7 +55,7 @@ def test_a_control_plane_that_is_started_again_reads_as_objects_what_it_read_bef
     layout = Layout.of(str(tmp_path), "dev")
     layout.directory.mkdir(parents=True)
     layout.write_documents([objects.defined(settings) if defined else settings])
-    assert configuration.custom_resources(outage._options(layout)) == kinds
+    assert configuration.custom_resources(outages._options(layout)) == kinds
 
 
 def test_the_stages_are_either_in_the_file_or_objects() -> None:

@@ -14,7 +14,7 @@ from kumulus.extras.snapshots.kwok_workloads import _TABLES, Place, defined, pla
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
 from kumulus.model.identity import STACK_ID
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok.layout import Layout
 
 _CLASSES = classes_of(_TABLES)

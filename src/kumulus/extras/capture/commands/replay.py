@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kumulus.cli import overwriting, project
+from kumulus.cli import errors, project
 from kumulus.cli.errors import UserError
 
 _SUFFIXES = (".yaml", ".yml")
@@ -102,7 +102,7 @@ def _import(args: argparse.Namespace) -> int:
         raise UserError(f"--experiment {args.experiment} is no YAML file; write {args.experiment}.yaml")
     if not 0 < args.speed <= 10_000:
         raise UserError(f"--speed is {args.speed:g}; write a number above 0, at most 10000")
-    overwriting.refuse_others(first_lines(args.experiment))
+    errors.refuse_others(first_lines(args.experiment))
     stack = project.chosen(args.stack) if args.stack else ""
     try:
         found = import_day(args.files, args.experiment, stack, args.speed, args.since, args.until)

@@ -15,7 +15,7 @@ from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.pods import Object
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import RUN_LABEL
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -15,8 +15,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.host import lifetime
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find
-from kumulus.model.identity import NOBODY, Owner
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -16,7 +16,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import overwriting, project
+from kumulus.cli import errors, project
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _import(args: argparse.Namespace) -> int:
     if args.experiment.suffix not in _SUFFIXES:
         raise UserError(f"--experiment {args.experiment} is no YAML file; write {args.experiment}.yaml")
     stack = _stack_file(args.stack)
-    overwriting.refuse_others(first_lines(stack, args.experiment))
+    errors.refuse_others(first_lines(stack, args.experiment))
     written = import_trace(
         FORMATS[args.format],
         args.files,

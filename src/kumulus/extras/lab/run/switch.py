@@ -13,7 +13,7 @@ from kumulus.extras.journal.changes import Stopped
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.host import processes
-from kumulus.host.logs import last_lines
+from kumulus.host.files import last_lines
 
 SchedulerAction = Literal["stop", "start", "restart"]
 

@@ -16,14 +16,13 @@ from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.history.words import Sort
 from kumulus.kube.bulk import for_each
+from kumulus.model.applied import posted_node, record_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, reclaimed
-from kumulus.model.identity import NOBODY, Owner
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.offer_effects import OfferEffects
-from kumulus.model.posted import posted_node, record_of
-from kumulus.model.tenancy import RUN_LABEL
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record

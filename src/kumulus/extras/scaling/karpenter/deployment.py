@@ -27,7 +27,6 @@ def manifests(asked: Asked) -> list[Manifest]:
     """All that Karpenter needs in the cluster, itself last.
 
     Raises:
-        toolchain.ToolMissing: Karpenter, which brings the CRDs of its kinds, is not built.
         ValueError: it has too many instance types for a ConfigMap.
     """
     subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}

@@ -74,9 +74,6 @@ def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manif
     Args:
         asked: what the stack asks of it.
         subject: its identity at the API server, as in a ClusterRoleBinding.
-
-    Raises:
-        toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
     """
     offered = sorted(
         {"spot" if each["spot"] else "on-demand" for one in asked["machines"] for each in one["offerings"]}
@@ -100,7 +97,6 @@ def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
     """A NodePool, with the only node class and the offered capacity types, unless it says otherwise.
 
     Args:
-        pool: the stack's node pool.
         offered: on-demand, spot or both. If a pool does not say, Karpenter assumes that both are available, and
             replaces machines only by spot ones (computeConsolidation, pkg/controllers/disruption/consolidation.go).
     """

@@ -29,7 +29,6 @@ def restore(args: argparse.Namespace) -> int:
     """Restore a snapshot; 1 if the user does not agree, 130 if it is cut off.
 
     Raises:
-        UserError: there is no such snapshot, or nobody can be asked.
         CutOff: it was interrupted before it changed anything.
         JournalError, ProviderError, Damaged, OSError: it cannot be restored, or not now.
     """

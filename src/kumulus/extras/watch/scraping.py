@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kumulus.kwok import node_metrics
+from kumulus.kwok.controllers import NAME, NAMESPACE, PORT, service_name
 from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability
+from kumulus.model.pools import CLUSTER_LABEL
+from kumulus.model.shards import SHARD_LABEL
 
 _LONGEST_TIMEOUT = 10.0
 # One process serves all of these endpoints, and metrics-server asks it for all of them at once.
@@ -28,7 +31,6 @@ def configuration(asked: Observability, ports: Mapping[str, int], pki: str, rule
     """Prometheus' configuration file.
 
     Args:
-        asked: the intervals and limits.
         ports: the ports that the components listen on, by component.
         pki: directory of the cluster's certificates.
         rules: file with recording and alert rules.
@@ -90,3 +92,61 @@ def _nodes(asked: Observability, port: int) -> dict[str, Any]:
 
 def _timeout(interval: str, longest: float = _LONGEST_TIMEOUT) -> str:
     return f"{min(seconds(interval), longest):g}s"
+
+
+# What a Prometheus in a cluster scrapes from KWOK's controllers there, in addition to kube-prometheus-stack's jobs.
+
+
+def scraped(asked: Observability, cluster: str, shards: int) -> list[dict[str, Any]]:
+    """Entries of Prometheus' ``scrape_configs``: the controllers, and each node's own endpoint.
+
+    Args:
+        asked: the interval and the limits.
+        cluster: the name of the cluster whose nodes are scraped.
+        shards: how many controllers there are.
+    """
+    # As the chart labels targets that it has found by a Service; its alerts count by these labels.
+    labels = {"namespace": NAMESPACE, "service": NAME}
+    controllers = [{"targets": [_address(shard) for shard in range(shards)], "labels": labels}]
+    return [
+        {"job_name": NAME, "static_configs": controllers, "sample_limit": asked.most_series},
+        _nodes_of(asked, cluster, labels),
+    ]
+
+
+def _nodes_of(asked: Observability, cluster: str, labels: dict[str, str]) -> dict[str, Any]:
+    every = asked.nodeScrapeInterval
+    node = {"source_labels": ["__meta_kubernetes_node_name"]}
+    return {
+        # The kubelet's job name, as on the kwok runtime; the chart's own jobs of that name have other paths.
+        "job_name": "kubelet",
+        "scrape_interval": every,
+        "scrape_timeout": _timeout(every, _LONGEST_NODE_TIMEOUT),
+        "target_limit": asked.most_nodes,
+        "kubernetes_sd_configs": [
+            {"role": "node", "selectors": [{"role": "node", "label": f"{CLUSTER_LABEL}={cluster}"}]}
+        ],
+        "relabel_configs": [
+            # A node's own addresses lead nowhere: its controller answers for it, the first one if it has no label.
+            {"target_label": "__address__", "replacement": _address(0)},
+            {
+                "source_labels": [f"__meta_kubernetes_node_label_{_as_label(SHARD_LABEL)}"],
+                "regex": "(.+)",
+                "target_label": "__address__",
+                "replacement": _address("$1"),
+            },
+            {**node, "target_label": "__metrics_path__", "replacement": node_metrics.path_of("$1")},
+            {"target_label": "metrics_path", "replacement": node_metrics.PATH},
+            *({**node, "target_label": name} for name in ("node", "instance")),
+            *({"target_label": name, "replacement": value} for name, value in labels.items()),
+        ],
+        "metric_relabel_configs": list(node_metrics.UNREAD),
+    }
+
+
+def _address(shard: int | str) -> str:
+    return f"{service_name(shard)}.{NAMESPACE}:{PORT}"
+
+
+def _as_label(key: str) -> str:
+    return "".join(each if each.isalnum() else "_" for each in key)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from kumulus.extras.schedulers import hypernodes
+from kumulus.extras.schedulers.hypernodes import CRD, HyperNodesState
 from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
 from kumulus.model.words import listed
-from kumulus.nodes import hypernodes
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.hypernodes import CRD, HyperNodesState
 from kumulus.provider.connections import SILENT, UNASKED
 from kumulus.provider.object_types import FABRIC
 from kumulus.provider.properties import INTEGER, Property, mapping
@@ -44,7 +44,6 @@ class HyperNodes(InCluster[Properties]):
     )
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         failures = self.input_failures(inputs)
         pools = inputs.get("pools")
         if pools is not None and not contains_unknown(pools):
@@ -55,15 +54,12 @@ class HyperNodes(InCluster[Properties]):
         return Checked({key: inputs[key] for key in self.keys() if key in inputs}, failures)
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return "HyperNodes"
 
     def unlooked(self, properties: Properties) -> str:
-        """See :meth:`InCluster.unlooked`."""
         return "HyperNodes were"
 
     def id_of(self, inputs: Properties) -> str:
-        """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/hypernodes"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
@@ -71,7 +67,6 @@ class HyperNodes(InCluster[Properties]):
         return ()
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         await self._refuse_others(op, inputs, recorded_owner(old))
         if old is None:
             op.report.info(f"{describe({}, _wanted(inputs)) or 'no HyperNodes'}; made if Volcano's CRD {CRD} is there")
@@ -84,12 +79,10 @@ class HyperNodes(InCluster[Properties]):
         return inputs
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`."""
         client = await self.client(inputs, LOOK_PATIENCE)
         return _outputs(inputs, await self._seen(op, client, inputs, recorded_owner(outputs), LOOK_PATIENCE))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`."""
         client = await self.client(outputs, WORK_PATIENCE)
         seen = await self._seen(op, client, {**outputs, "pools": {}}, recorded_owner(outputs))
         if problems := await hypernodes.remove(client, seen.extra, op.stop):
@@ -98,7 +91,7 @@ class HyperNodes(InCluster[Properties]):
     async def _seen(
         self, op: Operation, client: Client, inputs: Properties, recorded: str | None, patience: float | None = None
     ) -> HyperNodesState:
-        """The cluster's HyperNodes; arguments as of :func:`kumulus.nodes.hypernodes.look`."""
+        """The cluster's HyperNodes; arguments as of :func:`kumulus.extras.schedulers.hypernodes.look`."""
         cluster, owner = str(known(inputs, "clusterName")), self.owner(op, inputs)
         return await hypernodes.look(client, _wanted(inputs), cluster, patience, owner=owner, recorded=recorded)
 
@@ -115,7 +108,6 @@ class HyperNodes(InCluster[Properties]):
             raise ProviderError(f"HyperNodes: {problem}")
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`."""
         wanted, cluster = _wanted(inputs), str(known(inputs, "clusterName"))
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
