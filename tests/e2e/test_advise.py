@@ -91,7 +91,7 @@ def test_the_pods_of_a_cluster_are_advised_on_where_no_file_is_named(project: Pr
         )
     code, said = advise(project, "--pods-of", "dev", "--types", "e2-standard-4", "--zones", "us-central1-a")
     assert code == 0, said
-    assert "# 4 pods on 4 nodes of 1 types" in said
+    assert "# 4 pods on 4 nodes of 1 type" in said
     assert answered(said) == {"e2-standard-4": 4}
     # With a file beside, both are counted.
     file = write(project, deployment("web", 2, "3", "2Gi"))

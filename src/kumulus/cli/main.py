@@ -7,6 +7,7 @@ import difflib
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
@@ -27,6 +28,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and exit with code 2."""
+        message = re.sub(r"argument (\S+): invalid int value: '(.*)'", r"\1 is \2, not a whole number", message)
         usage = " ".join(self.format_usage().split())
         hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
         self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
@@ -169,7 +171,10 @@ def _help() -> str:
         groups.setdefault(title, []).append(f"  {name:<{width}}  {each.command.summary}")
     kumulus = installation.command()
     blocks = ["\n".join([title, *lines]) for title, lines in groups.items() if lines]
-    more = f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."
+    more = (
+        f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used.\n"
+        f"Where a text names docs/PAGE.md: {kumulus} docs PAGE prints it."
+    )
     return "\n\n".join([f"usage: {kumulus} COMMAND [-h] ...", *blocks, more])
 
 

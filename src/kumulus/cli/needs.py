@@ -117,7 +117,13 @@ def of_all(clusters: Iterable[Loaded]) -> Needs:
 def of_stack(stack: str) -> Needs:
     """What a stack needs, by its file; everything, if the stack has a program of the user's own."""
     described = stack_file.described(stack)
-    return of_all(described.clusters.values()) if described else everything()
+    if described is not None:
+        return of_all(described.clusters.values())
+    found = everything()
+    if stack_file.read(stack).declares:
+        return found
+    # Most programs of one's own need no Kubernetes provider, whose build takes long; components that do say so.
+    return Needs(tuple(tool for tool in found.tools if tool != PROVIDER))
 
 
 def to_remove(stack: str) -> Needs:

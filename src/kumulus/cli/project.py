@@ -105,7 +105,11 @@ def clusters_directory() -> Path:
 
 def kubeconfig(cluster: str) -> Path:
     """Where a cluster's kubeconfig is while it is up: its own, or the copy of an existing cluster's."""
-    directory = clusters_directory() / cluster
+    return kubeconfig_in(clusters_directory() / cluster)
+
+
+def kubeconfig_in(directory: Path) -> Path:
+    """As :func:`kubeconfig`, by the cluster's directory."""
     for name in {each.kubeconfig_file for each in registry.every()} - {KUBECONFIG_FILE}:
         if (directory / name).exists():
             return directory / name

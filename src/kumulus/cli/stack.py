@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any, NoReturn
 
 from kumulus import toolchain
@@ -157,11 +160,29 @@ def _pulumi(arguments: Sequence[str], output: IO[str] | None = None) -> int:
     quiet: dict[str, Any] = (
         {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT} if output is not None else {}
     )
+    sys.stdout.flush()
     process = subprocess.Popen(
         [toolchain.find("pulumi"), *arguments], cwd=project.root(), env=environment.complete(os.environ), **quiet
     )
+    with _passed_on(process):
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
+
+
+@contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Pass `kill` and a closed terminal on to a process in this block, where they are not ignored, as under nohup."""
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    taken = {number: handler for number, handler in earlier.items() if handler is not signal.SIG_IGN}
+    if threading.current_thread() is not threading.main_thread():
+        taken = {}
     try:
-        return process.wait()
-    except KeyboardInterrupt:
-        process.wait()
-        raise
+        for number in taken:
+            signal.signal(number, lambda sent, _: process.send_signal(sent))
+        yield
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)

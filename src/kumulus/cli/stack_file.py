@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.host import pulumi_project
+from kumulus.host import installation, pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
@@ -65,6 +65,11 @@ class StackFile:
         name = cluster.get("name") if isinstance(cluster, dict) else None
         return name if isinstance(name, str) else ""
 
+    @property
+    def declares(self) -> bool:
+        """Whether it has the keys under which clusters are declared, even if what they say is secret."""
+        return any(key in self.config for key in _OURS)
+
     @cached_property
     def described(self) -> Stack | None:
         """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own."""
@@ -74,7 +79,7 @@ class StackFile:
         assert isinstance(known, dict)
         # With a program of the user's own, the configuration is up to that program.
         if all(known.get(key) is None for key in _OURS):
-            return self.loaded if self.ours and not any(key in self.config for key in _OURS) else None
+            return self.loaded if self.ours and not self.declares else None
         try:
             return self.loaded
         except UserError:
@@ -101,7 +106,13 @@ def hub(stack: str) -> str:
 
 def load(stack: str) -> Stack:
     """What a stack is to become."""
-    return read(project.require_stack(stack)).loaded
+    found = read(project.require_stack(stack))
+    if not found.ours and not found.declares and (project.root() / "__main__.py").is_file():
+        raise UserError(
+            f"what {stack} has is declared by your own program, and not in {found.shown}\n"
+            f"  While it is up: {installation.command()} watch -s {stack}"
+        )
+    return found.loaded
 
 
 def load_one(stack: str, cluster: str) -> Loaded:

@@ -11,6 +11,7 @@ import pulumi
 from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import plugin
+from kumulus.components.needed_plugins import require_kubernetes_plugin
 from kumulus.components.resources import Cluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
@@ -187,7 +188,12 @@ class ControlPlane(pulumi.ComponentResource):
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
-        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+        """The Kubernetes provider of the cluster, declared when something first asks for it.
+
+        Raises:
+            pulumi.RunError: its plugin is missing, and the engine may not fetch it; says how to get it.
+        """
+        require_kubernetes_plugin()
         # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
         import pulumi_kubernetes as kubernetes
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -21,12 +20,12 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import get_monitor
 
 from kumulus.components import plugin
-from kumulus.host.launcher import pulumi_home
 from kumulus.host.version import VERSION
 from kumulus.model.errors import SpecError
 
 # This exit code tells Pulumi's language host that the error has been reported.
 _REPORTED = 32
+_LANGUAGE_HOST = "pulumi-language-python-exec"
 _LOOK_EVERY = 1.0
 _READY = "kumulus:index:ready"
 _ends_with_engine = threading.Event()
@@ -41,11 +40,25 @@ def end_with_engine() -> None:
     If the engine was killed, the program would wait for its answers for ever, and Pulumi's language host, which checks
     for the engine only every five minutes, would wait for the program.
 
-    Call it at the start of a program, in its main thread.
+    Call it at the start of a program, in its main thread; a second call does nothing.
     """
+    if _ends_with_engine.is_set():
+        return
     _ends_with_engine.set()
     signal.signal(signal.SIGINT, lambda *_: os._exit(_REPORTED))
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+
+
+def end_with_engine_if_its_program() -> None:
+    """The same for any program that Pulumi's language host runs, unless it takes interrupts itself.
+
+    A program within the user's own process, by the Automation API, is not ended: what that does afterwards is its own.
+    """
+    host = Path(getattr(sys.modules.get("__main__"), "__file__", None) or "").name
+    if host != _LANGUAGE_HOST or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        end_with_engine()
 
 
 def start_plugin() -> None:
@@ -125,28 +138,3 @@ def short_stack_traces() -> Iterator[None]:
             del sys.tracebacklimit
         else:
             sys.tracebacklimit = before
-
-
-_ENGINE_FETCHES_NONE = "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"
-_NO = ("", "0", "false")
-
-
-def require_command_plugin() -> None:
-    """Fail if the plugin that runs `hostCommands` and `loadImages` is missing and the engine would not fetch it.
-
-    The engine itself would report the missing plugin only after the cluster has been created.
-
-    Raises:
-        pulumi.RunError: it is not installed, and the engine may not fetch plugins; says how to get it.
-    """
-    if os.environ.get(_ENGINE_FETCHES_NONE, "").lower() in _NO or shutil.which("pulumi-resource-command"):
-        return
-    home = pulumi_home()
-    if any(path.is_dir() for path in home.glob("plugins/resource-command-v*")):
-        return
-    install = f"pulumi plugin install resource command {version('pulumi-command')}"
-    raise user_error(
-        f"hostCommands and loadImages are run by Pulumi's plugin command, which is not in {home / 'plugins'}\n"
-        f"  To get it: {install}\n"
-        f"  From a machine that can fetch it: {install} --file ARCHIVE"
-    )

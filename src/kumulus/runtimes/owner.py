@@ -54,6 +54,12 @@ def described(written: str) -> str:
     return f"the stack {known['stack']} of {known['program']}" if {"stack", "program"} <= known.keys() else written
 
 
+def stack_and_program(written: str) -> tuple[str, str]:
+    """The stack's name, and the directory of its program; empty where the owner does not say."""
+    known = _read(written)
+    return str(known.get("stack") or ""), str(known.get("program") or "")
+
+
 def cluster_owner(kubeconfig: Path) -> Owner:
     """The stack that owns a kubeconfig's cluster, by the note in its folder; an empty owner without a note."""
     written = Place(kubeconfig.parent).note().get("owner", "")

@@ -130,6 +130,25 @@ async def test_what_was_in_a_cluster_that_is_gone_is_gone(
             await served.create(op, kept)
 
 
+@pytest.mark.parametrize("error", [Unreachable("GET", "refused"), ProviderError("pool a-z: 3 nodes left to do")])
+async def test_what_was_in_a_cluster_that_goes_meanwhile_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once."""
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": str(kubeconfig)}
+    kubeconfig.write_text(KUBECONFIG.format(port=1))
+    served = NodePool(Connections())
+
+    async def remove(_: Operation, outputs: dict[str, Any]) -> None:
+        os.unlink(outputs["kubeconfig"])
+        raise error
+
+    monkeypatch.setattr(served, "remove", remove)
+    await served.delete(operation(Said()), "id", kept)
+    assert not kubeconfig.exists()
+
+
 async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig.yaml"
     with socket() as nobody:

@@ -23,7 +23,7 @@ from kumulus.extras.advise.programme import Programme
 from kumulus.kube import yaml_writing
 from kumulus.model.names import dns_safe
 from kumulus.model.pools import REGION_LABEL
-from kumulus.model.words import listed
+from kumulus.model.words import counted, listed
 from kumulus.stackfile.groups import region_of
 
 _ROUNDS = 40
@@ -251,7 +251,8 @@ def _scores(asked: npt.NDArray[np.double], there: npt.NDArray[np.double]) -> npt
 def lines(advice: Advice) -> Iterator[str]:
     """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted."""
     nodes = sum(number for _, number in advice.nodes)
-    yield f"# {advice.pods:,} pods on {nodes:,} nodes of {len({offer.kind for offer, _ in advice.nodes})} types"
+    kinds = counted(len({offer.kind for offer, _ in advice.nodes}), "type")
+    yield f"# {counted(advice.pods, 'pod')} on {counted(nodes, 'node')} of {kinds}"
     yield f"# price        ${advice.hourly:,.2f}/h"
     yield f"# lower bound  ${advice.bound:,.2f}/h: no fleet of these types costs less"
     yield f"# gap          {advice.gap:.1%}".replace("%", " %")
@@ -266,6 +267,22 @@ def lines(advice: Advice) -> Iterator[str]:
     if advice.uncounted:
         yield f"# not counted, as it is not known how many pods they have: {listed(advice.uncounted, _NAMED)}"
     yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
+
+
+def plain(advice: Advice) -> dict[str, Any]:
+    """The advice for programs."""
+    return {
+        "pods": advice.pods,
+        "nodes": sum(number for _, number in advice.nodes),
+        "hourly": advice.hourly,
+        "lowerBound": advice.bound,
+        "gap": advice.gap,
+        "packed": advice.packed,
+        "unmodelled": advice.unmodelled,
+        "unpriced": advice.unpriced,
+        "uncounted": advice.uncounted,
+        "nodeGroups": groups(advice),
+    }
 
 
 def groups(advice: Advice) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from kumulus.extras.journal.changes import Changes, RaisedQuota, Stopped
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.extras.schedulers import SchedulerError, children
 from kumulus.extras.schedulers import objects as of_schedulers
+from kumulus.host import processes
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
@@ -29,6 +30,17 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
+RUN_VARIABLE = "KUMULUS_RUN"
+"""The environment variable by which the user's commands, and all that they start, are known; its value is the run."""
+
+
+def end_commands(run: str) -> int:
+    """Kill the user's commands that a run has started, and what they have started; returns how many processes."""
+    pids = processes.with_variable(RUN_VARIABLE, run)
+    processes.end(pids)
+    return len(pids)
+
+
 async def put_back(client: Client, journal: Journal) -> list[str]:
     """Restore everything that a journal lists, and remove each entry when done; returns what was done, in words.
 
@@ -36,8 +48,13 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         NotPutBack: something is still as the run left it.
         NotWritten: the journal cannot be written.
     """
-    changes = journal.changes
-    lines = await _put_back_control_plane(client, journal)
+    changes, lines = journal.changes, []
+    if changes.commands:
+        # First: they may change what is put back.
+        if end_commands(changes.run):
+            lines.append(f"{', '.join(changes.commands)} ended")
+        journal.drop(commands=changes.commands)
+    lines += await _put_back_control_plane(client, journal)
     lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.

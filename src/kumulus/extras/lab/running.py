@@ -29,6 +29,7 @@ from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, 
 from kumulus.extras.lab.run.arriving import Arriving, by_node
 from kumulus.extras.lab.run.autoscaling import autoscaled
 from kumulus.extras.lab.run.bench import Bench, Options
+from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.planning import planned
@@ -113,7 +114,9 @@ class Run:
                     )
                     self.directory.write(report, running=True)
                 stop, owner = options.stop, cluster_owner(options.kubeconfig)
-                shared = (self._client, journal, experiment, components, switch, stop, options.on_sample)
+                logs, kubeconfig = self.directory.path / "commands", options.kubeconfig
+                commands = Commands(journal, self._loaded.directory, logs, kubeconfig)
+                shared = (self._client, journal, experiment, components, switch, stop, commands, options.on_sample)
                 bench = Bench(*shared, owner, self._places, options.prices, self._arriving, self._session)
                 try:
                     error = await self._repeat(bench, plan, report, numbers)

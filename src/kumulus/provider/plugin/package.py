@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kumulus.host.published import NPM_PACKAGE, REPOSITORY
 from kumulus.provider import VERSION
 from kumulus.provider.properties import ObjectType, Property
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.registry import CLASSES
 
-REPOSITORY = "https://github.com/kumulus-io/kumulus"
 _DEPENDENCY = "3.246.0"
 _ABOUT: dict[str, Any] = {
     "name": "kumulus",
@@ -31,7 +31,7 @@ _ABOUT: dict[str, Any] = {
     "provider": {"description": "The plugin that makes emulated clusters; it has no configuration of its own."},
     "language": {
         "nodejs": {
-            "packageName": "@kumulus/kumulus",
+            "packageName": NPM_PACKAGE,
             "dependencies": {"@pulumi/pulumi": f"^{_DEPENDENCY}"},
             "respectSchemaVersion": True,
         },

@@ -224,8 +224,20 @@ class InCluster(Resource, Generic[Wanted]):
             return
         except NotOurs as error:
             op.report.warn(f"{error}; it is left alone")
-        except SILENT as error:
-            raise self.failed({**outputs, **outlives}, error) from None
+        except (ProviderError, *SILENT) as error:
+            # Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once.
+            if await self._is_gone({**outputs, **outlives}):
+                return
+            raise error if isinstance(error, ProviderError) else self.failed({**outputs, **outlives}, error) from None
+
+    async def _is_gone(self, outputs: Properties) -> bool:
+        try:
+            await self.client(outputs, LOOK_PATIENCE)
+        except GONE:
+            return True
+        except (ProviderError, *SILENT):
+            pass
+        return False
 
     def _still_declared(self, urn: str, outputs: Properties) -> Properties | None:
         """The inputs with which the stack declares what it has on record; None if it declares it no more."""

@@ -188,7 +188,7 @@ def test_runs_of_a_policy_differ_by_ties_and_by_the_scheduler_beneath() -> None:
 
 
 def arguments(**wanted: Any) -> Namespace:
-    names = ("repetitions", "seed", "policy", "ties", "scheduler", "scheduler_config", "scheduler_binary")
+    names = ("repetitions", "seed", "policy", "ties", "scheduler", "scheduler_config", "scheduler_binary", "why")
     return Namespace(**{**dict.fromkeys(names), **wanted})
 
 

@@ -282,6 +282,11 @@ def test_the_experiment_and_its_stack_file_are_needed(tmp_path: Path) -> None:
     experiment.write_text(yaml.safe_dump({key: value for key, value in raw.items() if key != "stackFile"}))
     with pytest.raises(LabError, match="names no stackFile"):
         cells_of(sweep, tmp_path)
+    # By default, the stack of the project.
+    (tmp_path / raw["stackFile"]).rename(tmp_path / "Pulumi.mine.yaml")
+    (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    experiment.write_text(yaml.safe_dump({**{k: v for k, v in raw.items() if k != "stackFile"}, "stack": "mine"}))
+    assert cells_of(sweep, tmp_path)
 
 
 def test_a_page_says_of_as_many_comparisons_as_its_verdicts_have_shared(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ fit, else 1. More: docs/your-cluster.md.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import time
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stack.add_option(parser)
     parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: use its clone, created if necessary")
     parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
+    parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument("--no-changes", action="store_true", help="do not look for what would make all fit")
     parser.add_argument(
         "--watch", action="store_true", help="keep the clone as its source is, with a line when the answer changes"
@@ -63,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--watch needs the capture that the clone is of\n  Write --on DIRECTORY")
     if not args.watch and (args.context or args.kubeconfig):
         raise UserError("--context and --kubeconfig name the source that --watch follows\n  Write --watch, or -s STACK")
+    if args.watch and args.json:
+        raise UserError("--watch prints a line for each change; leave --json out")
     if not 0 < args.every < math.inf:
         raise UserError(f"--every {args.every:g} is no number of seconds")
     try:
@@ -76,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
         raise _no_clone(args, str(error)) from None
     except (Refused, Undecided, ApiError, JournalError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
-    print("\n".join(lines(found.label, wanted, answer)))
+    text = json.dumps(_plain(found.label, wanted, answer), indent=2) if args.json else ""
+    print(text or "\n".join(lines(found.label, wanted, answer)))
     return 0 if answer.verdict.all_fit else 1
 
 
@@ -91,6 +96,20 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     found += [f"  to fit all: {change.what}" for change in answer.changes]
     found += [f"  tried: {each}" for each in answer.tried]
     return found
+
+
+def _plain(name: str, wanted: Probe, answer: Answer) -> dict[str, object]:
+    verdict = answer.verdict
+    return {
+        "workload": wanted.name,
+        "cluster": name,
+        "pods": wanted.count,
+        "fitted": verdict.fitted,
+        "byGroup": dict(answer.groups.most_common()),
+        "limit": verdict.reason,
+        "changes": [change.what for change in answer.changes],
+        "tried": answer.tried,
+    }
 
 
 def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> Answer:

@@ -81,7 +81,7 @@ def _asked(args: argparse.Namespace, loaded: Loaded) -> _Asked:
 def _what(value: str | None, loaded: Loaded) -> argparse.Namespace:
     """What one side has instead of the file's, as options of `run`."""
     options = {"repetitions": None, "seed": None, "scheduler": None, "scheduler_config": None}
-    found = argparse.Namespace(**options, scheduler_binary=None, policy=None, ties=None)
+    found = argparse.Namespace(**options, scheduler_binary=None, policy=None, ties=None, why=None)
     if value is None:
         return found
     if value == OWN or value in NAMES:

@@ -47,8 +47,9 @@ def _checked(file: Path) -> str:
         sweep = load_sweep(file)
         runs, few = counted(len(cells.cells_of(sweep, file.resolve().parent)), "run"), page.too_few(sweep)
         return f"{sweep.name}: {runs}{f' ({few})' if few else ''}"
-    experiment = load(file).experiment
-    jobs = sum(workload.jobs for workload in experiment.workloads)
+    loaded = load(file)
+    experiment = loaded.experiment
+    jobs = sum(len(loaded.traces.get(each.name, ())) or each.jobs for each in experiment.workloads)
     return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
 
 
@@ -133,4 +134,4 @@ def sweep(args: argparse.Namespace) -> int:
     if failed:
         first = failed[0]
         print(f"{counted(len(failed), 'run')} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed or any(result.status == "failure" for result in done.results) else 0

@@ -96,7 +96,7 @@ def _runs(parsed_args: argparse.Namespace, **_: object) -> list[str]:
 
 def _running(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `run`."""
-    parser.add_argument("file", type=Path, help="the experiment file")
+    parser.add_argument("file", type=Path, help="the experiment file, or the name of one in the project's experiments/")
     parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
     which.add_option(parser)
     parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
@@ -105,6 +105,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
     parser.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
     parser.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
+    parser.add_argument("--why", action="store_true", help="as if the file said why: true")
     parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
     parser.add_argument(
@@ -164,6 +165,7 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument("--json", action="store_true", help="for programs, every measure of every repetition")
     parser.add_argument(
         "--fail-if",
         action="append",

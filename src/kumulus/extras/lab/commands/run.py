@@ -35,8 +35,15 @@ def run(args: argparse.Namespace) -> int:
     for name in ("seeds", "jobs", "json"):
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
-    loaded = overridden_by(load(args.file), args)
+    loaded = overridden_by(load(_named(args.file)), args)
     return on_cluster(args, loaded, lambda place, loaded: _run(place, loaded, args))
+
+
+def _named(file: Path) -> Path:
+    """The experiment's file, also where only the name of one in the project's folder is given."""
+    here = project.found()
+    there = here.root / "experiments" / f"{file}.yaml" if here else file
+    return there if not file.suffix and not file.exists() and there.is_file() else file
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,8 @@ def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
     if args.policy:
         overrides["policy"] = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
+    if args.why:
+        overrides["why"] = True
     if args.ties:
         overrides["policyTies"] = args.ties
     if args.scheduler or chosen:

@@ -43,7 +43,7 @@ def against(experiment: Experiment, report: Report, source: str) -> Experiment:
     wrong: list[Problem] = []
     found: list[Expectation] = []
     for index, each in enumerate(experiment.expect):
-        if each.within is None:
+        if not each.of_baseline:
             found.append(each)
             continue
         measures = (test.details.measures for test in report.results.tests)

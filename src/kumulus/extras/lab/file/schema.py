@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.extras.lab.file.expect import BOUNDS, LIMITS
+from kumulus.extras.lab.file.expect import BOUNDS, KEYS, LIMITS
 from kumulus.extras.lab.file.measures import UNITS, Unit
 from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.timeline import ACTIONS
@@ -41,15 +41,16 @@ def _forms() -> dict[str, Schema]:
 
 
 def _expectation() -> Schema:
-    """Either a measure with a threshold, written in the measure's unit, or a workload with nodes."""
+    """A measure with a threshold, in the measure's unit; or a workload with nodes, or what becomes of faulted ones."""
+    number = {"type": "number", "minimum": 0}
     texts: dict[Unit, Schema] = {
         "s": {"anyOf": [{"type": "string", "pattern": patterns.BLANKS_AROUND_DURATION}, {"enum": [0, 1]}]},
         "share": {"anyOf": [{"type": "string", "pattern": patterns.ANY_PER_CENT}, {"enum": [0, 1]}]},
-        "count": {"type": "number"},
-        "perSecond": {"type": "number"},
-        "usd": {"type": "number"},
-        "ratio": {"type": "number"},
-        "gpuHours": {"type": "number"},
+        "count": number,
+        "perSecond": number,
+        "usd": number,
+        "ratio": number,
+        "gpuHours": number,
         "bytes": {"anyOf": [{"type": "string"}, {"type": "number"}]},
     }
     written = [
@@ -62,17 +63,16 @@ def _expectation() -> Schema:
         }
         for unit, form in texts.items()
     ]
-    measured = {
-        "allOf": [required("measure"), {"anyOf": [required(bound) for bound in LIMITS]}, {"not": required("nodes")}]
-    }
-    placed = {
-        "allOf": [
-            required("workload"),
-            required("nodes"),
-            {"not": {"anyOf": [required(key) for key in ("measure", *LIMITS)]}},
-        ]
-    }
-    return {"allOf": [{"anyOf": [measured, placed]}, *written]}
+    every = sorted({key for keys in KEYS for key in keys})
+    alone = [{"not": {"anyOf": [required(key) for key in every if key not in keys]}} for keys in KEYS]
+    measured = {"allOf": [required("measure"), {"anyOf": [required(bound) for bound in LIMITS]}, alone[0]]}
+    span = {"type": "string", "pattern": patterns.DURATION}
+    properties = ({"nodes": {"type": "array"}}, {"nodes": {"type": "object"}, "within": span}, {"within": span})
+    others = [
+        {"allOf": [*map(required, keys), only, {"properties": form}]}
+        for keys, only, form in zip(KEYS[1:], alone[1:], properties, strict=True)
+    ]
+    return {"allOf": [{"anyOf": [measured, *others]}, *written]}
 
 
 def _workload() -> Schema:

@@ -126,6 +126,7 @@ class Listener:
                 self._priced.remove(name)
             elif event.item is not None:
                 self._priced.put(name, event.item, product_label, prices)
+                self._records.faulted.node(name, event.item.spec.unschedulable, now)
             if self._placement is not None:
                 self._placement.node(name, None if event.kind == "DELETED" else event.item)
 

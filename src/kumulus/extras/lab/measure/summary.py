@@ -39,6 +39,7 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         **_scheduling(records),
         **_allocation(records, lasted),
         **_lost(records, lasted),
+        **records.faulted.measures(records.pods.values()),
         "creation.duration": created_in,
         "duration": lasted,
         **_usage(sampler),

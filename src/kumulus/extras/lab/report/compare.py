@@ -25,6 +25,7 @@ _FEW = (
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",
     "slowdown.p50", "slowdown.p99", "fairness.jain", "fairness.jainShare", "gpuHours.used", "gpuHours.idle",
     "gpuHours.stranded", "cost.total", "cost.perGpuHour", "cost.wastedShare",
+    "timeToEvacuate", "timeToRecover",
     "pods.disrupted", "work.lost", "nodes.came", "nodes.gone", "policy.allocated", "policy.fragmented", "policy.split",
     "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice", "dispatch.rate",
     "dispatch.ratePeak", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToNodes.p50", "jobTimeToRun.p50",

@@ -58,7 +58,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     if outcome.dispatching is not None:
         clusters, of_jobs = by_cluster(outcome, outcome.dispatching)
         measured |= of_jobs
-    judged = verdicts(experiment.expect, measured, records)
+    judged = [*verdicts(experiment.expect, measured, records), *outcome.commands]
     status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
     first = sampler.counted[0].counted if sampler.counted else 0
     details = Details(

@@ -29,6 +29,8 @@ _ALWAYS = (
     "allocation.gpuEnd",
     "timeToSchedule.p50",
     "timeToSchedule.p99",
+    "timeToEvacuate",
+    "timeToRecover",
     "scheduling.rate",
     "makespan",
     "cpu.scheduler",

@@ -17,8 +17,10 @@ from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
+from kumulus.extras.lab.measure.verdicts import Verdict
 from kumulus.extras.lab.report.model import PolicyUsed, Report
 from kumulus.extras.lab.run.arriving import Arriving
+from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.timeline import Happened
@@ -52,6 +54,7 @@ class Outcome:
         policy: what the policy did, and how far the demand that arrived filled the cluster; None where that means
             nothing.
         dispatching: what became of each Job on its way to a worker; None outside of federations.
+        commands: whether the timeline's commands came to a good end.
         away: the workers of a federation that were killed or cut off from the hub at the end.
     """
 
@@ -70,6 +73,7 @@ class Outcome:
     replay_results: dict[str, ReplayResult] = field(default_factory=dict)
     policy: PolicyUsed | None = None
     dispatching: Dispatching | None = None
+    commands: list[Verdict] = field(default_factory=list)
     away: frozenset[str] = frozenset()
 
 
@@ -84,6 +88,7 @@ class Bench:
         components: the cluster's processes.
         switch: the scheduler.
         stop: set to end the run early.
+        commands: starts and ends the timeline's commands.
         on_sample: called after each sample, with the outcome so far.
         owner: the stack.
         places: which labels say where nodes stand.
@@ -98,6 +103,7 @@ class Bench:
     components: Components
     switch: SchedulerSwitch
     stop: asyncio.Event
+    commands: Commands
     on_sample: Callable[[Outcome], None] = lambda _: None
     owner: Owner = NOBODY
     places: Places = NOWHERE

@@ -93,6 +93,7 @@ class Repetition:
             placement.happened,
         )
         self._timeline.priced = self._listener.reprice
+        self._timeline.commands, self._timeline.faulted = bench.commands, records.faulted
         if self._federated:
             self._timeline.outages = self._federated.outages
             self._federated.note = self._timeline.note
@@ -223,6 +224,7 @@ class Repetition:
             outcome.lasted, outcome.stall = self._now(), self._now.stall
             outcome.placement.end()
             outcome.records.allocation.end()
+            outcome.records.faulted.lasted = outcome.lasted
             if self._federated is not None:
                 self._federated.end()
             outcome.created_in = self._creator.done_at or outcome.lasted
@@ -246,6 +248,7 @@ class Repetition:
     ) -> None:
         """Wait for the end, whatever its reason."""
         experiment, outcome = self._bench.experiment, self.outcome
+        faulted = outcome.records.faulted
         while not outcome.ended:
             await asyncio.sleep(_LOOK_EVERY)
             for task in tasks:
@@ -261,7 +264,7 @@ class Repetition:
                 outcome.ended, outcome.partial = silence[1], True
             elif self._now() >= experiment.timeout:
                 outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
-            elif creating.done() and timeline.done():
+            elif creating.done() and timeline.done() and self._now() >= faulted.decided_at(experiment.expect):
                 outcome.ended = await self._ending.over(self._now, self._listener.ask)
                 if outcome.ended and (why := self._unseen()):
                     outcome.ended, outcome.partial = why, True
@@ -284,6 +287,8 @@ class Repetition:
 
     async def _undo(self) -> None:
         try:
+            # First: an operator would go on changing what is undone.
+            self.outcome.commands = await self._bench.commands.end()
             await self._timeline.undo()
         except (JournalError, ApiError, Unreachable) as error:
             self.outcome.ended += f"; what the timeline did is not all undone: {error}"

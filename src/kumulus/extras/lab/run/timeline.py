@@ -12,6 +12,8 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.outages import Outages
 from kumulus.extras.lab.file.timeline import OUTAGES, Event, Resize
+from kumulus.extras.lab.measure.faulted import Faulted
+from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.history.words import Sort
@@ -59,6 +61,8 @@ class Timeline:
 
     Attributes:
         outages: carries out what happens to workers; None outside of federations, where nothing does.
+        commands: starts the user's commands; None where there are none.
+        faulted: learns which nodes the faults strike, and when.
         priced: called when the price of machines has changed, with what the active faults make of it.
         created, scheduled: set when all pods have been created, and when all have a node.
     """
@@ -76,6 +80,8 @@ class Timeline:
     ) -> None:
         self._tell = tell
         self.outages: Outages | None = None
+        self.commands: Commands | None = None
+        self.faulted = Faulted()
         self.priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None
         self._offers: dict[str, OfferEffects] = {}
         self._owner = owner
@@ -107,6 +113,8 @@ class Timeline:
                 running.append(asyncio.create_task(self._run_later(later, moment)))
         try:
             await asyncio.gather(*running)
+            if self.commands is not None:
+                await self.commands.wait(lambda what: self.note(what, Sort.OTHER))
         finally:
             for each in running:
                 each.cancel()
@@ -138,6 +146,8 @@ class Timeline:
         if event.delete is not None:
             await self._workloads.delete(event.delete)
             return f"{event.delete} is deleted"
+        if self.commands is not None and event.run is not None:
+            return await self.commands.start(event.run, self._workloads.namespace)
         if self.outages is not None and event.action in OUTAGES:
             return await self.outages.do(event)
         assert event.scheduler is not None
@@ -150,6 +160,8 @@ class Timeline:
         except (SpecError, NoPools) as error:
             raise LabError(str(error)) from None
         record = Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers)
+        nodes = [known.pools[pool].node_name(n) for pool, numbers in one.nodes.items() for n in numbers]
+        self.faulted.struck(one.name, nodes, self._now())
         began = await self._begin(record, known)
         if one.offers is not None:
             self._offers[one.name] = one.offers
@@ -176,6 +188,7 @@ class Timeline:
     async def _end(self, name: str) -> None:
         await undo.end_faults(self._client, self._journal.changes.run, [name])
         self._journal.drop(faults=[name])
+        self.faulted.over(name, self._now())
         if self._offers.pop(name, None) is not None:
             self.priced(tuple(self._offers.values()))
 

@@ -19,6 +19,7 @@ from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.policies import load
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
+from kumulus.host import pulumi_project
 from kumulus.host.version import VERSION
 from kumulus.kube.yaml_limits import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown
@@ -93,9 +94,12 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     if not isinstance(raw, Mapping):
         raise SpecError([Problem("", "is no mapping", "write an experiment")], str(file))
     directory = file.resolve().parent
-    named = raw.get("stackFile")
+    named = raw.get("stackFile") or _of_project(raw.get("stack"), directory)
     if not named:
-        raise LabError(f"{file} names no stackFile, whose machines the runs of a sweep have\n  Write stackFile: s.yaml")
+        raise LabError(
+            f"{file} names no stackFile, whose machines the runs of a sweep have, and no stack of the project\n"
+            "  Write stackFile: s.yaml"
+        )
     _, text = read_text(str(named), directory, "stackFile", str(file))
     described = read_yaml(text, str(directory / named))
     stack = described.get("config") if isinstance(described, Mapping) else None
@@ -124,6 +128,13 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
         digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
         found.append(Cell(digest, values, own_raw, own_stack, directory, sweep.live))
     return list({cell.id: cell for cell in found}.values())
+
+
+def _of_project(stack: object, directory: Path) -> str:
+    """The file of a stack of the project that the experiment is in; empty if there is none."""
+    project = pulumi_project.find(directory) if isinstance(stack, str) and stack else None
+    file = project.stack_file(str(stack)) if project else None
+    return str(file) if file is not None and file.is_file() else ""
 
 
 class _Digests:

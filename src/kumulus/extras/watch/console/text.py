@@ -28,6 +28,7 @@ def text(stack: str, found: Summary) -> str:
     if hidden := len(found.reasons) - _MOST_REASONS:
         lines += [f"  and {counted(hidden, 'more reason')}"] if hidden > 0 else []
     lines.append(f"bound: {found.bound_per_second:,.1f} pods/s over the last 10 s")
+    lines.append(f"cost: {cost(found.total)}")
     lines.append(f"control plane: {' · '.join(_checks(found))}")
     return "\n".join(lines)
 
@@ -38,6 +39,14 @@ def headline(total: Share) -> str:
     nodes = counted(total.nodes, "node") + (f" ({states})" if states else "")
     whole, part = total.allocatable.gpus, total.taken.gpus
     return f"{nodes}, {counted(whole, 'GPU')}" + (f", {part:,} allocated ({percent(part, whole)})" if whole else "")
+
+
+def cost(total: Share) -> str:
+    """What nodes cost an hour, and how many of them have no known price."""
+    if not total.priced:
+        return "price not known" if total.nodes else "none"
+    without = total.nodes - total.priced
+    return f"${total.hourly:,.2f}/h" + (f", without {without:,} whose price is not known" if without else "")
 
 
 def phases(found: Summary) -> str:

@@ -19,6 +19,7 @@ from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
+from kumulus.nodes.catalog.prices import Prices
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
@@ -36,6 +37,7 @@ class Live:
         client: of the cluster.
         places: the labels that say where nodes stand.
         endpoints: addresses of health checks by component, on this machine.
+        prices: what machines cost.
 
     Attributes:
         fleet: nodes, pods and their sums.
@@ -44,7 +46,14 @@ class Live:
         lost_at: since when, on the monotonic clock.
     """
 
-    def __init__(self, client: Client, places: Places, endpoints: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        places: Places,
+        endpoints: Mapping[str, str] | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._prices = prices
         self.fleet = Fleet()
         self.checks: dict[str, health.Check] = {}
         self.lost: ApiError | Unreachable | None = None
@@ -170,7 +179,8 @@ class Live:
         await asyncio.Event().wait()
 
     def _take_node(self, event: Event[Any], _: float | None) -> None:
-        self.fleet.set_node(event.key, None if event.kind == "DELETED" else node_from(event.item, self._places))
+        node = None if event.kind == "DELETED" else node_from(event.item, self._places, self._prices)
+        self.fleet.set_node(event.key, node)
 
     def _take_pod(self, event: Event[Any], at: float | None) -> None:
         self.fleet.set_pod(event.key, None if event.kind == "DELETED" else pod_from(event.item), at)
