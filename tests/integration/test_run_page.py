@@ -147,6 +147,16 @@ def test_the_page_opens_when_the_most_pods_had_a_node_with_a_line_of_result(brow
         expect(page.locator(".sums")).to_contain_text("32 of 32 GPUs allocated (100 %)")
 
 
+def test_a_run_of_which_not_all_was_heard_says_so(browser: Browser, tmp_path: Path) -> None:
+    history = story()
+    history.about["unheard"] = ["the client stood still for 3.10 s", "a time is not known of 41 pods"]
+    with visiting(browser, tmp_path, [history]) as page:
+        expect(page.locator(".result")).to_contain_text(
+            "2 of 2 jobs whole. Times are as they were heard, and not all was heard in time: "
+            "the client stood still for 3.10 s; a time is not known of 41 pods"
+        )
+
+
 def test_columns_in_which_no_job_has_anything_are_not_shown(browser: Browser, tmp_path: Path) -> None:
     recorder = Recorder({"title": "plain", "scheduler": "default"})
     recorder.node("n", node("n"), 0)

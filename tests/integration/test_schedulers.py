@@ -38,6 +38,8 @@ READABLE: dict[str, set[str]] = {
     "coscheduling": HEALTH | {"/metrics"},
     "volcano": {"/healthz", "/metrics"},
     "kueue": HEALTH,
+    # As its sources have it: KAI was not there to be asked.
+    "kai": HEALTH | {"/metrics"},
     # Its library registers what Go knows of the process, wherever it listens.
     "yunikorn": {"/readyz", "/metrics", "/debug/pprof/", "/debug/vars"},
 }
@@ -122,8 +124,8 @@ async def test_a_gang_is_admitted_whole_or_not_at_all(name: str, starts: Start, 
     # Of eight CPUs four are left, where five are asked for; Kueue has a quota of seven, and nodes for both gangs.
     first, second = (4, 4) if name == "kueue" else (4, 5)
     try:
-        if name == "kueue":
-            submit(api, workloads.queue(name, "default", "default", {"cpu": "7"}))
+        if needed := registry.get(name).needed_queue:
+            submit(api, workloads.queue(name, needed, "default", {"cpu": "7"} if name == "kueue" else {}))
         submit(api, gang("first", name, pool, first))
         await until_placed(api, "first", first)
         submit(api, gang("second", name, pool, second))
@@ -170,6 +172,27 @@ def waits(workload: Object) -> bool:
     """Whether Kueue has looked at a Job and found no room for it."""
     conditions = workload.get("status", {}).get("conditions") or []
     return any(each["type"] == "QuotaReserved" and each["reason"] == "Pending" for each in conditions)
+
+
+async def test_a_pod_that_reserves_a_gpu_for_kai_says_which_one_it_has(plane: Plane, pools: Pools) -> None:
+    inputs = pools.inputs(replicas=1)
+    await pools.create(inputs)
+    spec = {"nodeName": f"{inputs['name']}-0", "containers": [{"name": "c", "image": "none"}]}
+    for name, app in (("reserves", "kai-resource-reservation"), ("other", "else")):
+        plane.api.create(PODS, {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec})
+    try:
+
+        def answered(found: Mapping[str, Object]) -> bool:
+            annotations = {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in found.values()}
+            return "run.ai/reserve_for_gpu_index" in annotations.get("reserves", {})
+
+        await asyncio.to_thread(plane.api.until, PODS, answered, 30)
+        found = {name: plane.api.get(f"{PODS}/{name}")["metadata"] for name in ("reserves", "other")}
+        assert found["reserves"]["annotations"]["run.ai/reserve_for_gpu_index"] == f"GPU-{found['reserves']['uid']}"
+        assert "run.ai/reserve_for_gpu_index" not in found["other"].get("annotations", {})
+    finally:
+        for name in ("reserves", "other"):
+            plane.api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
 
 
 def test_what_an_interrupted_run_left_is_taken_over_and_removed(plane: Plane) -> None:

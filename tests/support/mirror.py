@@ -26,6 +26,7 @@ class Answer:
         ranges: whether range requests are supported.
         drip: seconds to wait after each kilobyte.
         silent: seconds to wait before answering.
+        token: what a registry wants to be shown; without it, it says where to get that.
     """
 
     body: bytes = b""
@@ -35,17 +36,22 @@ class Answer:
     ranges: bool = True
     drip: float = 0
     silent: float = 0
+    token: str = ""
 
 
 @dataclass
 class Mirror:
-    """The server: its URL, its files, and the requests it received as (path, Range header); who asked is beside."""
+    """The server: its URL, its files, and the requests it received as (path, Range header); who asked is beside.
+
+    `realm` is where a registry says its tokens are: this server if it is empty.
+    """
 
     url: str
     files: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     signed: list[str] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
+    realm: str = ""
 
 
 @contextmanager
@@ -60,11 +66,9 @@ def serving() -> Iterator[Mirror]:
             mirror.asked.append((self.path, wanted))
             mirror.signed.append(self.headers.get("Authorization", ""))
             answer = mirror.files.get(self.path)
-            if answer is None or answer.status != 200:
-                self._head(404 if answer is None else answer.status, {"Content-Length": "0"})
-                return
-            if answer.location:
-                self._head(302, {"Location": answer.location, "Content-Length": "0"})
+            refusal = _refusal(answer, self.headers.get("Authorization", ""), mirror)
+            if refusal or answer is None:
+                self._head(*(refusal or (404, {})))
                 return
             mirror.gate.wait(answer.silent)
             begin = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and answer.ranges else 0
@@ -109,6 +113,17 @@ def serving() -> Iterator[Mirror]:
         mirror.gate.set()
         server.shutdown()
         server.server_close()
+
+
+def _refusal(answer: Answer | None, shown: str, mirror: Mirror) -> tuple[int, dict[str, str]] | None:
+    """The status and headers of an answer without a body; None for one with it."""
+    empty = {"Content-Length": "0"}
+    if answer is None or answer.status != 200:
+        return (404 if answer is None else answer.status), empty
+    if answer.token and shown != f"Bearer {answer.token}":
+        challenge = f'Bearer realm="{mirror.realm or mirror.url}/token",service="registry.example"'
+        return 401, {"WWW-Authenticate": challenge, **empty}
+    return (302, {"Location": answer.location, **empty}) if answer.location else None
 
 
 def program(version: str, padding: int = 0) -> bytes:

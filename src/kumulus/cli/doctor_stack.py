@@ -50,6 +50,8 @@ def how(tools: list[Tool]) -> str:
         seconds = [tool.cpu for tool in building if tool.cpu is not None]
         minutes = max(sum(seconds) / 60 / (os.cpu_count() or 1), 1)
         steps.append(f"build, about {minutes:.0f} min" if len(seconds) == len(building) else "build")
+    if any(tool.unpinned for tool in tools):
+        steps.append("download, once its digest is accepted: tools --accept-digest")
     return "; ".join(steps) or "is unavailable with KUMULUS_TOOLS=" + mode
 
 

@@ -3,6 +3,7 @@
     kumulus tools                    # what every stack of the runtime kwok needs
     kumulus tools -s gcp-large       # what that stack needs
     kumulus tools --with kubectl     # that one too, or a set of tools
+    kumulus tools --with kai --accept-digest    # one whose sum nobody has published, as its registry has it now
     kumulus tools --list             # list all tools, and where they come from
 
 They are downloaded, or built if that is not possible: docs/tools.md. An interrupted run continues where it
@@ -24,6 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--stack", help="what this stack needs, instead of what every one does")
     parser.add_argument(
         "--with", dest="extra", metavar="TOOL", action="append", default=[], help="also this tool, or set of tools"
+    )
+    parser.add_argument(
+        "--accept-digest",
+        action="store_true",
+        help="of the tools asked for, take what their registry has now where no sum is known, and remember its digest",
     )
     show = parser.add_mutually_exclusive_group()
     show.add_argument("--list", action="store_true", help="only list the tools, their sizes, and what needs them")
@@ -49,6 +55,11 @@ def run(args: argparse.Namespace) -> int:
         print(tools_list.urls(known))
         return 0
     names = [tool.name for each in args.extra for tool in known.named(each)]
+    if args.accept_digest:
+        from kumulus.toolchain import images
+
+        images.accept([known.tool(name) for name in names])
+        pins.load.cache_clear()
     if args.stack is not None:
         from kumulus.cli.entering import require_venv
 

@@ -20,8 +20,12 @@ def table(known: Pins) -> str:
 
 
 def urls(known: Pins) -> str:
-    """The URLs of this platform's release files, one a line."""
-    return "\n".join(dict.fromkeys(releases.address(release) for release in known.releases.values()))
+    """The URLs of this platform's release files, one a line.
+
+    Without images' layers: a registry wants a token for them.
+    """
+    files = (release for release in known.releases.values() if not release.image)
+    return "\n".join(dict.fromkeys(releases.address(release.url) for release in files))
 
 
 def _row(known: Pins, location: Location) -> tuple[str, str, str, str, str]:

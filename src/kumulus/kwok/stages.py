@@ -55,6 +55,16 @@ def pod_status(template: str) -> dict[str, Any]:
     return {"next": {"patches": [_of_this_pod(f"status:\n{textwrap.indent(template, '  ')}", "status")]}}
 
 
+def pod_annotated(annotations: Mapping[str, str]) -> dict[str, Any]:
+    """The key ``next`` of a stage that annotates a pod, but not if the pod has changed meanwhile.
+
+    Args:
+        annotations: Go templates of the values.
+    """
+    lines = "".join(f'    {key}: "{value}"\n' for key, value in annotations.items())
+    return {"next": {"patches": [_of_this_pod(f"  annotations:\n{lines}")]}}
+
+
 def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
     """The key ``steps`` of a stage that patches a pod and then deletes it, but not if the pod has changed meanwhile.
 
@@ -69,7 +79,7 @@ def pod_removed(template: str, subresource: str = "") -> dict[str, Any]:
     return {"steps": [{"patch": _of_this_pod(content, subresource)}, {"delete": True}]}
 
 
-def _of_this_pod(content: str, subresource: str) -> dict[str, str]:
+def _of_this_pod(content: str, subresource: str = "") -> dict[str, str]:
     where = {"subresource": subresource} if subresource else {}
     version = "  resourceVersion: {{ .metadata.resourceVersion | Quote }}\n"
     return {**where, "template": f"metadata:\n  uid: {{{{ .metadata.uid | Quote }}}}\n{version}{content}"}

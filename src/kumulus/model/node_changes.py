@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION
 from kumulus.model.applied import APPLIED, Applied, applied_of, encode_applied
 from kumulus.model.node_effects import Condition
-from kumulus.model.nodes import CONDITIONS, OwnedFields, posted_condition
+from kumulus.model.nodes import CONDITIONS, OwnedFields, declared_features, posted_condition
 from kumulus.model.pools import Taint
 from kumulus.model.quantity import QuantityError, equal
 
@@ -131,6 +131,8 @@ def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[s
         **{section: mapping_patch(found, section) for section in ("capacity", "allocatable", "nodeInfo")},
         "conditions": condition_patch(found, want, now),
     }
+    if "kubeletVersion" in mapping_patch(found, "nodeInfo"):
+        sections["declaredFeatures"] = declared_features(want.node_info).get("declaredFeatures")
     return {section: patch for section, patch in sections.items() if patch}
 
 

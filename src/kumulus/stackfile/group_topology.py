@@ -51,6 +51,8 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The label keys of each preset, by level."""
+ZONES: Mapping[str, str] = {"kai": "cloud.provider.com/topology-zone"}
+"""The key of a further label with a node's zone, for presets whose zones are a level of the topology."""
 
 _TAKEN = (
     HOSTNAME_LABEL,

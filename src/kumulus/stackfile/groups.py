@@ -42,7 +42,7 @@ from kumulus.model.pools import (
     allocatable_of,
     node_info_from,
 )
-from kumulus.stackfile.group_topology import GroupTopology
+from kumulus.stackfile.group_topology import ZONES, GroupTopology
 from kumulus.stackfile.resource_slices import ResourceSlices, devices_of, without_extended
 from kumulus.stackfile.shapes import gpu_product_problems, instance_type_problems
 
@@ -233,6 +233,8 @@ def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: 
     name = pool_name(group.name, placement.availabilityZone)
     simulated = {SIMULATED_POOL_LABEL: operator.simulatedPool or group.name} if operator else {}
     added = _labels(group, placement, flavour) if template.metadata.defaults else {}
+    if group.topology and (key := ZONES.get(group.topology.preset)):
+        added[key] = placement.availabilityZone
     labels = {**added, **simulated, **template.metadata.labels}
     labels |= identity_labels(group.name, name, cluster_name)
     return Pool(

@@ -85,7 +85,7 @@ class Builder:
             path.write_bytes(_altered(content, embed))
 
     def _keep(self, tool: Tool, work: Path, home: Path, step: Step) -> None:
-        share, target = work / "share", cache.kept(home, tool)
+        share = work / "share"
         share.mkdir()
         for keep in tool.keep:
             found = sorted(self._module_directory(tool, keep.module, work / "module", step).glob(keep.path))
@@ -94,10 +94,7 @@ class Builder:
             (share / keep.to).mkdir(parents=True, exist_ok=True)
             for file in found:
                 shutil.copyfile(file, share / keep.to / file.name)
-                files.sync(share / keep.to / file.name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
-        share.replace(target)
+        put_kept(share, tool, home)
 
     def _module_directory(self, tool: Tool, module: str, cwd: Path, step: Step) -> Path:
         described = json.loads(self._go(tool, ["mod", "download", "-json", module], cwd, step))
@@ -118,6 +115,17 @@ class Builder:
                 f"\n  What is built already is kept; {installation.command()} tools goes on from here."
             ) from failure
         return output.read_text()
+
+
+def put_kept(share: Path, tool: Tool, home: Path) -> None:
+    """Move a folder on the same file system to where a tool's kept files belong."""
+    target = cache.kept(home, tool)
+    for file in share.rglob("*"):
+        if file.is_file():
+            files.sync(file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(target, ignore_errors=True)
+    share.replace(target)
 
 
 def install(made: Path, tool: Tool, home: Path, vouching: str) -> None:

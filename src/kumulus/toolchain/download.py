@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import fnmatch
 import shutil
-import tarfile
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 from urllib.parse import urlsplit
 
 from kumulus.host.files import sync
-from kumulus.toolchain import build, cache, fetch, locate, releases
+from kumulus.toolchain import build, cache, fetch, locate, releases, unpack
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched
 from kumulus.toolchain.pins import Pins, Tool
@@ -63,7 +58,7 @@ class Downloads:
     def _begin(self, first: Release) -> bool:
         """Whether any server answers at all; tries only the first file's host."""
         try:
-            self._reach(releases.address(first))
+            self._reach(releases.address(first.url))
         except NotFetched as error:
             if self.required:
                 raise _cannot(first, error) from None
@@ -78,8 +73,7 @@ class Downloads:
             self._reached.add(host)
 
     def _one(self, release: Release, tools: Sequence[Tool], title: str) -> bool:
-        address = releases.address(release)
-        host = urlsplit(address).netloc
+        host = urlsplit(releases.address(release.url)).netloc
         if host in self._out:
             return False
         folder = cache.downloads()
@@ -88,9 +82,9 @@ class Downloads:
         file = folder / f"{release.sum[:12]}-{release.name}"
         step = Step(title)
         try:
-            self._reach(address)
+            self._reach(releases.address(release.url))
             fetch.fetch(
-                address,
+                releases.addresses(release.url),
                 file,
                 release.algorithm,
                 release.sum,
@@ -129,21 +123,31 @@ def _install(known: Pins, release: Release, tools: Sequence[Tool], file: Path) -
     work = file.with_name(f"{file.name}.unpacked")
     shutil.rmtree(work, ignore_errors=True)
     try:
-        wanted = {tool.name: release.members[tool.name] for tool in tools}
-        taken = take(file, wanted, release.others, work)
-        for made in taken.values():
-            made.chmod(0o755)
-        for tool in tools:
-            _check(taken[tool.name], tool, release)
+        programs = [tool for tool in tools if not tool.files_only]
+        taken = _programs(release, programs, file, work) if programs else {}
         folder = cache.executable(cache.home_of(known, tools[0]), tools[0]).parent
         folder.mkdir(parents=True, exist_ok=True)
         for name in taken.keys() - release.members.keys():
             sync(taken[name])
             taken[name].replace(folder / name)
         for tool in tools:
-            build.install(taken[tool.name], tool, cache.home_of(known, tool), release.stamp(tool.name))
+            home = cache.home_of(known, tool)
+            if own := {keep.path: keep.to for keep in tool.keep if not keep.module}:
+                unpack.keep(file, own, share := work / f"{tool.name}.share")
+                build.put_kept(share, tool, home)
+            build.install(taken.get(tool.name, work), tool, home, release.stamp(tool.name))
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _programs(release: Release, tools: Sequence[Tool], file: Path, work: Path) -> dict[str, Path]:
+    """The programs of a release file, and those that belong beside them, by name."""
+    taken = unpack.take(file, {tool.name: release.members[tool.name] for tool in tools}, release.others, work)
+    for made in taken.values():
+        made.chmod(0o755)
+    for tool in tools:
+        _check(taken[tool.name], tool, release)
+    return taken
 
 
 def _check(made: Path, tool: Tool, release: Release) -> None:
@@ -157,63 +161,6 @@ def _check(made: Path, tool: Tool, release: Release) -> None:
 
 def _cannot(release: Release, error: NotFetched) -> ToolchainError:
     return ToolchainError(
-        f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release)}"
+        f"{release.name} cannot be downloaded: {error}\n  from: {releases.address(release.url)}"
         "\n  KUMULUS_TOOLS=auto builds what cannot be downloaded; KUMULUS_MIRROR=URL takes all from another place."
     )
-
-
-def take(archive: Path, members: Mapping[str, str], others: str, into: Path) -> dict[str, Path]:
-    """Extract files from an archive, each under its own name.
-
-    Args:
-        archive: a .tar.gz, a .zip, or a file that is the program itself.
-        members: the path in the archive of each wanted file, by name; an empty path is the archive itself.
-        others: a pattern of paths; files of that pattern are taken too, under their own names.
-
-    Returns:
-        what was taken, by name.
-    """
-    into.mkdir(parents=True, exist_ok=True)
-    if list(members.values()) == [""]:
-        (name,) = members
-        shutil.copyfile(archive, into / name)
-        return {name: into / name}
-    wanted = {path: name for name, path in members.items()}
-    taken: dict[str, Path] = {}
-    try:
-        for path, content in _files(archive):
-            # Links are not followed, and paths are only compared: nothing is written outside the folder.
-            name = wanted.get(path) or (_own_name(path) if others and fnmatch.fnmatchcase(path, others) else "")
-            if not name:
-                continue
-            with (into / name).open("wb") as file:
-                shutil.copyfileobj(content, file)
-            taken[name] = into / name
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise ToolchainError(f"{archive.name} is no archive that can be read: {error}") from error
-    lacking = [path for path, program in wanted.items() if program not in taken]
-    if lacking:
-        raise ToolchainError(f"{archive.name} has no {' and no '.join(lacking)}")
-    return taken
-
-
-def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """The regular files of an archive; links and devices are skipped."""
-    if archive.name.endswith(".zip"):
-        with zipfile.ZipFile(archive) as zipped:
-            for entry in zipped.infolist():
-                if not entry.is_dir():
-                    with zipped.open(entry) as content:
-                        yield entry.filename, content
-        return
-    with tarfile.open(archive, "r:gz") as packed:
-        for member in packed:
-            file = packed.extractfile(member) if member.isreg() else None
-            if file is not None:
-                yield member.name, file
-
-
-def _own_name(path: str) -> str:
-    """The last part of a path; empty if it cannot be a file's name."""
-    name = path.rpartition("/")[2]
-    return "" if name in (".", "..") else name

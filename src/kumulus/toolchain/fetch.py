@@ -10,20 +10,21 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from kumulus.toolchain import releases
+from kumulus.toolchain import registry, releases
 from kumulus.toolchain.errors import ToolchainError
 
 _CHUNK = 1 << 16
-_PARTIAL, _UNSATISFIABLE, _SERVER_ERROR = 206, 416, 500
+_PARTIAL, _UNAUTHORIZED, _UNSATISFIABLE, _SERVER_ERROR = 206, 401, 416, 500
+_LARGEST_DOCUMENT = 4_000_000
 # Answers that the user's network may give for every file, not just this one.
-_NOT_HERE = (401, 403, 407, 429, 451)
+_NOT_HERE = (_UNAUTHORIZED, 403, 407, 429, 451)
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,17 @@ def reachable(url: str, limits: Limits) -> None:
 
 
 def fetch(
-    url: str, to: Path, algorithm: str, wanted: str, tick: Callable[[int, int | None], None], limits: Limits
+    url: str | Sequence[str],
+    to: Path,
+    algorithm: str,
+    wanted: str,
+    tick: Callable[[int, int | None], None],
+    limits: Limits,
 ) -> None:
     """Fetch a file, continuing an earlier attempt; afterwards it exists only if its checksum is right.
 
     Args:
-        url: http or https.
+        url: http or https; of several on one host, the first that has the file.
         to: where the file goes; while it is being fetched, that name with `.part`.
         algorithm: of the checksum, as hashlib calls it.
         wanted: the checksum, in hexadecimal digits.
@@ -107,6 +113,13 @@ def fetch(
         WrongSum: it is not the expected file; nothing of it is kept.
     """
     part = to.with_name(f"{to.name}.part")
+    *others, url = (url,) if isinstance(url, str) else url
+    for other in others:
+        try:
+            return fetch(other, to, algorithm, wanted, tick, limits)
+        except NotFetched as error:
+            if error.host_out:
+                raise
     resumed = _size(part) > 0
     if not (resumed and _sum(part, algorithm) == wanted):
         _complete(url, part, tick, limits)
@@ -124,6 +137,24 @@ def fetch(
             "\n  Ask who runs that server or the network in between; KUMULUS_TOOLS=build builds the tools instead."
         )
     part.replace(to)
+    return None
+
+
+def document(url: str, accept: str, limits: Limits) -> bytes:
+    """Read a small document of these media types, such as an image's manifest.
+
+    Raises:
+        NotFetched: it cannot be read.
+    """
+    reachable(url, limits)
+    try:
+        with _open(url, {"Accept": accept}, limits) as answer:
+            return answer.read(_LARGEST_DOCUMENT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise NotFetched(f"HTTP {error.code} {error.reason}", host_out=error.code in _NOT_HERE) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise NotFetched(_words(getattr(error, "reason", error)), host_out=True) from None
 
 
 def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
@@ -148,11 +179,7 @@ def _complete(url: str, part: Path, tick: Callable[[int, int | None], None], lim
 
 def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limits: Limits) -> None:
     have = _size(part)
-    headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
-    with _opener().open(_signed(request), timeout=limits.stall) as answer:
+    with _open(url, {"Range": f"bytes={have}-"} if have else {}, limits) as answer:
         if answer.status != _PARTIAL or not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
         length = answer.headers.get("Content-Length", "")
@@ -161,6 +188,32 @@ def _append(url: str, part: Path, tick: Callable[[int, int | None], None], limit
             came = _copy(answer, file, have, total, tick, limits)
     if total is not None and have + came < total:
         raise http.client.HTTPException(f"the answer ended after {have + came:,} of {total:,} bytes")
+
+
+def _open(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.HTTPResponse:
+    """Ask for a URL; if an image's registry wants a token for it, again with that."""
+    try:
+        return _ask(url, headers, limits)
+    except urllib.error.HTTPError as error:
+        # A redirect's own refusal is not the registry's.
+        if error.code != _UNAUTHORIZED or error.url != url:
+            raise
+        try:
+            if not (place := registry.token_address(url, error.headers.get("WWW-Authenticate", ""))):
+                raise
+            error.close()
+            with _ask(place, {}, limits) as answer:
+                registry.admit(url, answer.read(_LARGEST_DOCUMENT))
+        except ToolchainError as reason:
+            raise NotFetched(str(reason), host_out=True) from None
+    return _ask(url, headers, limits)
+
+
+def _ask(url: str, headers: Mapping[str, str], limits: Limits) -> http.client.HTTPResponse:
+    headers = {"User-Agent": "kumulus", "Accept-Encoding": "identity", **headers}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the opener has handlers for http and https only
+    answer: http.client.HTTPResponse = _opener().open(_signed(request), timeout=limits.stall)
+    return answer
 
 
 def _copy(
@@ -187,7 +240,7 @@ def _copy(
 
 
 def _signed(request: urllib.request.Request) -> urllib.request.Request:
-    if signature := releases.authorization(request.full_url):
+    if signature := registry.authorization(request.full_url) or releases.authorization(request.full_url):
         # Not one of the headers that a redirect would take to another host.
         request.add_unredirected_header("Authorization", signature)
     return request

@@ -59,11 +59,10 @@ def find(tool: str, version: str | None = None) -> Path:
 
 
 def kept(tool: str) -> Path:
-    """The directory of the files kept from a tool's Go module, such as its CRDs."""
+    """The directory of the files kept with a tool, such as its CRDs."""
     known = pins.load()
-    find(tool)
-    wanted = known.tool(tool)
-    return cache.kept(cache.home_of(known, wanted), wanted)
+    found, wanted = find(tool), known.tool(tool)
+    return found if wanted.files_only else cache.kept(cache.home_of(known, wanted), wanted)
 
 
 def version(tool: str) -> str:
@@ -85,10 +84,10 @@ def locate(known: Pins, tool: Tool) -> Location:
             resolved = neighbour.path.resolve().parent / tool.name
             path = resolved if resolved.exists() else neighbour.path.parent / tool.name
             return Location(tool, path, neighbour.version, "PATH")
-    elif tool.probe_pattern is not None:
+    elif tool.probe_pattern is not None or tool.accepts == pins.ANY:
         on_path = _first_on_path(tool.name)
         if on_path is not None:
-            version = version_of(on_path, tool)
+            version = "" if tool.accepts == pins.ANY else version_of(on_path, tool)
             note = _objection(known, tool, on_path, version)
             if version is not None and not note:
                 return Location(tool, on_path, normal(version), "PATH")
@@ -135,7 +134,7 @@ def _first_on_path(name: str) -> Path | None:
 def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> str:
     if version is None:
         return f"{on_path} does not say its version"
-    if not satisfies(version, tool.accepts):
+    if tool.accepts != pins.ANY and not satisfies(version, tool.accepts):
         return f"{on_path} is {normal(version)}, needed is {tool.accepts.removeprefix('==')}"
     companions = [other.name for other in known.tools if other.beside == tool.name]
     # The real pulumi looks beside its own resolved file, a wrapper beside the link.

@@ -12,14 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kumulus.toolchain import releases
+from kumulus.toolchain import accepted, releases
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.releases import Release
+from kumulus.toolchain.releases import Release, Unpinned
 from kumulus.toolchain.versions import MODULE, KubernetesVersion, normal, numbers
 
 HERE = Path(__file__).resolve().parent
 # The programs of a control plane, which are available in several Kubernetes versions.
 CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+ANY = "*"
+"""What a tool accepts on PATH if its programs do not say their version."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Embed:
 
 @dataclass(frozen=True)
 class Keep:
-    """Files of a module to keep beside the executable; the fields are described at the top of pins.toml."""
+    """Files to keep beside the executable; the fields are described at the top of pins.toml."""
 
     module: str
     path: str
@@ -76,6 +79,8 @@ class Tool:
     on_demand: bool
     release: Release | None
     """The file with it in its project's release for this platform; None if we know of none."""
+    unpinned: Unpinned | None
+    """The image that it is a program of, if the image's digest is yet to be accepted."""
     modules: Path
     kubernetes: KubernetesVersion | None
     """The Kubernetes version of a program of its module."""
@@ -221,15 +226,15 @@ def load(path: Path = HERE / "pins.toml") -> Pins:
         versions = tuple(KubernetesVersion(**entry) for entry in document.get("kubernetes", []))
         flags, modules = document.get("ldflags", {}), path.parent / "modules"
         tools = tuple(_tool(entry, flags, modules, versions) for entry in document["tool"])
-        files = releases.read(document.get("download", []), releases.platform())
-        tools = tuple(replace(tool, release=_release(tool, tools, files)) for tool in tools)
+        files = releases.read(document.get("download", []), releases.platform(), accepted.layers())
+        tools = tuple(_with_release(tool, tools, files) for tool in tools)
         return Pins(
             tools=tools,
             kubernetes=versions,
             go_minimum=document["go"]["minimum"],
             disk=document["disk"],
             sets={name: tuple(tools) for name, tools in document.get("sets", {}).items()},
-            releases=files,
+            releases={key: file for key, file in files.items() if isinstance(file, Release)},
         )
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise ToolchainError(f"{path} cannot be used: {error!r}") from error
@@ -257,7 +262,7 @@ def _tool(
         embed=tuple(
             Embed(e["module"], e["path"], e["to"], e.get("set", {}), e.get("edit", {})) for e in entry.get("embed", [])
         ),
-        keep=tuple(Keep(k["module"], k["path"], k.get("to", "")) for k in entry.get("keep", [])),
+        keep=tuple(Keep(k.get("module", ""), k["path"], k.get("to", "")) for k in entry.get("keep", [])),
         probe_args=tuple(probe.get("args", ())),
         probe_pattern=probe.get("pattern"),
         accepts=entry.get("accepts") or _around(version, entry.get("skew")),
@@ -266,6 +271,7 @@ def _tool(
         optional=entry.get("optional", False),
         on_demand=entry.get("on_demand", False),
         release=None,
+        unpinned=None,
         modules=modules,
         kubernetes=of_kubernetes,
     )
@@ -279,10 +285,11 @@ def _around(version: str, skew: int | None) -> str:
     return f">={major}.{minor - skew}.0,<{major}.{minor + skew + 1}.0"
 
 
-def _release(tool: Tool, tools: Sequence[Tool], files: Mapping[tuple[str, str], Release]) -> Release | None:
-    """The release file with a tool; a tool `beside` another one is in that one's file, whatever its own version."""
+def _with_release(tool: Tool, tools: Sequence[Tool], files: Mapping[tuple[str, str], Release | Unpinned]) -> Tool:
+    """The tool with its release file; a tool `beside` another one is in that one's file, whatever its own version."""
     version = next((other.version for other in tools if other.name == tool.beside), tool.version)
-    return files.get((tool.name, version))
+    found = files.get((tool.name, version))
+    return replace(tool, unpinned=found) if isinstance(found, Unpinned) else replace(tool, release=found)
 
 
 @functools.lru_cache(maxsize=32)

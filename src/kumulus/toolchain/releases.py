@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from kumulus.toolchain import registry
 from kumulus.toolchain.errors import ToolchainError
 
 Mode = Literal["auto", "download", "build"]
@@ -32,16 +33,30 @@ class Release:
     others: str
     megabytes: int
     source: str
+    image: str = ""
 
     @property
     def name(self) -> str:
         """The file's name."""
-        return self.url.rpartition("/")[2]
+        return registry.image(self.image).file if self.image else self.url.rpartition("/")[2]
 
     def stamp(self, tool: str) -> str:
         """The stamp of a tool from this file: another stamp means another program."""
         recipe = [tool, self.url, self.algorithm, self.sum, self.members[tool]]
         return f"downloaded {hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Unpinned:
+    """An image with a tool whose digest is neither in pins.toml nor accepted by this project.
+
+    Attributes:
+        image: as in pins.toml.
+        members: the paths of its tools in it, by tool.
+    """
+
+    image: str
+    members: Mapping[str, str]
 
 
 def platform() -> str:
@@ -50,30 +65,41 @@ def platform() -> str:
     return f"{system.sysname.lower()}-{_MACHINES.get(system.machine, system.machine)}"
 
 
-def read(entries: Sequence[Mapping[str, Any]], where: str) -> dict[tuple[str, str], Release]:
+def read(
+    entries: Sequence[Mapping[str, Any]], where: str, accepted: Mapping[str, str] | None = None
+) -> dict[tuple[str, str], Release | Unpinned]:
     """The release files of one platform, by tool and version.
 
     Args:
         entries: the tables `download` of pins.toml.
+        accepted: the digests of layers that the project accepted, by image.
 
     Raises:
         KeyError: a table lacks something.
         TypeError: it has no checksum, or an invalid one.
     """
-    found = {}
+    found: dict[tuple[str, str], Release | Unpinned] = {}
     for entry in entries:
         if where not in entry:
             continue
-        algorithm, written = _sum(entry[where])
+        table, image = entry[where], entry.get("image", "")
+        members = {tool: member.replace("{platform}", where) for tool, member in entry["tools"].items()}
+        if table.get("unpinned"):
+            if not (digest := (accepted or {}).get(image)):
+                found.update({(tool, entry["version"]): Unpinned(image, members) for tool in members})
+                continue
+            table = {"url": registry.image(image).blob(digest), "sha256": digest.partition(":")[2]}
+        algorithm, written = _sum(table)
         release = Release(
-            url=entry[where]["url"],
+            url=table["url"],
             algorithm=algorithm,
             sum=written,
             version=entry["version"],
-            members={tool: member.replace("{platform}", where) for tool, member in entry["tools"].items()},
+            members=members,
             others=entry.get("others", ""),
             megabytes=entry["megabytes"],
             source=entry["source"],
+            image=image,
         )
         found.update({(tool, release.version): release for tool in release.members})
     return found
@@ -123,13 +149,22 @@ def _mirror() -> SplitResult:
     )
 
 
-def address(release: Release) -> str:
-    """The URL to download a release file from: its own, or one on the mirror, which has a folder for each host."""
-    place = mirror()
+def address(url: str) -> str:
+    """The URL to download a file from: its own, or one on the mirror, which has a folder for each host."""
+    return addresses(url)[-1]
+
+
+def addresses(url: str) -> tuple[str, ...]:
+    """The URLs to download a file from, of which one will do.
+
+    A mirror of an image's registry may be a registry itself, whose repositories begin with the name of the other one.
+    """
+    place, parts = mirror(), urlsplit(url)
     if not place:
-        return release.url
-    parts = urlsplit(release.url)
-    return f"{place}/{parts.netloc}{parts.path}"
+        return (url,)
+    below = parts.path.removeprefix("/v2/")
+    pulled_through = () if below == parts.path else (f"{place}/v2/{parts.netloc}/{below}",)
+    return (*pulled_through, f"{place}/{parts.netloc}{parts.path}")
 
 
 def _sum(table: Mapping[str, str]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kumulus.host import interrupts
-from kumulus.toolchain import build, cache, golang, lock, pins, releases
+from kumulus.toolchain import accepted, build, cache, golang, lock, pins, releases
 from kumulus.toolchain.download import Downloads
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.locate import locate
@@ -61,7 +61,7 @@ def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
         Their executables by name; for tools of files only, their directory.
     """
     known = known or pins.load()
-    wanted = [replace(tool, probe_pattern=None) for name in names for tool in known.named(name)]
+    wanted = [replace(tool, probe_pattern=None, accepts="") for name in names for tool in known.named(name)]
     _provide(known, wanted)
     return {tool.name: cache.executable(cache.home_of(known, tool), tool) for tool in wanted}
 
@@ -102,6 +102,8 @@ def _not_reused(known: Pins, lacking: Sequence[Tool], scratch: Path) -> list[Too
 
 def _make(known: Pins, lacking: Sequence[Tool], scratch: Path) -> None:
     mode = releases.mode()
+    if waiting := [tool for tool in lacking if tool.unpinned]:
+        raise ToolMissing(accepted.asking(waiting))
     downloaded = Downloads(known, required=mode == "download").get(lacking) if mode != "build" else []
     left = [tool for tool in lacking if tool not in downloaded]
     _build(known, [tool for tool in left if tool.buildable], scratch)

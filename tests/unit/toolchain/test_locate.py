@@ -171,7 +171,7 @@ def test_every_pinned_tool_has_its_module_with_checksums_and_a_disk_estimate() -
     others = [tool for version in known.other_kubernetes for tool in known.control_plane(version)]
     for tool in (*known.tools, *others):
         if not tool.buildable:
-            assert tool.release is not None, tool.name
+            assert tool.release or tool.unpinned, tool.name
             continue
         assert {"go.mod", "go.sum"} <= dict(tool.module_files()).keys(), tool.name
         assert known.gigabytes_to_build([tool]) > 0
@@ -227,3 +227,20 @@ def test_hosts_of_other_languages_are_on_path_once_they_are_built(
     made.write_text("#!/bin/sh\n")
     install(made, host, home, host.stamp())
     assert environment.directories()[-1] == str(home / "bin")
+
+
+def test_programs_that_do_not_say_their_version_are_taken_from_path_together_with_their_files(sample: Sample) -> None:
+    sample.pins.write_text(
+        sample.pins.read_text()
+        + '[[tool]]\nname = "gamma"\nversion = "1.0.0"\npurpose = "the third"\naccepts = "*"\noptional = true\n'
+        + '[[tool]]\nname = "gamma-files"\nversion = "1.0.0"\npurpose = "its files"\nbeside = "gamma"\n'
+        + 'optional = true\nkeep = [{path = "*.yaml"}]\n'
+    )
+    known = pins.load(sample.pins)
+    program = sample.program("gamma", "exit 1")
+    alone = locate(known, known.tool("gamma"))
+    assert (alone.source, alone.note) == ("missing", f"{program} has no gamma-files beside it")
+    (sample.path / "gamma-files").mkdir()
+    found = locate(known, known.tool("gamma"))
+    assert (found.source, found.path, found.version) == ("PATH", program, "")
+    assert locate(known, known.tool("gamma-files")).path == sample.path / "gamma-files"

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from kumulus.extras.capture.dumps import Refused, documents
+from kumulus.extras.lab.file.recording import IMAGE
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import RUN_LABEL
 from kumulus.model.manifests import expected_pods, manifest_problems
@@ -22,7 +23,6 @@ DRY_LABEL = "kumulus.io/fit"
 """On dry pods: which try of their run they are of."""
 _TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job")
 _KINDS = ("Pod", *_TEMPLATES)
-_IMAGE = "captured"
 CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity", "topologySpreadConstraints")
 """The constraints that can be removed from a pod so that it may fit."""
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
@@ -69,7 +69,7 @@ class Probe:
                 # Nothing in the container should run or be mounted.
                 for key in ("command", "args", "env", "envFrom", "volumeMounts", "volumeDevices"):
                     container.pop(key, None)
-                container.setdefault("image", _IMAGE)
+                container.setdefault("image", IMAGE)
         spec["volumes"] = [each for each in spec.get("volumes") or () if "persistentVolumeClaim" in each]
         for key in ("priority", "preemptionPolicy", "priorityClassName", "serviceAccountName", "serviceAccount"):
             spec.pop(key, None)

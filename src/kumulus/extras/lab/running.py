@@ -215,7 +215,7 @@ class Run:
             report.metadata.cluster.nodes, report.metadata.cluster.gpus = outcome.nodes, outcome.gpus
             results.tests.append(test_of(experiment, outcome, self.id, number, plan))
             try:
-                self.directory.keep(outcome.placement.history, number)
+                self.directory.keep(outcome.placement.history, number, results.tests[-1])
             except LabError as failed:
                 # The report matters more, and is written all the same.
                 options.say(f"what was where cannot be shown later: {failed}")

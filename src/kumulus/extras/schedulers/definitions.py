@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions from a scheduler's own Go module: extracted when the tool is built, and kept with it."""
+"""CustomResourceDefinitions of a scheduler's own: taken from its Go module or its chart, and kept with its tools."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kumulus import toolchain
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.host import installation
+from kumulus.toolchain import pins
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -68,9 +69,10 @@ def find(tool: str, tool_set: str, version: str | None = None) -> Path:
 
 
 def _kept(name: str) -> Path:
-    scheduler = registry.get(name)
-    find(scheduler.tools[0], scheduler.tool_set)
-    return toolchain.kept(scheduler.tools[0])
+    scheduler, known = registry.get(name), pins.load()
+    keeping = next((tool for tool in scheduler.tools if known.tool(tool).keep), scheduler.tools[0])
+    find(keeping, scheduler.tool_set)
+    return toolchain.kept(keeping)
 
 
 def _documents(file: Path) -> list[dict[str, Any]]:

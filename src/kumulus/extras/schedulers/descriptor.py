@@ -40,6 +40,7 @@ class Scheduler:
         disrupt: says how a declared gang is preempted, `all` or `single`; None if it cannot.
         queues: whether its workloads wait in queues with quotas.
         queue: declares a queue, see :func:`kumulus.extras.schedulers.workloads.queue`; None if queues are not objects.
+        counted: the resources that its queues have a quota of; empty for any.
         needed_queue: a queue that must be created for workloads that name none; empty if none is needed.
         gangs_are: how a gang is declared, for docs/schedulers.md.
         queues_are: how a queue is declared, likewise.
@@ -62,6 +63,7 @@ class Scheduler:
     single: Single | None = None
     queues: bool = False
     queue: Queue | None = None
+    counted: tuple[str, ...] = ()
     needed_queue: str = ""
     gangs_are: str = ""
     queues_are: str = ""

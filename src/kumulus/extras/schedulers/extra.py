@@ -12,6 +12,7 @@ EXTRA = Extra(
         "coscheduling": "kumulus.extras.schedulers.coscheduling:SCHEDULER",
         "volcano": "kumulus.extras.schedulers.volcano:SCHEDULER",
         "kueue": "kumulus.extras.schedulers.kueue:SCHEDULER",
+        "kai": "kumulus.extras.schedulers.kai:SCHEDULER",
         "yunikorn": "kumulus.extras.schedulers.yunikorn:SCHEDULER",
     },
 )

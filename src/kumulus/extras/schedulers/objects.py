@@ -29,6 +29,7 @@ _REMOVED = (
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "/apis/scheduling.volcano.sh/v1beta1/queues",
+    "/apis/scheduling.run.ai/v2/queues",
     _DEFINITIONS,
     NAMESPACES,
 )

@@ -77,7 +77,7 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, m
         name=request.name,
         version=plan.version,
         scheduler_names=plan.scheduler_names,
-        settings={"version": plan.version or f"own: {request.binary}", **plan.settings},
+        settings={"version": plan.version or f"own: {plan.programs[0].binary}", **plan.settings},
         kubeconfig=request.kubeconfig,
         directory=request.directory,
         programs=tuple(plan.programs),

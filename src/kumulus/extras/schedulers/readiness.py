@@ -15,20 +15,22 @@ _LOOK_EVERY = 0.05
 
 async def answering(programs: Sequence[Program]) -> None:
     """Wait until each program answers at its addresses with success."""
-    addresses = [(program.name, each) for program in programs for each in (program.ready, *program.ready_too)]
-    await asyncio.gather(*(_answers(name, address) for name, address in addresses))
+    addresses = [(program.name, program.ready, program.ready_says) for program in programs]
+    addresses += [(program.name, each, "") for program in programs for each in program.ready_too]
+    await asyncio.gather(*(_answers(*each) for each in addresses))
 
 
-async def _answers(name: str, address: str) -> None:
+async def _answers(name: str, address: str, says: str) -> None:
     parts = urlsplit(address)
     connection = Connection(f"{parts.scheme}://{parts.netloc}", name, tls=_anybody())
     async with Client(connection, request_timeout=5.0) as client:
         while True:
             try:
-                await client.get(parts.path, patience=0.0)
-                return
+                if says in str(await client.get(parts.path, patience=0.0)):
+                    return
             except (ApiError, Unreachable):
-                await asyncio.sleep(_LOOK_EVERY)
+                pass
+            await asyncio.sleep(_LOOK_EVERY)
 
 
 def _anybody() -> ssl.SSLContext:

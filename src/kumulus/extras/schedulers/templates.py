@@ -97,6 +97,12 @@ def assign(workloads: Sequence[Manifest], scheduler_name: str) -> None:
             template["spec"]["schedulerName"] = scheduler_name
 
 
+def priority_class(workloads: Sequence[Manifest]) -> str:
+    """The priority class of a gang: that of the first pod template that names one; empty if none does."""
+    pods = (template for workload in workloads for template, _ in templates(workload))
+    return next((str(found) for pod in pods if (found := pod.get("spec", {}).get("priorityClassName"))), "")
+
+
 def requests(template: Manifest) -> dict[str, Quantity]:
     """The requests of one pod of a template, as the scheduler counts them after the API server's defaulting.
 

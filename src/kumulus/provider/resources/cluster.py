@@ -69,7 +69,7 @@ class Cluster(Resource):
         return cluster_inputs.checked(self._runtimes, old_inputs, present, program, failures)
 
     async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
-        """See :meth:`Resource.declare`: a cluster that is there is made again only with the user's consent.
+        """See :meth:`Resource.declare`: a cluster is made again only with the user's consent, and while no run uses it.
 
         Pulumi does not ask for the difference if a replacement is forced, as by `pulumi up --replace`, nor of a cluster
         that has another URN now.
@@ -82,21 +82,22 @@ class Cluster(Resource):
             if directory == _directory(old_inputs):
                 self._kept[urn] = directory
             return
-        if await self._is_there(directory, inputs):
+        if seen := await self._there(directory, inputs):
+            require_no_run(seen.identity)
             self._places.require_consent_anew(directory, inputs)
             self._remade.add(directory)
 
-    async def _is_there(self, directory: str, inputs: Properties) -> bool:
-        """Whether a directory has a whole cluster of the stack's own, rather than what an interrupted run has left."""
+    async def _there(self, directory: str, inputs: Properties) -> Observed | None:
+        """A directory's cluster, if it is whole and the stack's own; None of what an interrupted run has left."""
         place = Place(Path(directory))
         owner, mine = place.note().get("owner", ""), str(inputs.get("stackId") or "")
         if place.removed() or not place.declared_file.exists() or len({identity_of(owner), mine} - {""}) > 1:
-            return False
+            return None
         found = {**adoption.cluster_inputs(place), "owner": owner, "identity": "", **_files(place)}
         if not self._runtime(found).on_one_machine:
-            return False
+            return None
         seen = await self._runtime(found).read(self._recorded(found), Silent())
-        return seen is not None and seen.health != "incomplete"
+        return None if seen is None or seen.health == "incomplete" else seen
 
     async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
@@ -149,6 +150,9 @@ class Cluster(Resource):
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs)
+        replaced = {each.path for each in found if each.replaces}
+        if replaced and "status" not in replaced:
+            require_no_run(str(old_outputs.get("identity") or ""))
         self._places.require_consent(old_outputs, inputs, found)
         return found
 

@@ -33,6 +33,9 @@ _CONTROLLER_MANAGER_FLAGS = {
     "controllers": "*,-ttl-controller",
 }
 _SCHEDULER_FLAGS = {"leader-elect": "false"}
+# Of an etcd whose data may be lost. It has no other members, but until it has elected itself it waits for them: with
+# its defaults for up to a second, half of one on average.
+_LOSABLE = {"unsafe-no-fsync": "true", "heartbeat-interval": "20", "election-timeout": "100"}
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 _PORT_KEYS = (
     "etcdPort",
@@ -197,7 +200,7 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         *sizing.patches(options, wanted.nodes),
     ]
     if options.get("etcdFsync") is False:
-        patches.append(_flags("etcd", {"unsafe-no-fsync": "true"}))
+        patches.append(_flags("etcd", _LOSABLE))
     return patches
 
 

@@ -184,7 +184,7 @@ class KwokRuntime(Runtime):
             components = {**found.components, **({"etcd": "full"} if full else {})}
             if components.get(renewals.CONTROLLER) == "running" and await renewing:
                 components[renewals.CONTROLLER] = "unhealthy"
-            return dataclasses.replace(found, components=components)
+            return dataclasses.replace(found, identity=actual, components=components)
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
             if components.get("etcd") == "running":

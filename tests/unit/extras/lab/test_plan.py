@@ -215,12 +215,15 @@ def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology(
         make(Loaded(experiment, Path()), {})
 
 
-@pytest.mark.parametrize("scheduler", ["default", "volcano", "kueue"])
-@pytest.mark.parametrize("more", [{"topology": {"required": "zone"}}, {"disruption": "all"}])
-def test_what_only_kubernetes_own_gangs_have_is_refused_on_others_by_name(
-    scheduler: str, more: dict[str, object]
+@pytest.mark.parametrize("scheduler", ["default", "volcano"])
+@pytest.mark.parametrize(
+    ("more", "able"),
+    [({"topology": {"required": "zone"}}, "native or kueue or kai"), ({"disruption": "all"}, "native")],
+)
+def test_what_a_scheduler_cannot_do_with_a_gang_is_refused_by_name(
+    scheduler: str, more: dict[str, object], able: str
 ) -> None:
-    said = rf"w0: scheduler {scheduler} takes no {next(iter(more))}; leave it out, or write scheduler: {{name: native}}"
+    said = rf"w0: scheduler {scheduler} takes no {next(iter(more))}; leave it out, or write scheduler: {{name: {able}}}"
     with pytest.raises(LabError, match=said):
         plan({"workers": 3, "gang": True, **more}, scheduler={"name": scheduler})
 

@@ -19,6 +19,8 @@ from kumulus.extras.lab.report.why import explained, read, sums
 from kumulus.extras.lab.run.policy import with_scheduler
 from kumulus.extras.schedulers.decisions import reader
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, Scored, Totals
+from kumulus.extras.watch.history.document import History, save
+from kumulus.extras.watch.history.words import Kind, Status
 
 CHOSEN = Scored("node-a", 190, {"NodeResourcesFit": 90, "TaintToleration": 100})
 NEXT = Scored("node-bb", 150, {"NodeResourcesFit": 50, "TaintToleration": 100})
@@ -244,3 +246,38 @@ def test_a_pod_that_is_not_there_and_a_run_without_decisions_are_refused_in_word
     assert "nothing is known of a pod none" in refusal(capsys, run, "none")
     (run / "scheduler" / NAME).unlink()
     assert "Write why: true in the experiment's file" in refusal(capsys, run, "last")
+
+
+def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "report.json").write_text("{}")
+    history = History(
+        end=9000,
+        nodes=[["east-1"]],
+        jobs=[["train", "Job", "w"]],
+        facts=[[4, "q", 0, "Unschedulable: Resources were found for 2 pods while 4 are required", None]],
+        pods=[["ns-1/train-a", 0, 0], ["ns-1/train-b", 0, 0]],
+        texts=["Unschedulable: Resources were found for 2 pods while 4 are required"],
+    )
+    waits, runs = (Kind.POD, int(Status.WAITING)), (Kind.POD, int(Status.RUNNING))
+    for event in ((0, Kind.JOB, 0, 0, 0), (100, *_of(waits, 0)), (100, *_of(waits, 1)), (5500, *_of(runs, 0))):
+        history.events.extend(int(each) for each in event)
+    save(history, tmp_path / "history-1.json.gz")
+    reason = "Unschedulable: Resources were found for n pods while n are required"
+    assert said(capsys, tmp_path).splitlines()[1:] == [
+        f"        2  pods waited, 1 at the end: {reason}",
+        f"        1  jobs said: {reason}",
+    ]
+    assert said(capsys, tmp_path, "train-a").splitlines()[1:] == [
+        "ns-1/train-a",
+        f"       0.1 s  waiting: {reason}",
+        "       5.5 s  running on east-1",
+    ]
+    steps = json.loads(said(capsys, tmp_path, "train-b", "--json"))["steps"]
+    assert steps == [{"seconds": 0.1, "status": "waiting", "node": "", "reasons": [reason]}]
+    assert "nothing is known of a pod other" in refusal(capsys, tmp_path, "other")
+
+
+def _of(what: tuple[Kind, int], pod: int) -> tuple[int, int, int, int]:
+    return what[0], pod, what[1], 0

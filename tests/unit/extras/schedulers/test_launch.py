@@ -77,7 +77,8 @@ def test_everything_listens_on_127_0_0_1_and_nobody_elects_a_leader(name: str, t
     if name != "yunikorn":
         assert "leader-elect=false" in said or "leaderElect: false" in said
     assert (plan.settings["clientQPS"], plan.settings["clientBurst"]) == (5000, 10000)
-    assert plan.version
+    # KAI's programs do not say theirs, and these are not of the cache.
+    assert bool(plan.version) == (name != "kai")
 
 
 @pytest.mark.usefixtures("built")
@@ -122,6 +123,43 @@ def test_a_kube_scheduler_that_is_to_say_why_asks_who_notes_it_before_all_others
         assert plan.programs[0].ready_too == [f"{first['urlPrefix']}/ready"]
         assert noting["secret"] not in " ".join([*plan.programs[0].arguments, *plan.programs[0].through])
     assert "extenders" not in yaml.safe_load(planned("kube-scheduler", tmp_path).files["scheduler.yaml"])
+
+
+@pytest.mark.usefixtures("built")
+def test_kai_is_three_programs_from_flags_with_two_levels_of_queues(tmp_path: Path) -> None:
+    plan = planned("kai", tmp_path)
+    assert [program.name for program in plan.programs] == ["kai-scheduler", "kai-binder", "kai-podgrouper"]
+    assert all(program.environment["KUBECONFIG"] == "/k" for program in plan.programs)
+    assert all("kubeconfig" not in argument for program in plan.programs for argument in program.arguments)
+    scheduler, binder, podgrouper = plan.programs
+    assert (scheduler.ready, scheduler.ready_says) == (
+        "http://127.0.0.1:20001/metrics",
+        "action_scheduling_latency_milliseconds{",
+    )
+    assert {"--listen-address=127.0.0.1:20001", "--plugin-server-port=20002"} <= set(scheduler.arguments)
+    assert {'--plugins={"gpusharing":{"enabled":false}}', "--metrics-bind-address=0"} <= set(binder.arguments)
+    for each in (binder, podgrouper):
+        probe = each.ready.removeprefix("http://").removesuffix("/readyz")
+        assert f"--health-probe-bind-address={probe}" in each.arguments
+    made = [(each["kind"], each["metadata"]["name"]) for each in plan.objects]
+    assert made == [
+        ("Namespace", "kai-resource-reservation"),
+        ("Namespace", "kai-scale-adjust"),
+        ("ServiceAccount", "kai-resource-reservation"),
+        ("Queue", "kumulus-root"),
+    ]
+    assert plan.files == {}
+
+
+@pytest.mark.usefixtures("built")
+def test_kais_own_configuration_is_given_to_its_scheduler_and_has_actions_or_tiers(tmp_path: Path) -> None:
+    text = 'actions: "allocate, reclaim"'
+    plan = planned("kai", tmp_path, text)
+    assert plan.files == {"kai-scheduler.conf": text}
+    assert f"--scheduler-conf={tmp_path / 'kai-scheduler.conf'}" in plan.programs[0].arguments
+    for wrong in ("a: b", "actions: [allocate]", "tiers: {}"):
+        with pytest.raises(SchedulerError, match=r"has no actions and tiers\n  Write it as KAI has it"):
+            planned("kai", tmp_path, wrong)
 
 
 @pytest.mark.usefixtures("built")

@@ -59,6 +59,53 @@ def test_coscheduling_has_a_pod_group_that_its_pods_are_labelled_with() -> None:
     assert template["spec"]["schedulerName"] == "coscheduling"
 
 
+def test_kai_has_a_pod_group_that_the_podgrouper_leaves_its_pods_in() -> None:
+    group, made = workloads.gang("kai", [job()], "train", minimum=3, queue="research", topology="example.com/rack")
+    assert (group["kind"], group["apiVersion"]) == ("PodGroup", "scheduling.run.ai/v2alpha2")
+    assert group["metadata"] == {"name": "train", "namespace": "team"}
+    assert group["spec"] == {
+        "minMember": 3,
+        "queue": "research",
+        "priorityClassName": "high",
+        "topologyConstraint": {"topology": "research", "requiredTopologyLevel": "example.com/rack"},
+    }
+    skip = {"kai.scheduler/skip-podgrouper": "true"}
+    template = made["spec"]["template"]
+    assert made["metadata"]["annotations"] == skip
+    assert template["metadata"]["annotations"] == {"pod-group-name": "train", **skip}
+    assert template["metadata"]["labels"] == {"app": "train", "kai.scheduler/queue": "research"}
+    assert template["spec"]["schedulerName"] == "kai-scheduler"
+    with pytest.raises(SchedulerError, match="kai takes no disruption for it"):
+        workloads.gang("kai", [job()], "train", disruption="all")
+
+
+def test_a_queue_of_kai_counts_in_millicores_megabytes_and_gpus_below_the_root() -> None:
+    (made,) = workloads.queue("kai", "research", "", {"cpu": "1500m", "memory": "1Gi", "nvidia.com/gpu": "8"})
+    assert made["apiVersion"] == "scheduling.run.ai/v2"
+    shares = made["spec"]["resources"]
+    assert made["spec"]["parentQueue"] == "kumulus-root"
+    assert {kind: (share["quota"], share["limit"]) for kind, share in shares.items()} == {
+        "cpu": (1500, 1500),
+        "memory": (1073.741824, 1073.741824),
+        "gpu": (8, 8),
+    }
+    levels = ("example.com/rack", "kubernetes.io/hostname")
+    topology, unlimited = workloads.queue("kai", "other", "", {"cpu": "1"}, levels)
+    assert (topology["apiVersion"], topology["metadata"]["name"]) == ("kai.scheduler/v1alpha1", "other")
+    assert topology["spec"] == {"levels": [{"nodeLabel": each} for each in levels]}
+    assert unlimited["spec"]["resources"]["gpu"] == {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    for quota, said in (({"example.com/fpga": "1"}, "has no example.com/fpga"), ({"cpu": "much"}, "Write a quantity")):
+        with pytest.raises(SchedulerError, match=said):
+            workloads.queue("kai", "research", "", quota)
+
+
+def test_a_single_workload_of_kai_is_in_a_queue_and_grouped_by_the_podgrouper() -> None:
+    (made,) = workloads.single("kai", job())
+    template = made["spec"]["template"]
+    assert template["metadata"]["labels"]["kai.scheduler/queue"] == "default"
+    assert "annotations" not in template["metadata"]
+
+
 def test_a_job_is_a_gang_of_kubernetes_own_by_itself_in_a_place_of_the_topology() -> None:
     (made,) = workloads.gang("native", [job()], "train", minimum=3, topology="example.com/rack", disruption="all")
     assert made["spec"]["scheduling"] == {

@@ -248,6 +248,17 @@ def test_queues_have_quota_use_and_what_waits() -> None:
     ]
 
 
+def test_a_group_of_kai_says_why_it_waits() -> None:
+    message = "Resources were found for 5 pods while 20 are required for gang scheduling"
+    condition = {"type": "UnschedulableOnNodePool", "reason": "Unschedulable", "message": message}
+    status = {"schedulingConditions": [{**condition, "reasons": [{"reason": "NotEnough", "message": message}]}]}
+    waits = reports.kai_pod_group(made({"minMember": 20, "queue": "q"}, status))
+    assert waits == JobReport("PodGroup", "train", "a", 20, "q", 0, f"NotEnough: {message}")
+    older = reports.kai_pod_group(made({}, {"schedulingConditions": [condition]}))
+    assert older is not None
+    assert older.says == f"Unschedulable: {message}"
+
+
 def test_who_stands_in_a_queue_of_volcano_its_groups_say() -> None:
     phases = {"": False, "Pending": False, "Inqueue": False, "Running": True, "Unknown": True}
     for phase, admitted in phases.items():

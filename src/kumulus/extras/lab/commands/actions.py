@@ -53,6 +53,37 @@ def _checked(file: Path) -> str:
     return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
 
 
+def imported(args: argparse.Namespace) -> int:
+    """Write benchmarks of another project as experiments; says of each what could not be expressed.
+
+    Raises:
+        LabError, SpecError: a file is of another kind, or cannot be read or written.
+    """
+    from kumulus.extras.lab.imports import clusterloader, kueue, scheduler_perf
+
+    if args.format != "scheduler_perf" and (args.case or args.workload):
+        raise LabError("--case and --workload are of scheduler_perf\n  Leave them out")
+    try:
+        if args.format == "scheduler_perf":
+            found = scheduler_perf.read(args.file, args.case, args.workload)
+        else:
+            found = kueue.read(args.file) if args.format == "kueue" else clusterloader.read(args.file)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise LabError(f"{args.file} is not as a file of {args.format} is written: {error!r}") from None
+    left = []
+    for each in found:
+        if not each.workloads:
+            left.append(f"not written: {each.name}: {'; '.join(each.missing)}")
+            continue
+        with os_errors_explained(args.into):
+            first, *others = each.written(args.into)
+        print(f"wrote {first}, and {counted(len(others), 'file')} for it")
+        for line in each.missing:
+            print(f"  not expressed: {line}")
+    print("\n".join(left), end="\n" if left else "")
+    return 1 if len(left) == len(found) else 0
+
+
 def baseline(args: argparse.Namespace) -> int:
     """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed."""
     report = report_at(find(args.run, args.results))

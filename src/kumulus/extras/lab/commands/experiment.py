@@ -66,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     baseline = commands.add_parser("baseline", help="write a run as the baseline of an experiment, to be committed")
     baseline.add_argument("run", metavar="RUN", help="as compare has it")
     baseline.add_argument("file", type=Path, metavar="FILE", help="to write; the experiment's file names it")
+    imported = commands.add_parser("import", help="write other projects' benchmarks as experiments, with their nodes")
+    _importing(imported)
     history = commands.add_parser("history", help="write a page with all runs, to search, filter and see trends")
     annotate = commands.add_parser("annotate", help="show a run's missed thresholds on GitHub, from within a workflow")
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
@@ -204,6 +206,17 @@ def _explaining(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
+def _importing(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `import`."""
+    parser.add_argument("format", choices=("scheduler_perf", "kueue", "clusterloader2"), help="whose benchmark it is")
+    parser.add_argument("file", type=Path, help="performance-config.yaml, generator.yaml, or a test's file")
+    parser.add_argument("--case", default="", metavar="NAME", help="of scheduler_perf: this case (default: all)")
+    parser.add_argument("--workload", default="", metavar="NAME", help="of scheduler_perf: this workload of it")
+    parser.add_argument(
+        "--into", type=Path, default=Path("imported"), metavar="DIRECTORY", help="where to write (default: imported)"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the action."""
     from kumulus.extras.journal.errors import JournalError
@@ -227,6 +240,7 @@ def run(args: argparse.Namespace) -> int:
         "why": experiment_show.why,
         "fragmentation": experiment_show.show_fragmentation,
         "history": experiment_actions.history,
+        "import": experiment_actions.imported,
         "list": experiment_actions.show,
         "annotate": experiment_actions.annotate,
     }

@@ -12,6 +12,7 @@ from typing import Any
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
+from kumulus.extras.lab.report import waited
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
 from kumulus.extras.lab.report.why import explained, read, sums
 from kumulus.extras.schedulers.decisions.document import Decision, Totals
@@ -150,13 +151,12 @@ def _share(part: float, whole: int) -> float:
 def why(args: argparse.Namespace) -> int:
     """Explain where a pod went."""
     decided = read(find(args.run, args.results).parent)
-    if decided is None:
-        raise UserError(
-            f"{args.run} has not recorded how its scheduler decided\n"
-            "  Write why: true in the experiment's file, and run it again"
-        )
-    kept = decided.of(args.repetition)
     document: dict[str, Any]
+    if decided is None:
+        document, lines = _as_said(args)
+        print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+        return 0
+    kept = decided.of(args.repetition)
     if args.pod is None:
         document, lines = sums(kept, decided.totals)
     elif (decision := _of_pod(kept, args.pod)) is not None:
@@ -168,6 +168,23 @@ def why(args: argparse.Namespace) -> int:
         document, lines = _waiting(decided.totals, args.pod)
     print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
     return 0
+
+
+def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """What is known of a run that has not recorded decisions: why pods waited, as they and their jobs said."""
+    file = find(args.run, args.results).parent / HISTORY.format(args.repetition or 1)
+    if not file.is_file():
+        raise UserError(
+            f"{args.run} has not recorded how its scheduler decided\n"
+            "  Write why: true in the experiment's file, and run it again"
+        )
+    history = history_of(str(file), args.results, 1)
+    found = waited.of_all(history) if args.pod is None else waited.of_pod(history, args.pod)
+    if found is None:
+        raise UserError(f"nothing is known of a pod {args.pod}\n  `kumulus experiment why RUN` says why pods waited")
+    document, lines = found
+    first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said:"
+    return document, [first, *lines]
 
 
 def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:

@@ -200,7 +200,7 @@ class Workload(Section):
     )
     topology: Together = Field(
         default_factory=Together,
-        description="Where each gang has to be together, by the scheduler itself, if it can: `native`, `kueue`.",
+        description="Where each gang has to be together, by the scheduler itself: `native`, `kueue`, `kai`.",
         examples=["{required: rack}"],
     )
     disruption: Literal["", "all", "single"] = Field(

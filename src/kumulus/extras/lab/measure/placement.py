@@ -20,7 +20,11 @@ from kumulus.extras.watch.live.node import Places, node_from
 from kumulus.extras.watch.live.pod import Pod, pod_from
 from kumulus.kube.watch import Event
 
-_WAITING_ROOMS = ("/apis/kueue.x-k8s.io/v1beta2/workloads", "/apis/scheduling.volcano.sh/v1beta1/podgroups")
+_WAITING_ROOMS = (
+    "/apis/kueue.x-k8s.io/v1beta2/workloads",
+    "/apis/scheduling.volcano.sh/v1beta1/podgroups",
+    "/apis/scheduling.run.ai/v2alpha2/podgroups",
+)
 """Where jobs wait before any of their pods is tried, so that no pod says why they wait."""
 _HELPERS = frozenset({"PodGroup", "PriorityClass"})
 

@@ -149,6 +149,8 @@ def queues(
     if not has_queue_objects(scheduler):
         return []
     names = {queue_of(scheduler, each) for each in wanted} - there - {""}
+    counted = registry.get(scheduler).counted or quota
+    quota = {resource: amount for resource, amount in quota.items() if resource in counted}
     together = levels if any(each.topology.required for each in wanted) else ()
     found = [made for name in sorted(names) for made in workloads.queue(scheduler, name, "", quota, together)]
     for each in found:

@@ -122,8 +122,8 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
     ]
     gates = {"kwok": {"featureGates": {GATES[parts]: True}}} if parts else {}
     cluster = {"runtime": "kwok", **gates, "nodeGroups": made}
-    _refuse_invalid(ClusterSpec, cluster, "the stack of the trace's machines")
-    return f"{STACK_BEGINS} {source}\n{_yaml({'config': {'kumulus:cluster': cluster}})}"
+    refuse_invalid(ClusterSpec, cluster, "the stack of the trace's machines")
+    return f"{STACK_BEGINS} {source}\n{yaml_text({'config': {'kumulus:cluster': cluster}})}"
 
 
 def _kind(machine: Machine) -> tuple[int, int, int, str]:
@@ -207,11 +207,11 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         "timeout": written(_patience(wanted, sums)),
         "workloads": [workload | ({"gang": True} if gangs else {})],
     }
-    _refuse_invalid(Experiment, experiment, str(file))
-    return f"{EXPERIMENT_BEGINS}\n{_yaml(experiment)}"
+    refuse_invalid(Experiment, experiment, str(file))
+    return f"{EXPERIMENT_BEGINS}\n{yaml_text(experiment)}"
 
 
-def _refuse_invalid(model: type[ClusterSpec | Experiment], written: Mapping[str, Any], source: str) -> None:
+def refuse_invalid(model: type[ClusterSpec | Experiment], written: Mapping[str, Any], source: str) -> None:
     """Refuse to write what could not be read again, such as a GPU model that is no value of a label."""
     try:
         model.checked(written, source)
@@ -243,5 +243,6 @@ def _from(file: Path, other: Path) -> str:
     return os.path.relpath(other.absolute(), file.absolute().parent)
 
 
-def _yaml(document: Mapping[str, Any]) -> str:
+def yaml_text(document: Mapping[str, Any]) -> str:
+    """A document as YAML, in lines of 120 characters."""
     return yaml_writing.written(dict(document), width=120)

@@ -7,12 +7,13 @@ from pathlib import Path
 from kumulus import toolchain
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.launch.plan import Request
+from kumulus.toolchain import cache, pins
 from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.versions import normal, numbers
 
 
 def chosen(request: Request) -> tuple[Path, str]:
-    """The program, and its version; "" for the user's own.
+    """The program, and its version; "" for the user's own: by the request, or on PATH if it does not say its version.
 
     Raises:
         SchedulerError: the pinned one is missing; the message says how to get it.
@@ -22,7 +23,8 @@ def chosen(request: Request) -> tuple[Path, str]:
     scheduler = registry.get(request.name)
     tool = scheduler.tools[0]
     version = _for_cluster(request.kubernetes) if tool in CONTROL_PLANE else toolchain.version(tool)
-    return definitions.find(tool, scheduler.tool_set, version), version
+    program = definitions.find(tool, scheduler.tool_set, version)
+    return program, "" if pins.load().tool(tool).accepts == pins.ANY and not cache.owns(program) else version
 
 
 def _for_cluster(kubernetes: str) -> str:

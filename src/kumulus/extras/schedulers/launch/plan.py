@@ -69,6 +69,7 @@ class Program:
         arguments: its command line.
         environment: variables besides the inherited ones.
         ready: an address that answers with 200 once it works; https is not verified.
+        ready_says: a text that the answer contains once it works; empty for any answer.
         through: a command that its output is piped through on its way to the log; empty for none.
         ready_too: addresses of processes started by that command, which answer in the same way.
     """
@@ -80,6 +81,7 @@ class Program:
     ready: str
     through: Sequence[str] = ()
     ready_too: Sequence[str] = ()
+    ready_says: str = ""
 
 
 @dataclass(frozen=True)

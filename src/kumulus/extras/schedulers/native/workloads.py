@@ -31,7 +31,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
         return members
     pods = [template for member in members for template, _ in templates.templates(member)]
     # A group's priority is its own: the pods' would not count.
-    priority = next((each["spec"].get("priorityClassName") for each in pods), None)
+    priority = templates.priority_class(members)
     spec = {**policy, **({"priorityClassName": priority} if priority else {})}
     for each in pods:
         each["spec"]["schedulingGroup"] = {"podGroupName": name}

@@ -33,7 +33,7 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
             "queue": queue or DEFAULT_QUEUE,
         },
     }
-    if priority := _priority(members):
+    if priority := templates.priority_class(members):
         group["spec"]["priorityClassName"] = priority
     for member in members:
         for template, _ in templates.templates(member):
@@ -58,11 +58,3 @@ def queue(name: str, namespace: str, quota: Mapping[str, str], levels: Sequence[
     if quota:
         spec["capability"] = dict(quota)
     return [{"apiVersion": _API_VERSION, "kind": "Queue", "metadata": {"name": name}, "spec": spec}]
-
-
-def _priority(members: Sequence[Manifest]) -> str:
-    for member in members:
-        for template, _ in templates.templates(member):
-            if found := template.get("spec", {}).get("priorityClassName"):
-                return str(found)
-    return ""

@@ -34,8 +34,19 @@ _Written = tuple[tuple[str, str], ...]
 _Asked = tuple[tuple[str, int], ...]
 _JOB_SET = "jobset.sigs.k8s.io/jobset-name"
 _HASH = "pod-template-hash"
-_GROUPS = ("kueue.x-k8s.io/pod-group-name", "scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name")
-_QUEUES = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "queue")
+_GROUPS = (
+    "kueue.x-k8s.io/pod-group-name",
+    "scheduling.x-k8s.io/pod-group",
+    "scheduling.k8s.io/group-name",
+    "pod-group-name",
+)
+_QUEUES = (
+    "kueue.x-k8s.io/queue-name",
+    "scheduling.volcano.sh/queue-name",
+    "volcano.sh/queue-name",
+    "kai.scheduler/queue",
+    "queue",
+)
 _APPLICATION = "applicationId"
 
 

@@ -1,4 +1,4 @@
-"""What jobs and queues report, read from the objects of Kubernetes, Kueue, Volcano and scheduler-plugins.
+"""What jobs and queues report, read from the objects of Kubernetes, Kueue, Volcano, KAI and scheduler-plugins.
 
 YuniKorn's queues are not objects of the cluster: quotas are read from its configuration, and their use follows from the
 pods that name a queue. A Queue of Volcano reports how much of it is in use, but since 1.10 not how many PodGroups wait
@@ -127,6 +127,15 @@ def pod_group(found: Mapping[str, Any]) -> JobReport | None:
     return report._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else report
 
 
+def kai_pod_group(found: Mapping[str, Any]) -> JobReport | None:
+    """A PodGroup of KAI, which says in its conditions why none of its pods is placed; they go when all are."""
+    conditions = _part(found, "status").get("schedulingConditions") or ()
+    reasons = [each for condition in conditions for each in condition.get("reasons") or (condition,)]
+    says = "; ".join(dict.fromkeys(": ".join(filter(None, map(each.get, ("reason", "message")))) for each in reasons))
+    report = pod_group({**found, "status": {}})
+    return report._replace(says=says[:_LONGEST]) if report else None
+
+
 def cluster_queue(found: Mapping[str, Any]) -> list[Quota]:
     """A ClusterQueue of Kueue; amounts of several flavors are joined by plus signs."""
     spec, status = _part(found, "spec"), _part(found, "status")
@@ -195,6 +204,7 @@ JOBS: Mapping[str, Callable[[Mapping[str, Any]], JobReport | None]] = {
     "/apis/kueue.x-k8s.io/v1beta2/workloads": workload,
     "/apis/scheduling.volcano.sh/v1beta1/podgroups": pod_group,
     "/apis/scheduling.x-k8s.io/v1alpha1/podgroups": pod_group,
+    "/apis/scheduling.run.ai/v2alpha2/podgroups": kai_pod_group,
 }
 """What reads the objects that describe jobs, by API path."""
 

@@ -1,0 +1,111 @@
+"""KAI: its scheduler, its binder and its podgrouper, from flags alone.
+
+Its operator, its webhooks and the controllers that only sum up the status of queues and groups are left out: one of
+them listens on every address of the machine, which no flag changes. Flags and objects as tried with v0.17.0.
+"""
+
+from __future__ import annotations
+
+from kumulus.extras.schedulers import definitions, registry
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.kai import workloads
+from kumulus.extras.schedulers.launch import binary, configuration
+from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.extras.schedulers.templates import Manifest
+
+_RESERVATIONS = "kai-resource-reservation"
+"""The namespace of the pods by which the binder reserves the GPU of a fraction, and their account."""
+_SCALING = "kai-scale-adjust"
+_AFTER_A_CYCLE = "action_scheduling_latency_milliseconds{"
+"""In the scheduler's metrics: they are there before it has read the cluster."""
+_SETTINGS: dict[str, Setting] = {
+    "clientQPS": CLIENT_QPS,
+    "clientBurst": CLIENT_BURST,
+    "schedulePeriodSeconds": 1,
+    "maxConsolidationPreemptees": 16,
+    "binderConcurrency": 100,
+    "podgrouperConcurrency": 50,
+}
+"""The period and how many pods a consolidation may move are KAI's defaults, the concurrency that of its scale tests."""
+
+
+def plan(request: Request) -> Plan:
+    """See :class:`Plan`.
+
+    Raises:
+        SchedulerError: a program is missing, or the configuration cannot be used.
+    """
+    scheduler = registry.get(request.name)
+    executable, version = binary.chosen(request)
+    file = request.directory / "kai-scheduler.conf"
+    metrics = request.port()
+    own = {
+        "kai-scheduler": (
+            f"--listen-address=127.0.0.1:{metrics}",
+            # Of 127.0.0.1, as KAI has it.
+            f"--plugin-server-port={request.port()}",
+            f"--schedule-period={_SETTINGS['schedulePeriodSeconds']}s",
+            f"--max-consolidation-preemptees={_SETTINGS['maxConsolidationPreemptees']}",
+            # Otherwise nothing says of a pod that it was preempted.
+            "--update-pod-eviction-condition=true",
+            *((f"--scheduler-conf={file}",) if request.config else ()),
+        ),
+        "kai-binder": (
+            f"--max-concurrent-reconciles={_SETTINGS['binderConcurrency']}",
+            # It needs a ConfigMap that only KAI's webhook names in a pod.
+            '--plugins={"gpusharing":{"enabled":false}}',
+        ),
+        "kai-podgrouper": (f"--max-concurrent-reconciles={_SETTINGS['podgrouperConcurrency']}",),
+    }
+    programs = []
+    for tool, arguments in own.items():
+        first = tool == scheduler.tools[0]
+        ready = f"127.0.0.1:{metrics if first else request.port()}"
+        probes = () if first else (f"--health-probe-bind-address={ready}", "--metrics-bind-address=0")
+        programs.append(
+            Program(
+                name=tool,
+                binary=executable if first else definitions.find(tool, scheduler.tool_set),
+                arguments=(
+                    *arguments,
+                    *probes,
+                    f"--qps={CLIENT_QPS}",
+                    f"--burst={CLIENT_BURST}",
+                    "--leader-elect=false",
+                ),
+                # The scheduler has no flag for it, and would take ~/.kube/config.
+                environment={"KUBECONFIG": str(request.kubeconfig), "TMPDIR": str(request.directory)},
+                ready=f"http://{ready}/{'metrics' if first else 'readyz'}",
+                ready_says=_AFTER_A_CYCLE if first else "",
+            )
+        )
+    account = {"name": _RESERVATIONS, "namespace": _RESERVATIONS}
+    return Plan(
+        programs=programs,
+        version=version,
+        scheduler_names=(scheduler.scheduler_name,),
+        settings=_SETTINGS,
+        files={file.name: _configuration(request)} if request.config else {},
+        objects=[
+            *definitions.crds(scheduler.name),
+            *(_namespace(name) for name in (_RESERVATIONS, _SCALING)),
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+            workloads.root(),
+        ],
+    )
+
+
+def _namespace(name: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _configuration(request: Request) -> str:
+    assert request.config is not None
+    text, document = configuration.read(request.config)
+    actions, tiers = document.get("actions", ""), document.get("tiers", [])
+    if not isinstance(actions, str) or not isinstance(tiers, list) or not (actions or tiers):
+        raise SchedulerError(
+            f"the scheduler's configuration {request.config} has no actions and tiers\n"
+            '  Write it as KAI has it: actions: "allocate, reclaim" and tiers: [{plugins: […]}]'
+        )
+    return text
