@@ -103,7 +103,7 @@ def test_every_experiment_that_comes_along_is_right_and_says_where_it_is_from(pa
     experiment = load(path).experiment
     assert experiment.name == path.stem
     assert experiment.expect
-    assert (ROOT / "stacks" / f"Pulumi.{experiment.stack}.yaml").exists()
+    assert (path.parent / (experiment.stackFile or f"../stacks/Pulumi.{experiment.stack}.yaml")).exists()
     if path.stem != "quickstart":
         about = experiment.about
         assert all((about.source, about.expected, about.emulation))
