@@ -54,8 +54,8 @@ def end_with_engine_if_its_program() -> None:
 
     A program within the user's own process, by the Automation API, is not ended: what that does afterwards is its own.
     """
-    host = Path(getattr(sys.modules.get("__main__"), "__file__", None) or "").name
-    if host != _LANGUAGE_HOST or threading.current_thread() is not threading.main_thread():
+    hosted = _LANGUAGE_HOST in (Path(each).name for each in sys.orig_argv)
+    if not hosted or threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         end_with_engine()

@@ -134,7 +134,8 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
         }
         # Groups of several clusters may have the same name, and be of other machines.
         name = f"{member}/{pool.group}" if member else pool.group
-        found.append(_offer(machine, name, price.hourly, {"nodeTemplate": template}))
+        group = {"nodeTemplate": template}
+        found.append(_offer(machine, name, price.hourly, _by_type(kind, group, pool.zone) if known else group))
     if not found:
         raise Unadvisable(
             f"no node group of the stack has a price: {', '.join(dict.fromkeys(unpriced)) or 'it has none'}\n"
@@ -187,6 +188,17 @@ def _group(kind: InstanceType, spot: bool) -> dict[str, Any]:
     marked = {"metadata": {"labels": spot_labels(kind.cloud)}} if spot else {}
     # Pods of manifests do not tolerate KWOK's taint.
     return {"instanceType": kind.name, "nodeTemplate": {**marked, "taints": []}}
+
+
+def _by_type(kind: str, group: Mapping[str, Any], zone: str) -> Mapping[str, Any]:
+    """A group in short, by its instance type, where that says as much; otherwise the group."""
+    short = {"instanceType": kind, "nodeTemplate": {"taints": []}}
+    one, other = (_pool(each, zone) for each in (short, group))
+    return (
+        short
+        if (one.labels, one.capacity, one.allocatable) == (other.labels, other.capacity, other.allocatable)
+        else group
+    )
 
 
 def _pool(group: Mapping[str, Any], zone: str) -> Pool:

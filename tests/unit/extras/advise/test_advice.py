@@ -325,3 +325,13 @@ def test_amounts_with_no_common_unit_are_packed_exactly_and_the_bound_holds(seed
     # 57 pods, three on a node.
     assert found.bound <= 19.0 + 1e-6
     assert sum(number for _, number in found.columns) >= 19
+
+
+def test_a_stacks_machine_of_the_catalog_is_advised_by_its_type_alone() -> None:
+    zone = {"placement": [{"availabilityZone": "us-central1-a", "replicas": 1}]}
+    plain = {"name": "plain", "instanceType": "e2-standard-4", **zone}
+    larger = {"name": "larger", "instanceType": "e2-standard-8", "nodeTemplate": {"capacity": {"pods": "7"}}, **zone}
+    declared = pools(ClusterSpec.checked({"nodeGroups": [plain, larger]}), "x")
+    found = {each.kind: each.group for each in of_pools({"": declared}, catalog()).found}
+    assert found["plain"] == {"instanceType": "e2-standard-4", "nodeTemplate": {"taints": []}}
+    assert found["larger"]["nodeTemplate"]["capacity"]["pods"] == "7"

@@ -109,6 +109,27 @@ def test_every_experiment_that_comes_along_is_right_and_says_where_it_is_from(pa
         assert all((about.source, about.expected, about.emulation))
 
 
+def test_a_run_is_removed_and_others_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = report(), report("20261121-160000-def456")
+    for each in (first, second):
+        RunDirectory(tmp_path, "fill", each.metadata.run_id).prepare({})
+    RunDirectory(tmp_path, "fill", first.metadata.run_id).write(first)
+    RunDirectory(tmp_path, "fill", second.metadata.run_id).write(second, running=True)
+    where = ("--results", str(tmp_path))
+    # This process is at work on it.
+    assert run("remove", "20261121-16", *where) == 1
+    assert "is under way; end it first" in capsys.readouterr().err
+    assert run("remove", "20261121-15", *where) == 0
+    assert [each.name for each in (tmp_path / "fill").iterdir()] == [second.metadata.run_id]
+    capsys.readouterr()
+    assert run("list", *where) == 0
+    assert first.metadata.run_id not in capsys.readouterr().out
+    assert run("remove", str(tmp_path / "manifest.json"), *where) == 1
+    elsewhere = tmp_path / "elsewhere"
+    assert run("remove", str(tmp_path / "fill" / second.metadata.run_id), "--results", str(elsewhere)) == 1
+    assert (tmp_path / "fill" / second.metadata.run_id).is_dir()
+
+
 def test_runs_are_listed_compared_and_put_on_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for each in (report(), report("20261121-160000-def456", scheduler="volcano", seed=2)):
         RunDirectory(tmp_path, "fill", each.metadata.run_id).prepare({})

@@ -11,6 +11,7 @@ from pathlib import Path
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.report import files as of_runs
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.files import find, manifest, os_errors_explained, report_at
@@ -118,6 +119,14 @@ def show(args: argparse.Namespace) -> int:
         print(f"no runs in {args.results}")
         return 0
     print(aligned(rows))
+    return 0
+
+
+def remove(args: argparse.Namespace) -> int:
+    """Remove runs."""
+    for path in [find(run, args.results) for run in args.runs]:
+        of_runs.remove(args.results, path)
+        print(f"removed {path.parent}")
     return 0
 
 

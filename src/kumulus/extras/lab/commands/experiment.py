@@ -13,6 +13,7 @@
     kumulus experiment show RUN RUN2 --html both.html
     kumulus experiment history
     kumulus experiment list
+    kumulus experiment remove 20261121-1504
     kumulus experiment check experiments/*.yaml
 
 A run creates the file's workloads in the stack's cluster, measures until all is scheduled, writes a directory with
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
         dest="action",
-        metavar="run|sweep|ab|compare|baseline|show|why|fragmentation|history|list|check|annotate",
+        metavar="run|sweep|ab|compare|baseline|show|why|fragmentation|history|list|remove|check|annotate",
         required=True,
     )
     run_it = commands.add_parser("run", help="run an experiment")
@@ -49,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment and sweep files")
     listed = commands.add_parser("list", help="list the runs")
     listed.add_argument("--json", action="store_true", help="for programs")
+    remove = commands.add_parser("remove", help="remove runs, with all that they have written")
+    remove.add_argument("runs", nargs="+", metavar="RUN", help="as compare has it")
     compare = commands.add_parser("compare", help="compare runs side by side")
     _comparing(compare)
     show = commands.add_parser("show", help="a run, or two side by side, on a time line: what was where, and when")
@@ -73,12 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     annotate.add_argument("run", nargs="?", default="latest", help="as compare has it (default: latest)")
     annotate.add_argument("--file", default="", help="the experiment's file as the repository has it")
     annotate.add_argument("--level", choices=("error", "warning"), default="error", help="of a missed threshold")
-    for each in (run_it, sweep, ab, compare, baseline, show, why, fragmentation, history, listed, annotate):
+    for each in (run_it, sweep, ab, compare, baseline, show, why, fragmentation, history, listed, remove, annotate):
         each.add_argument(
             "--results", type=Path, metavar="DIRECTORY", help="of all runs (default: .kumulus/experiments)"
         )
 
-    for each in (compare, baseline, show, why, fragmentation, annotate):
+    for each in (compare, baseline, show, why, fragmentation, remove, annotate):
         for action in each._actions:
             if action.dest in ("run", "runs"):
                 action.completer = _runs  # type: ignore[attr-defined]
@@ -242,6 +245,7 @@ def run(args: argparse.Namespace) -> int:
         "history": experiment_actions.history,
         "import": experiment_actions.imported,
         "list": experiment_actions.show,
+        "remove": experiment_actions.remove,
         "annotate": experiment_actions.annotate,
     }
     if getattr(args, "results", None) is None:

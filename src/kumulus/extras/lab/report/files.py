@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,6 +99,29 @@ def _lines(results: Path) -> list[dict[str, Any]]:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LabError(f"{path} cannot be read: {error}; remove it, and later runs are indexed again") from None
+
+
+def remove(results: Path, report: Path) -> None:
+    """Remove a run's directory, and its line in the index.
+
+    Args:
+        results: the directory of all runs.
+        report: the run's report.
+
+    Raises:
+        LabError: the run is under way, is not in that directory, or cannot be removed.
+    """
+    folder = report.resolve().parent
+    # Each experiment has a directory there, and each of its runs one in that.
+    if folder.parent.parent != results.resolve():
+        raise LabError(f"{report} is no run in {results}; remove it by hand")
+    if any(run["run_id"] == folder.name and run["status"] == RUNNING for run in manifest(results)):
+        raise LabError(f"run {folder.name} is under way; end it first, by Ctrl-C where it runs")
+    with os_errors_explained(folder), (results / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        runs = [run for run in _lines(results) if run["run_id"] != folder.name]
+        files.write(results / MANIFEST, json.dumps({"runs": runs}, indent=1) + "\n")
+        shutil.rmtree(folder)
 
 
 def _as_it_is(line: Mapping[str, Any]) -> dict[str, Any]:
