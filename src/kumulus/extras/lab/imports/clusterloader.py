@@ -101,4 +101,5 @@ def _rate(tuning: Mapping[str, Any]) -> float | None:
 def _measurements(test: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for step in test["steps"]:
         for each in step.get("measurements") or ():
-            yield from ({**each, **instance} for instance in each.get("Instances") or ({},))
+            instances: list[dict[str, Any]] = each.get("Instances") or [{}]
+            yield from ({**each, **instance} for instance in instances)

@@ -45,8 +45,8 @@ def for_scheduler(
     """
     required, disruption = workload.topology.required, workload.disruption
     for what in (("topology",) if required else ()) + (("disruption",) if disruption else ()):
-        if scheduler not in (able := workloads.takes(what)):
-            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(able)}}}"
+        if scheduler not in (those := workloads.takes(what)):
+            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(those)}}}"
             raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
     profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:

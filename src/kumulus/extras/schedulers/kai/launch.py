@@ -11,6 +11,7 @@ from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.kai import workloads
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request, Setting
+from kumulus.extras.schedulers.templates import Manifest
 
 _RESERVATIONS = "kai-resource-reservation"
 """The namespace of the pods by which the binder reserves the GPU of a fraction, and their account."""
@@ -94,7 +95,7 @@ def plan(request: Request) -> Plan:
     )
 
 
-def _namespace(name: str) -> workloads.Manifest:
+def _namespace(name: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
