@@ -25,13 +25,12 @@ from benchmarks import (
     multikueue,
     page,
     replay,
-    same_names,
     sizes,
     snapshots,
     sweeps,
 )
 from benchmarks.report import Row, write
-from kumulus.provider.garbage import collect_rarely
+from kumulus.provider.plugin.__main__ import collect_rarely
 
 SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "kwokctl": creation.against_kwokctl,
@@ -45,16 +44,14 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "leases": leases.standing,
     "many": many.side_by_side,
     "multikueue": multikueue.dispatched,
-    "multikueue-20": multikueue.on_twenty,
     "faults": faults.applied,
     "fault-previews": faults.previewed,
-    "console": console.views,
+    "console": console.view,
     "page": page.of_an_hour,
     "replay": replay.recorded_day,
     "capture": capture.captured,
     "fit": fitting.probes,
     "snapshots": snapshots.full,
-    "same-names": same_names.kept,
     "sweeps": sweeps.judged,
     "ab": ab.decided,
     "tests": in_tests.clusters,

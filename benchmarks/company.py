@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.definitions import define
+from kumulus.extras.capture.putting import define
 from kumulus.kube import ApiError, Client, load_kubeconfig
 from kumulus.kube.bulk import for_each
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed

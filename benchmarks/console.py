@@ -1,17 +1,15 @@
-"""What the live views cost: `kumulus watch` and `kumulus ui` at 10,000 nodes, with pods created and deleted."""
+"""What the live view costs: `kumulus watch` at 10,000 nodes, with pods created and deleted."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import pty
-import re
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-import aiohttp
 import psutil
 
 from benchmarks.control_plane import ControlPlane, control_plane
@@ -28,20 +26,19 @@ _LIVES = "20s"
 _SETTLING = 20.0
 
 
-async def views() -> list[Row]:
-    """The CPU of both views while 20 pods a second start, each of which ends after 20 s."""
+async def view() -> list[Row]:
+    """The CPU of the view while 20 pods a second start, each of which ends after 20 s."""
     async with control_plane() as plane:
         fleet = Fleet(plane)
         await fleet.become(NODES)
         await fleet.until_ready(NODES)
         churn = asyncio.create_task(_churn(plane))
         try:
-            rows = [await _measured("watch", plane), await _measured("ui", plane)]
+            return [await _measured(plane)]
         finally:
             churn.cancel()
             await asyncio.gather(churn, return_exceptions=True)
             await fleet.close()
-    return rows
 
 
 async def _churn(plane: ControlPlane) -> None:
@@ -66,61 +63,37 @@ def _job(name: str) -> dict[str, object]:
     return {"metadata": {"name": name}, "spec": {**counts, "template": template}}
 
 
-async def _measured(view: str, plane: ControlPlane) -> Row:
-    """The share of a core that a view takes."""
+async def _measured(plane: ControlPlane) -> Row:
+    """The share of a core that the view takes."""
     main, other = pty.openpty()
     os.set_blocking(main, False)
-    command = [sys.executable, str(_ROOT / "kumulus"), view, "--kubeconfig", plane.observed.kubeconfig]
+    command = [sys.executable, str(_ROOT / "kumulus"), "watch", "--kubeconfig", plane.observed.kubeconfig]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "140", "LINES": "40"}
     process = await asyncio.create_subprocess_exec(*command, stdin=other, stdout=other, stderr=other, env=environment)
     loop = asyncio.get_running_loop()
-    shown = bytearray()
-    loop.add_reader(main, _take, main, shown)
-    reader: asyncio.Task[None] | None = None
+    loop.add_reader(main, _discard, main)
     try:
         await asyncio.sleep(_SETTLING)
-        if view == "ui":
-            reader = asyncio.create_task(_read(await _address(shown)))
-            await asyncio.sleep(_SETTLING)
         look = psutil.Process(process.pid)
         began, used = time.monotonic(), sum(look.cpu_times()[:2])
         await asyncio.sleep(SECONDS)
         share = (sum(look.cpu_times()[:2]) - used) / (time.monotonic() - began)
         memory = look.memory_info().rss
     finally:
-        if reader is not None:
-            reader.cancel()
         process.terminate()
         await process.wait()
         loop.remove_reader(main)
         os.close(main)
         os.close(other)
     return Row(
-        f"`kumulus {view}` at {NODES:,} nodes, {_A_SECOND} pods a second coming and going",
-        "5 % of one core" if view == "watch" else "",
+        f"`kumulus watch` at {NODES:,} nodes, {_A_SECOND} pods a second coming and going",
+        "5 % of one core",
         f"{share:.1%} of one core, {memory / 1e6:.0f} MB",
-        share <= 0.05 if view == "watch" else None,
+        share <= 0.05,
         {"share": share, "memory_bytes": memory, "seconds": SECONDS},
     )
 
 
-def _take(source: int, shown: bytearray) -> None:
+def _discard(source: int) -> None:
     with suppress(BlockingIOError, OSError):
-        shown += os.read(source, 1 << 16)
-
-
-async def _address(shown: bytearray) -> str:
-    """The page's address, once the command has printed it."""
-    for _ in range(60):
-        if match := re.search(rb"http://\S+/", shown):
-            return match[0].decode()
-        await asyncio.sleep(1)
-    raise RuntimeError(f"kumulus ui said no address, but: {shown.decode(errors='replace')}")
-
-
-async def _read(address: str) -> None:
-    """Read what an open page reads."""
-    forever = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(timeout=forever) as session, session.get(f"{address}events") as answer:
-        async for _ in answer.content.iter_any():
-            pass
+        os.read(source, 1 << 16)

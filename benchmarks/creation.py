@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import limit
-from benchmarks.control_plane import ControlPlane, control_plane, scale, stock_control_plane
+from benchmarks.control_plane import ControlPlane, control_plane, pools, scale
 from benchmarks.fleet import Fleet, until_ready
 from benchmarks.report import Row
 from benchmarks.usage import until_at_rest
 from kumulus.kube.codecs import JsonCodec
 from kumulus.kube.watch import watch
+from kumulus.nodes.pools.single import MEDIA_TYPE, Bodies
+from kumulus.toolchain import golang
 
 FLEET = 2550
 LARGE = 10_000
+_SOURCE = Path(__file__).parent / "loadgen"
 
 
 async def against_kwokctl(rounds: int = 3) -> list[Row]:
-    """2,550 nodes until all are Ready: ours and ``kwokctl scale node`` in turn, and once on kwokctl's own plane."""
+    """2,550 nodes until all are Ready: ours and ``kwokctl scale node`` in turn."""
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
@@ -29,8 +32,6 @@ async def against_kwokctl(rounds: int = 3) -> list[Row]:
             ours.append(await _created(plane, FLEET))
         async with control_plane() as plane:
             theirs.append(await _scaled(plane, FLEET))
-    async with stock_control_plane() as plane:
-        stock = await _scaled(plane, FLEET)
     ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
     mine, other = statistics.median(ours), statistics.median(theirs)
     figures = {f"ours_{turn}_s": seconds for turn, seconds in enumerate(ours)}
@@ -43,13 +44,6 @@ async def against_kwokctl(rounds: int = 3) -> list[Row]:
             ratio >= 25,
             figures,
         ),
-        Row(
-            "2,550 nodes until all are Ready, against `kwokctl create cluster` and `kwokctl scale node`",
-            "",
-            f"{stock / mine:.1f} times faster ({mine:.1f} s against {stock:.1f} s)",
-            None,
-            {"ours_s": mine, "kwokctl_stock_s": stock},
-        ),
     ]
 
 
@@ -60,7 +54,7 @@ async def against_the_limit(rounds: int = 3) -> list[Row]:
     """
     turns = []
     with tempfile.TemporaryDirectory() as folder:
-        binary = await limit.build(Path(folder))
+        binary = await build(Path(folder))
         for _ in range(rounds):
             turn = {}
             for way in ("written", "posted"):
@@ -68,7 +62,7 @@ async def against_the_limit(rounds: int = 3) -> list[Row]:
                     turn[way] = FLEET / await _created(plane, FLEET, posted=way == "posted")
             for connections in (64, 128, 256):
                 async with control_plane() as plane:
-                    turn[f"limit_{connections}_connections"] = await limit.post(plane, binary, FLEET, connections)
+                    turn[f"limit_{connections}_connections"] = await post(plane, binary, FLEET, connections)
             turns.append(turn)
     best = [max(rate for what, rate in turn.items() if what.startswith("limit")) for turn in turns]
     figures = {f"{what}_{n}_nodes_per_s": rate for n, turn in enumerate(turns) for what, rate in turn.items()}
@@ -220,3 +214,45 @@ async def _scaled(plane: ControlPlane, nodes: int) -> float:
     started = time.monotonic()
     await scale(plane, "node", replicas=nodes)
     return await until_ready(plane.client, nodes) - started
+
+
+async def build(folder: Path) -> Path:
+    """Build the load generator; returns its path."""
+    binary = folder / "loadgen"
+    go, note = golang.on_path("1.26")
+    if go is None:
+        raise RuntimeError(f"the load generator needs Go 1.26 on PATH ({note})")
+    process = await asyncio.create_subprocess_exec(str(go), "build", "-o", str(binary), ".", cwd=_SOURCE)
+    if await process.wait():
+        raise RuntimeError("the load generator cannot be built; go's own message stands above")
+    return binary
+
+
+async def post(plane: ControlPlane, binary: Path, nodes: int, connections: int) -> float:
+    """Post this many nodes; returns the rate in nodes a second.
+
+    Args:
+        plane: a control plane without nodes.
+        binary: the load generator.
+        nodes: how many.
+        connections: how many requests at once.
+    """
+    with tempfile.NamedTemporaryFile() as file:
+        for pool in pools(nodes):
+            encode = Bodies(pool)
+            for ordinal in range(pool.replicas):
+                body = encode.of(ordinal)
+                file.write(len(body).to_bytes(4, "big") + body)
+        file.flush()
+        process = await asyncio.create_subprocess_exec(
+            str(binary),
+            *("-server", plane.observed.server, "-ca", str(plane.pki / "ca.crt")),
+            *("-cert", str(plane.pki / "admin.crt"), "-key", str(plane.pki / "admin.key")),
+            *("-bodies", file.name, "-media-type", MEDIA_TYPE, "-connections", str(connections)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        out, _ = await process.communicate()
+    result = json.loads(out)
+    if result["failed"]:
+        raise RuntimeError(f"{result['failed']} of {result['requests']} posts failed")
+    return float(result["rate"])

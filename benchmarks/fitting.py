@@ -23,9 +23,8 @@ from benchmarks.probes import Fleet, draw, manifest, never_preempting, what_happ
 from benchmarks.report import Row
 from kumulus.extras.capture.fit import fit
 from kumulus.extras.capture.grammar import renamed
-from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.probe import Probe, Verdict, without_preemption
 from kumulus.extras.capture.reading import POD, captured_pod
-from kumulus.extras.capture.verdict import Verdict, without_preemption
 from kumulus.extras.capture.words import Words
 from kumulus.extras.schedulers.decisions.document import NAME, Decision, decisions
 from kumulus.extras.schedulers.launch.plan import Switches

@@ -1,50 +1,72 @@
-"""Clusters for tests: 30 nodes from nothing, beside kwokctl's own; a reset; and the memory of one cluster."""
+"""Clusters for tests: a start beside kwokctl's own, a reset, a lease, the memory, and many workers at once."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import psutil
 
+from benchmarks import bare_api_server
 from benchmarks.control_plane import scale, stock_control_plane
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
 from kumulus.host import processes
 from kumulus.kube import objects
-from kumulus.testing import AsyncCluster
+from kumulus.testing import AsyncCluster, Pool
 from kumulus.testing.reset import Reset
 
 _NODES, _MORE, _PODS, _KINDS = 30, 130, 200, 3
-_RUNS = 3
+_RUNS, _LEASES = 3, 10
 # Without it, the API server refuses pods.
 _ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
-_MOST_START_S, _MOST_RESET_S, _MOST_MB = 3.0, 1.0, 200.0
+_MOST_START_S, _MOST_RESET_S, _MOST_LEASE_S, _MOST_MB = 3.0, 1.0, 0.3, 200.0
+_WORKERS, _TESTS, _MOST_GB, _MOST_PART = 8, 40, 8.0, 0.25
+_ROOT = Path(__file__).resolve().parents[1]
+_SMALL_TESTS = f"""
+import pytest
+
+POD = {{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "one"}},
+       "spec": {{"containers": [{{"name": "c", "image": "none"}}]}}}}
+
+@pytest.mark.parametrize("number", range({_TESTS}))
+def test_a_pod_runs(kumulus, number):
+    kumulus.apply(POD)
+    kumulus.wait(lambda: [pod.phase for pod in kumulus.pods()] == ["Running"])
+"""
 
 
 async def clusters() -> list[Row]:
-    """A cluster of 30 nodes, three times; a reset after a test in each; its memory at rest."""
-    starts, resets, memory = [], list[Reset](), list[float]()
-    for _ in range(_RUNS):
-        began = time.monotonic()
-        async with AsyncCluster(nodes=_NODES) as cluster:
-            starts.append(time.monotonic() - began)
-            assert all(node.ready for node in await cluster.nodes())
-            memory.append(_own_mb(cluster))
-            await _used(cluster)
-            resets.append(await cluster.reset())
-    theirs = [await _of_kwokctl() for _ in range(_RUNS)]
-    start, kwokctl = statistics.median(starts), statistics.median(theirs)
+    """Starts, resets and the memory of a cluster of 30 nodes; then leases from a pool, and many workers."""
+    async with AsyncCluster(nodes=_NODES):
+        # What is made once on a machine is there now; and programs' code is shared, as by all clusters but the first.
+        starts, resets, memory = [], list[Reset](), list[float]()
+        for _ in range(_RUNS):
+            began = time.monotonic()
+            async with AsyncCluster(nodes=_NODES) as cluster:
+                starts.append(time.monotonic() - began)
+                assert all(node.ready for node in await cluster.nodes())
+                memory.append(_own_mb(cluster))
+                await _used(cluster)
+                resets.append(await cluster.reset())
+    theirs, bare = [await _of_kwokctl() for _ in range(_RUNS)], [await bare_api_server.seconds() for _ in range(_RUNS)]
+    start, kwokctl, least = (statistics.median(each) for each in (starts, theirs, bare))
     reset, own = statistics.median(each.seconds for each in resets), statistics.median(memory)
     return [
         Row(
             f"`Cluster(nodes={_NODES})` until all are Ready and take pods",
             f"{_MOST_START_S:.0f} s",
-            f"{start:.1f} s, median of {_RUNS}; `kwokctl create cluster` and `scale` {kwokctl:.1f} s",
+            f"{start:.1f} s, median of {_RUNS}: {start / kwokctl:.2f} times `kwokctl create cluster` and `scale` "
+            f"({kwokctl:.1f} s), {start / least:.2f} times an API server and etcd alone ({least:.1f} s)",
             start <= _MOST_START_S,
-            {"start_s": start, "kwokctl_s": kwokctl},
+            {"start_s": start, "kwokctl_s": kwokctl, "bare_s": least},
         ),
         Row(
             f"`reset()` after a test that made {_MORE - _NODES} nodes, {_PODS} pods and {_KINDS} CRDs",
@@ -54,13 +76,82 @@ async def clusters() -> list[Row]:
             {"reset_s": reset, "removed": float(resets[0].removed)},
         ),
         Row(
-            f"A cluster of {_NODES} nodes: its own memory, not shared with others",
+            f"A cluster of {_NODES} nodes beside another: its own memory, not shared with others",
             f"{_MOST_MB:.0f} MB",
             f"{own:.0f} MB, median of {_RUNS}",
             own <= _MOST_MB,
             {"own_mb": own},
         ),
+        await asyncio.to_thread(_leased),
+        await asyncio.to_thread(_side_by_side),
     ]
+
+
+def _leased() -> Row:
+    """Leases of a warm cluster."""
+    took = []
+    with Pool(size=2, nodes=_NODES) as pool:
+        for _ in range(_LEASES):
+            began = time.monotonic()
+            with pool.lease() as cluster:
+                took.append(time.monotonic() - began)
+                assert not cluster.pods()
+    lease = statistics.median(took)
+    return Row(
+        f"A lease from a warm pool of clusters of {_NODES} nodes",
+        f"{_MOST_LEASE_S} s",
+        f"{lease:.3f} s, median of {_LEASES}; at most {max(took):.2f} s",
+        lease <= _MOST_LEASE_S,
+        {"lease_s": lease, "longest_lease_s": max(took)},
+    )
+
+
+def _side_by_side() -> Row:
+    """Small tests by several workers of pytest-xdist, and by one."""
+    one, _ = _tests(1)
+    many, most = _tests(_WORKERS)
+    return Row(
+        f"{_TESTS} small tests by {_WORKERS} workers with a cluster each",
+        f"{_MOST_GB:.0f} GB, {_MOST_PART} of one worker's time",
+        f"{most:.1f} GB; {many / one:.2f} of one worker's time ({many:.0f} s against {one:.0f} s)",
+        most <= _MOST_GB and many <= _MOST_PART * one,
+        {"workers_s": many, "one_worker_s": one, "most_gb": most},
+    )
+
+
+def _tests(workers: int) -> tuple[float, float]:
+    """Seconds for the tests, and the most memory of all their processes at one time, in GB."""
+    with tempfile.TemporaryDirectory(prefix="kumulus-bench-") as folder:
+        (Path(folder) / "test_small.py").write_text(_SMALL_TESTS)
+        (Path(folder) / "pytest.ini").write_text(f"[pytest]\nkumulus_nodes = {_NODES}\n")
+        environment = {**os.environ, "PYTHONPATH": str(_ROOT / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        environment["TMPDIR"] = folder
+        plugins = ["-p", "xdist", "-p", "kumulus.testing.plugin", "-p", "no:cacheprovider"]
+        began, most = time.monotonic(), 0.0
+        run = subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-q", *plugins, "-n", str(workers)],
+            cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        while run.poll() is None:
+            most = max(most, _memory_gb(folder, run.pid))
+            time.sleep(0.5)
+        took = time.monotonic() - began
+        assert run.stdout is not None
+        output = run.stdout.read()
+        assert f"{_TESTS} passed" in output, output
+        return took, most
+
+
+def _memory_gb(folder: str, pid: int) -> float:
+    """The memory of the processes whose files are in a folder, and of a process and its children; shared parts once."""
+    total = 0
+    for process in psutil.process_iter(["cmdline"]):
+        try:
+            if folder in " ".join(process.info["cmdline"] or []) or pid in (process.pid, process.ppid()):
+                total += process.memory_full_info().pss
+        except psutil.Error:
+            continue
+    return total / 1e9
 
 
 async def _used(cluster: AsyncCluster) -> None:

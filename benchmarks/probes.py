@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.capture.probe import Probe
-from kumulus.extras.capture.verdict import without_preemption
+from kumulus.extras.capture.probe import Probe, without_preemption
 from kumulus.kube import ApiError, Client
 from kumulus.kube.bulk import for_each
 

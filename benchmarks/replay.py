@@ -28,8 +28,8 @@ from kumulus.extras.capture.day.importing import Imported, import_day
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.measure.statistics import spread
 from kumulus.extras.lab.report.model import ReplayBeside, Report
-from kumulus.extras.lab.run.options import Options
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.running import Run
 from tests.support.api import Api
 from tests.support.recorded_day import MERGE, STRATEGIC, RecordedDay, Step, audited, created, sent
 

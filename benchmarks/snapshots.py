@@ -1,4 +1,4 @@
-"""A full cluster saved and restored, by Kumulus and by `kwokctl snapshot` on the same cluster."""
+"""A full cluster saved and restored."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from benchmarks.usage import until_at_rest
 from kumulus.extras.snapshots import kwok as snapshot
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_each
-from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
-from kumulus.runtimes.kwok import kwokctl
 from kumulus.runtimes.kwok.layout import Layout
 
 # `KUMULUS_BENCH_SNAPSHOT=100x100` overrides the full size.
@@ -29,8 +27,6 @@ _MOST_SAVED_S, _MOST_RESTORED_S = 10.0, 20.0
 _PODS = "/api/v1/namespaces/default/pods"
 _NOW = {"gracePeriodSeconds": 0}
 _COLLECTIONS = ("/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces", "/api/v1/serviceaccounts")
-# The format `etcd` needs etcdctl, which is not one of the tools here.
-_FORMATS = ("etcd", "k8s")
 _RUN_S = 120.0
 
 
@@ -62,7 +58,6 @@ async def _measure(plane: ControlPlane, folder: Path) -> list[Row]:
         await _running(plane)
         restored.append(max(ready, time.monotonic()) - began)
         equal.append(_different(before, await _digest(plane)))
-    theirs, said = await _of_kwokctl(plane, folder)
     await fleet.close()
     worst, different = max(restored), max(equal)
     return [
@@ -73,8 +68,7 @@ async def _measure(plane: ControlPlane, folder: Path) -> list[Row]:
             f"{restored[0]:.1f} s and {restored[1]:.1f} s after the restore began; {different:,} objects differ",
             saved <= _MOST_SAVED_S and worst <= _MOST_RESTORED_S and not different,
             {"saved_s": saved, "restored_0_s": restored[0], "restored_1_s": restored[1], "different": float(different)},
-        ),
-        Row("The same saved by `kwokctl snapshot`", "", said, None, theirs),
+        )
     ]
 
 
@@ -142,39 +136,3 @@ def _timeless(found: Any) -> Any:
 
 def _different(one: Mapping[str, str], other: Mapping[str, str]) -> int:
     return sum(one.get(name) != other.get(name) for name in {*one, *other})
-
-
-async def _of_kwokctl(plane: ControlPlane, folder: Path) -> tuple[dict[str, float], str]:
-    """How long `kwokctl snapshot save` and `restore` take, or why there is no such figure."""
-    whys = []
-    for form in _FORMATS:
-        try:
-            return await _saved_by_kwokctl(plane, folder / f"kwokctl.{form}", form)
-        except (ProviderError, OSError) as error:
-            whys.append(f"as {form}: {str(error).strip().splitlines()[-1]}")
-    return {}, f"cannot be measured: {'; '.join(whys)}"
-
-
-async def _saved_by_kwokctl(plane: ControlPlane, file: Path, form: str) -> tuple[dict[str, float], str]:
-    layout = Layout(Path(plane.observed.directory))
-    began = time.monotonic()
-    await kwokctl.run(layout, "snapshot", "save", "--format", form, "--path", str(file))
-    saved, size = time.monotonic() - began, await asyncio.to_thread(_mib, file)
-    await _emptied(plane)
-    began = time.monotonic()
-    await kwokctl.run(layout, "snapshot", "restore", "--format", form, "--path", str(file))
-    wrote = time.monotonic() - began
-    head, figures = f"{form}: saved in {saved:.1f} s ({size:.1f} MiB)", {"saved_s": saved, "wrote_s": wrote}
-    try:
-        await asyncio.wait_for(until_ready(plane.client, NODES), _RUN_S)
-        await _running(plane)
-    except (RuntimeError, TimeoutError) as error:
-        what = str(error) or "not all nodes are Ready"
-        return figures, f"{head}; its restore ended after {wrote:.1f} s, and {_RUN_S:.0f} s later {what}"
-    restored = time.monotonic() - began
-    said = f"{head}, restored, all Ready and all pods running in {restored:.1f} s"
-    return {**figures, "restored_s": restored}, said
-
-
-def _mib(file: Path) -> float:
-    return file.stat().st_size / 2**20

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.report.files import report_at
 from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.pods import PODS, TOLERATE_ALL
-from tests.support.project import ROOT, Project
+from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 ZONES = ("--types", "e2-standard-4,e2-standard-8", "--zones", "us-central1-a")
@@ -33,11 +31,7 @@ def deployment(name: str, replicas: int, cpu: str, memory: str) -> dict[str, Any
 
 
 def advise(project: Project, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, str(ROOT / "kumulus"), "advise", *arguments]
-    environment = {**project.environment, "PWD": str(project.directory)}
-    done = subprocess.run(
-        command, cwd=project.directory, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    done = project.kumulus("advise", *arguments)
     return done.returncode, f"{done.stdout}\n{done.stderr}"
 
 
@@ -97,7 +91,7 @@ def test_the_pods_of_a_cluster_are_advised_on_where_no_file_is_named(project: Pr
         )
     code, said = advise(project, "--pods-of", "dev", "--types", "e2-standard-4", "--zones", "us-central1-a")
     assert code == 0, said
-    assert "# 4 pods on 4 nodes of 1 types" in said
+    assert "# 4 pods on 4 nodes of 1 type" in said
     assert answered(said) == {"e2-standard-4": 4}
     # With a file beside, both are counted.
     file = write(project, deployment("web", 2, "3", "2Gi"))

@@ -191,15 +191,7 @@ def kinds_of(nodes: Mapping[str, Object]) -> Counter[str]:
 
 def command(project: Project, *arguments: str) -> str:
     """What `kumulus fault` says."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "kumulus"), "fault", *arguments, "-s", "scaled"],
-        cwd=project.directory,
-        env={**project.environment, "PWD": str(project.directory)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = project.kumulus("fault", *arguments, "-s", "scaled")
     return done.stdout + done.stderr
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.e2e.conftest import Fleet
-from tests.support.pods import ALL_PODS, JOBS, PODS, is_ready, is_running, job, pod
-from tests.support.project import NODES, POOL
+from tests.support.pods import is_ready
+from tests.support.project import NODES, POOL, Project
 
 pytestmark = pytest.mark.e2e
 
@@ -43,33 +45,6 @@ def test_growing_a_pool_previews_it_alone_and_creates_only_the_missing_nodes(fle
     assert [node["status"]["allocatable"][GPU] for node in new] == ["8"] * 3
 
 
-def test_shrinking_a_pool_tells_how_many_pods_go_and_takes_them_along(fleet: Fleet) -> None:
-    project, api = fleet.project, fleet.project.api()
-    place = fleet.group(GROUP)["placement"][0]
-    last, first = f"{POOL_NAME}-{place['replicas'] - 1}", f"{POOL_NAME}-0"
-    for name, node in (("stays", first), ("goes", last), ("goes-too", f"{POOL_NAME}-{place['replicas'] - 2}")):
-        api.create(PODS, pod(name, node))
-    api.create(JOBS, job("training", last, 2))
-    running = api.until(PODS, lambda pods: len(pods) == 5 and all(map(is_running, pods.values())))
-    before = project.node_uids()
-    replicas = place["replicas"]
-    place["replicas"] -= 3
-    fleet.write()
-
-    plain = project.preview().stdout
-    assert f"zone use1: \N{MINUS SIGN}3 nodes ({replicas} → {replicas - 3}): \N{MINUS SIGN}24 {GPU}" in plain
-    assert "; 4 running pods would go" in plain
-    assert project.node_uids() == before
-
-    project.up()
-    gone = {f"{POOL_NAME}-{ordinal}" for ordinal in range(replicas - 3, replicas)}
-    assert project.node_uids() == {name: uid for name, uid in before.items() if name not in gone}
-    left = {each["metadata"]["name"]: each for each in api.list(ALL_PODS)}
-    assert not [name for name, each in left.items() if each["spec"].get("nodeName") in gone]
-    assert left["stays"]["metadata"]["uid"] == running["stays"]["metadata"]["uid"]
-    assert is_running(left["stays"])
-
-
 def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
     project = fleet.project
     before = project.node_uids()
@@ -101,19 +76,19 @@ def test_a_changed_template_is_applied_in_place(fleet: Fleet) -> None:
     project.preview("--expect-no-changes")
 
 
-def test_what_is_taken_out_of_a_template_goes_from_the_nodes(fleet: Fleet) -> None:
-    project = fleet.project
-    before = project.node_uids()
-    template = fleet.group("a3-ultragpu-8g")["nodeTemplate"]
-    template["metadata"]["labels"]["example.com/team"] = "vision"
-    fleet.write()
+def cluster(replicas: int) -> dict[str, Any]:
+    placement = [{"availabilityZone": "us-central1-a", "replicas": replicas}]
+    return {"nodeGroups": [{"name": "g", "instanceType": "e2-standard-4", "placement": placement}]}
+
+
+def test_a_preview_says_what_a_resize_costs_for_an_hour(project: Project) -> None:
+    own = {"regions": {"us-central1": {"onDemand": {"e2-standard-4": 0.25}}}}
+    (project.directory / "prices.yaml").write_text(yaml.safe_dump(own))
+    project.write_stack(cluster(2), stack="dev", prices="prices.yaml")
+    said = project.preview().text
+    assert "+$0.50/h" in said, said
     project.up()
-    del template["metadata"]["labels"]["example.com/team"]
-    template["taints"] = []
-    fleet.write()
-    project.up()
-    assert project.node_uids() == before
-    nodes = project.api().list(NODES, labelSelector="kumulus.io/group=a3-ultragpu-8g")
-    assert len(nodes) == 5
-    assert not [node for node in nodes if "example.com/team" in node["metadata"]["labels"]]
-    assert not [node for node in nodes if node["spec"].get("taints")]
+    project.write_stack(cluster(5), stack="dev", prices="prices.yaml")
+    said = project.preview().text
+    assert "+$0.75/h" in said, said
+    project.destroy()

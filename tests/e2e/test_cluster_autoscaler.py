@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from kumulus.model.quantity import equal
 from tests.e2e.external_grpc import CloudProvider, stand_in
 from tests.support import listeners, processes
 from tests.support.pods import PODS, is_ready, is_running
-from tests.support.project import NODES, ROOT, Project
+from tests.support.project import NODES, Project
 
 pytestmark = pytest.mark.e2e
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -202,15 +200,7 @@ def test_machines_that_take_their_time_are_on_their_way_and_a_killed_provider_fo
 
 
 def fault(project: Project, *arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "kumulus"), "fault", *arguments, "-s", "scaled"],
-        cwd=project.directory,
-        env={**project.environment, "PWD": str(project.directory)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = project.kumulus("fault", *arguments, "-s", "scaled")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

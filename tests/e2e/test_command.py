@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.support import processes
@@ -69,6 +70,7 @@ def test_what_is_looked_at_before_a_stack_is_touched_and_said_when_it_goes(proje
     assert first.returncode == 0, out + err
     assert "pulumi stack output -s dev" in out
     assert "Outputs:" not in out
+    assert "dev is up. Next:" in out
 
     # As if it went on: who comes second must not depend on how fast they are.
     lock[0].parent.mkdir(parents=True, exist_ok=True)
@@ -94,13 +96,18 @@ def lock_of(process: subprocess.Popen[str], state: Path) -> tuple[Path, dict[str
     """The lock of an update that is under way, and what it says."""
     found: list[tuple[Path, dict[str, Any]]] = []
 
+    def pids() -> set[int]:
+        with suppress(psutil.Error):
+            return {each.pid for each in psutil.Process(process.pid).children() if each.cmdline()[1:2] == ["up"]}
+        return set()
+
     def look() -> bool:
         for file in (state / ".pulumi" / "locks").rglob("*.json"):
             # It may be half written, or gone again.
             with suppress(OSError, ValueError):
                 content = json.loads(file.read_text())
                 # Not that of `pulumi stack init`, which the command runs before it.
-                if content["pid"] == process.pid:
+                if content["pid"] in pids():
                     found.append((file, content))
         return bool(found) or process.poll() is not None
 

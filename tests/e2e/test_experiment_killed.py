@@ -107,6 +107,10 @@ def test_a_cluster_is_not_taken_away_while_a_run_is_under_way_on_it(project: Pro
         assert destroyed.code != 0
         assert who in destroyed.text
         assert f"{remedy}; nothing was removed" in destroyed.text
+        [cluster] = [each["urn"] for each in project.state()["resources"] if each["type"] == CLUSTER]
+        replaced = project.pulumi("up", "--yes", "--replace", cluster)
+        assert replaced.code != 0
+        assert f"{remedy}; nothing was removed" in replaced.text
         down = project.kumulus("down", project.stack)
         assert down.returncode == 1
         assert f"error: {who}" in down.stderr

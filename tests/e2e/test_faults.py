@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
-from tests.support.project import NODES, ROOT, Project
+from tests.support.project import NODES, Project
 
 pytestmark = pytest.mark.e2e
 GPU = "nvidia.com/gpu"
@@ -81,14 +78,7 @@ def settled(project: Project) -> dict[str, Any]:
 
 def command(project: Project, *arguments: str) -> str:
     """Run `kumulus fault` on the project's cluster."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "kumulus"), "fault", *arguments, "-s", project.stack],
-        env={**os.environ, "KUMULUS_HOME": str(project.home)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = project.kumulus("fault", *arguments, "-s", project.stack)
     assert done.returncode in (0, 1), done.stderr
     return done.stdout + done.stderr
 

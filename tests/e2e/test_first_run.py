@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import io
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
 
 import pytest
 
 from kumulus import toolchain
 from kumulus.cli import needs
-from kumulus.toolchain import releases
+from kumulus.toolchain import pins, releases
+from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import CONTROL_PLANE
-from tests.e2e import release_files
+from kumulus.toolchain.releases import Release
 from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import Environment, User, build
@@ -20,6 +30,88 @@ from tests.support.project import NODES
 
 pytestmark = pytest.mark.e2e
 TOOLS = ("etcd", "kwok", "kwokctl", *CONTROL_PLANE, *needs.ENGINE)
+
+
+def make(folder: Path, pins_file: Path, tools: Sequence[str]) -> None:
+    """Write the release files of some tools into a mirror's folder, and their sums into a copy of the project's pins.
+
+    Args:
+        folder: the mirror's; it gets a folder for each host.
+        pins_file: the pins.toml of the Kumulus that will download them.
+        tools: names of tools, all of which are there.
+
+    Raises:
+        ToolMissing: one is not.
+    """
+    known, text = pins.load(), pins_file.read_text()
+    for tool in _chosen(known, tools):
+        if tool.release is None:
+            text += _published(tool, folder, locate(known, tool).path)
+    for release in {tool.release.url: tool.release for tool in _chosen(known, tools) if tool.release}.values():
+        parts = urlsplit(release.url)
+        file = folder / parts.netloc / parts.path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(known, release, file)
+        assert text.count(release.sum) == 1, release
+        text = text.replace(release.sum, hashlib.sha256(file.read_bytes()).hexdigest())
+    pins_file.write_text(text)
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder as a mirror while the block lasts; gives its URL."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _chosen(known: pins.Pins, names: Sequence[str]) -> list[pins.Tool]:
+    return [known.tool(name) for name in names]
+
+
+def _published(tool: pins.Tool, folder: Path, program: Path | None) -> str:
+    """A release file of a tool of which nobody has published a sum yet: its entry for the pins."""
+    file = folder / "releases.example" / tool.name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    assert program is not None, tool.name
+    file.write_bytes(program.read_bytes())
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    return (
+        f'\n[[download]]\ntools = {{{tool.name} = ""}}\nversion = "{tool.version}"\nmegabytes = 1\nsource = "a test"\n'
+        f'[download.linux-amd64]\nurl = "https://releases.example/{tool.name}"\nsha256 = "{found}"\n'
+    )
+
+
+def _write(known: pins.Pins, release: Release, file: Path) -> None:
+    found = {member: locate(known, known.tool(name)).path for name, member in release.members.items()}
+    if list(found) == [""]:
+        (program,) = found.values()
+        assert program is not None
+        file.write_bytes(program.read_bytes())
+        return
+    assert file.name.endswith(".tar.gz"), file
+    with tarfile.open(file, "w:gz", compresslevel=1) as archive:
+        for member, program in found.items():
+            assert program is not None, member
+            entry = tarfile.TarInfo(member)
+            content = program.read_bytes()
+            entry.size, entry.mode = len(content), 0o755
+            archive.addfile(entry, io.BytesIO(content))
+
+
+if __name__ == "__main__":
+    # python -m tests.e2e.test_first_run FOLDER PINS_TOML TOOL...: for trying an installed package by hand.
+    make(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
 
 
 @pytest.fixture
@@ -42,12 +134,12 @@ def test_tools_come_from_a_mirror_and_thirty_nodes_are_ready(user: User, tmp_pat
     environment = Environment.make(tmp_path / "env")
     environment.install(build(tmp_path)[1])
     mirror, cached = tmp_path / "mirror", user.home / "cache"
-    release_files.make(mirror, environment.packages / "kumulus/toolchain/pins.toml", TOOLS)
+    make(mirror, environment.packages / "kumulus/toolchain/pins.toml", TOOLS)
     bare = {"PATH": f"{environment.prefix}/bin:/usr/bin:/bin", "XDG_CACHE_HOME": str(cached)}
     shell = {**user.variables(environment), **bare, "KUMULUS_TOOLS": "download"}
     project = user.home / "my-fleet"
     assert user.run(["kumulus", "new", "my-fleet"], user.home, shell).returncode == 0
-    with release_files.served(mirror) as url:
+    with served(mirror) as url:
         up = user.run(["kumulus", "up"], project, {**shell, "KUMULUS_MIRROR": url})
     assert up.returncode == 0, up.stdout + up.stderr
     assert "[7/7] pulumi, pulumi-language-python, pulumi-language-python-exec v3.246.0 … downloaded" in up.stderr

@@ -135,17 +135,20 @@ import pulumi
 
 config = pulumi.Config("raw")
 first = {"true": True, "false": False}.get(config.get("deleteBeforeReplace") or "")
-suffix = config.get("suffix") or ""
+parent = pulumi.ComponentResource("raw:index:Parent", "parent") if config.get("parent") else None
+renamed = lambda name: f"{name}{config.get('suffix') or ''}"
 
 
 class Raw(pulumi.CustomResource):
-    def __init__(self, kind, called, outputs, /, **properties):
-        opts = pulumi.ResourceOptions(delete_before_replace=first, replace_on_changes=["labels"])
+    def __init__(self, kind, called, outputs, /, *, within=None, aliased="", **properties):
+        opts = pulumi.ResourceOptions(delete_before_replace=first, replace_on_changes=["labels"], parent=within)
+        opts.aliases = [pulumi.Alias(name=aliased, parent=pulumi.ROOT_STACK_RESOURCE)] if config.get("alias") else None
         super().__init__(f"kumulus:index:{kind}", called, {**dict.fromkeys(outputs), **properties}, opts)
 
 
-stack_id = pulumi.get(Raw("StackIdentity", "identity", ["stackId"]), "stackId")
-cluster = Raw("Cluster", "cluster" + suffix, ["identity", "kubeconfig"], name="dev", stackId=stack_id)
+stack_id = pulumi.get(Raw("StackIdentity", "identity", ["stackId"], aliased="identity"), "stackId")
+called = {"name": "dev", "stackId": stack_id, "aliased": "cluster"}
+cluster = Raw("Cluster", "cluster" + (config.get("cluster") or ""), ["identity", "kubeconfig"], **called)
 place = {
     "clusterName": "dev",
     "kubeconfig": pulumi.get(cluster, "kubeconfig"),
@@ -153,12 +156,13 @@ place = {
     "stackId": stack_id,
 }
 labels = {"example.com/team": config.get("team") or "a"}
-capacity = {"cpu": "8"}
-pool = Raw("NodePool", "pool" + suffix, ["replicas"], name="p", replicas=3, labels=labels, capacity=capacity, **place)
+spec = {"name": "p", "replicas": 3, "labels": labels, "capacity": {"cpu": "8"}}
+pool = Raw("NodePool", renamed("pool"), ["replicas"], within=parent, aliased="pool", **spec, **place)
 nodes = pulumi.get(pool, "replicas").apply(lambda _: {"p": "0"})
 node = {"labels": {"example.com/state": "odd"}}
-Raw("Fault", "fault" + suffix, [], name="f", nodes=nodes, node=node, **place)
-Raw("Namespace", "namespace" + suffix, [], name="research", stack="organization/raw/dev", labels=labels, **place)
+Raw("Fault", renamed("fault"), [], within=parent, aliased="fault", name="f", nodes=nodes, node=node, **place)
+space = {"name": "research", "stack": "organization/raw/dev", "labels": labels}
+Raw("Namespace", renamed("namespace"), [], within=parent, aliased="namespace", **space, **place)
 """
 
 
@@ -201,21 +205,23 @@ def test_a_program_without_our_components_is_safe_whichever_goes_first(
         return [part for urn in found if urn.endswith(names) for part in ("--replace", urn)]
 
     known: dict[str, str] = {"deleteBeforeReplace": delete_before_replace}
-    before = up(team="a", suffix="")
-    assert (len(before["nodes"]), before["teams"], before["odd"]) == (3, {"a"}, 1)
-    assert up(*urns("::pool", "::fault", "::namespace")) == before
-    # `replaceOnChanges`, and then other names, without an alias.
-    assert up(team="b") == {**before, "teams": {"b"}}
-    renamed = up(suffix="-renamed")
-    assert {**renamed, "teams": {"b"}, "nodes": {*renamed["nodes"]}, "namespace": ""} == {
-        **before,
-        "teams": {"b"},
-        "nodes": {*before["nodes"]},
-        "namespace": "",
-    }
-    replaced = up(*urns("::cluster-renamed"))
-    assert (len(replaced["nodes"]), replaced["odd"]) == (3, 1)
-    assert not {*replaced["nodes"].values()} & {*renamed["nodes"].values()}
+    made = up(team="a")
+    assert (len(made["nodes"]), made["teams"], made["odd"]) == (3, {"a"}, 1)
+    assert up(*urns("::pool", "::fault", "::namespace")) == made
+    # `replaceOnChanges`; then other names with an alias, without one, and another parent.
+    made["teams"] = {"b"}
+    assert up(team="b") == made
+    assert up(suffix="-aliased", alias="yes") == made
+    assert up(suffix="-renamed", alias="") == made
+    assert up(parent="yes") == made
+    for again in (up(cluster="-renamed"), up(*urns("::cluster-renamed"))):
+        assert {**again, "nodes": {*again["nodes"]}, "namespace": ""} == {
+            **made,
+            "nodes": {*made["nodes"]},
+            "namespace": "",
+        }
+        assert not {*again["nodes"].values()} & {*made["nodes"].values()}
+        made = again
     assert len(raw.processes()) == 5
     raw.destroy()
     assert raw.processes() == {}

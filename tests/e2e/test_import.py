@@ -8,11 +8,19 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import ROOT, Project
+from tests.support.project import NODES, ROOT, Project
 
 pytestmark = pytest.mark.e2e
 
 PROGRAM = ROOT / "examples" / "languages" / "python"
+IDENTITY = "kumulus:index:StackIdentity"
+GROUP = {
+    "name": "g",
+    "placement": [{"availabilityZone": "z", "replicas": 2}],
+    "nodeTemplate": {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+}
+# The cluster's own name stays with it; without one it would be called as the stack.
+CLUSTER = {"name": "mine", "nodeGroups": [GROUP]}
 
 
 def resource(token: str, name: str, parent: str = "", **further: Any) -> dict[str, Any]:
@@ -58,3 +66,46 @@ def test_a_cluster_and_its_pools_are_imported_with_nothing_left_to_change(tmp_pa
         assert project.processes() == {}
     finally:
         project.close()
+
+
+def identity(project: Project) -> str:
+    [found] = [each["outputs"]["stackId"] for each in project.state()["resources"] if each["type"] == IDENTITY]
+    return str(found)
+
+
+def seen(project: Project) -> tuple[dict[str, str], dict[str, list[int]], set[str]]:
+    """What is there: nodes by UID, processes, and whose the nodes say that they are."""
+    owners = {node["metadata"]["labels"]["kumulus.io/stack-id"] for node in project.api("mine").list(NODES)}
+    return project.node_uids("mine"), project.processes(), owners
+
+
+def test_a_stack_that_is_renamed_or_imported_keeps_its_identity_and_its_cluster(
+    project: Project, tmp_path: Path
+) -> None:
+    project.write_stack(CLUSTER, stack="first")
+    project.up()
+    drawn, before = identity(project), seen(project)
+    assert before[2] == {drawn}
+
+    renamed = project.pulumi("stack", "rename", "second")
+    assert renamed.code == 0, renamed.text
+    project.known("second")
+    project.write_stack(CLUSTER, stack="second")
+    project.up()
+    assert (identity(project), seen(project)) == (drawn, before)
+
+    exported = tmp_path / "state.json"
+    assert project.pulumi("stack", "export", "--file", str(exported)).code == 0
+    assert project.pulumi("stack", "rm", "--force", "--yes", "--preserve-config").code == 0
+    project._known.discard("second")
+    imported = project.pulumi("stack", "import", "--file", str(exported))
+    assert imported.code == 0, imported.text
+    project.preview("--expect-no-changes")
+    assert (identity(project), seen(project)) == (drawn, before)
+    project.destroy()
+    assert project.processes() == {}
+
+    # Whatever comes then is another stack, also by the same name.
+    project.up()
+    assert identity(project) != drawn
+    project.destroy()

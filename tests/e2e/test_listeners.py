@@ -200,12 +200,16 @@ RUNS: Mapping[str, Callable[[Rig], object]] = {
     "doctor": lambda rig: rig.run("doctor", "-s", "dev"),
     "plan": lambda rig: rig.run("plan", "--nodes", "100"),
     "env": lambda rig: rig.run("env", "dev"),
+    "docs": lambda rig: rig.run("docs", "faults"),
+    "ls": lambda rig: rig.run("ls", "--json"),
     "completion": lambda rig: rig.run("completion", "bash"),
     "kind": kind,
     "kind-image": kind_image,
     "tools": lambda rig: rig.run("tools", "--list"),
     "venv": lambda rig: rig.run_in_checkout("venv"),
     "clean": lambda rig: rig.run_in_checkout("clean"),
+    # Refused, as a cluster is up.
+    "uninstall": lambda rig: rig.run_in_checkout("uninstall"),
     "advise": lambda rig: rig.run(
         "advise", rig.write("pod.yaml", POD), "--types", "m5.xlarge", "--zones", "us-east-1a"
     ),

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.sweep.store import Store
 from tests.support.sweeps import command, place, starts, written
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from kumulus import toolchain
 from tests.support.api import Object
 from tests.support.pods import JOBS, PODS, TOLERATE_ALL
 from tests.support.project import NODES, Project
+from tests.support.usage import Series, of_gpus, of_pods, scraped, top
 
 pytestmark = pytest.mark.e2e
 STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
@@ -24,6 +26,27 @@ CLUSTER: dict[str, Any] = {
     ]
 }
 TRAINING: dict[str, Any] = {"name": "training", "selector": {"ownerKinds": ["Job"]}, "run": "8s"}
+USAGES = "/apis/kwok.x-k8s.io/v1alpha1/clusterresourceusages"
+CAPACITY = {"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
+WITH_GPUS: dict[str, Any] = {
+    "nodeGroups": [
+        {
+            "name": "a100",
+            "placement": [{"availabilityZone": "z", "replicas": 2}],
+            "gpuProduct": "NVIDIA-A100-SXM4-80GB",
+            "nodeTemplate": {"capacity": CAPACITY},
+        }
+    ]
+}
+USES = {
+    "name": "training",
+    "selector": {"labels": {"app": "training"}},
+    "cpu": "50%",
+    "memory": "4Gi",
+    "gpu": "80%",
+    "gpuMemory": "25%",
+}
+XID = {"name": "xid", "kind": "xid-63", "target": {"names": ["a100-z-1"]}}
 
 
 def job(name: str) -> Object:
@@ -73,5 +96,64 @@ def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> 
     assert ran(project, "after") < 8
     assert project.node_uids() == nodes
     assert len(project.api().list(NODES)) == 3
+    project.destroy()
+    assert project.processes() == {}
+
+
+def trains(node: str) -> dict[str, Any]:
+    requests = {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "4"}
+    container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}
+    spec = {"nodeName": node, "tolerations": TOLERATE_ALL, "containers": [container]}
+    return {"metadata": {"name": "trains", "labels": {"app": "training"}}, "spec": spec}
+
+
+def filled(project: Project, share: float) -> Series:
+    """The node's series, once KWOK knows how much of its memory a GPU that is in use has filled."""
+    memory = 81920 * share
+    return scraped(
+        project.cluster(), "a100-z-0", lambda found: of_gpus(found, "DCGM_FI_DEV_FB_USED").get("0") == memory
+    )
+
+
+def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
+    try:
+        toolchain.find("metrics-server")
+    except toolchain.ToolMissing as error:
+        pytest.skip(str(error))
+    project.install_plugins()
+    project.write_stack(WITH_GPUS)
+    project.up()
+    nodes, identity = project.node_uids(), project.identity()
+    # On a busy machine the controller manager makes it only some seconds after the API server answers.
+    project.api().until("/api/v1/namespaces/default/serviceaccounts", lambda found: "default" in found)
+    project.api().create(PODS, trains("a100-z-0"))
+
+    project.write_stack({**WITH_GPUS, "podUsage": [USES], "faults": [XID]})
+    project.up()
+    assert (project.node_uids(), project.identity()) == (nodes, identity)
+    found = filled(project, 0.25)
+    assert of_pods(found, "pod_memory_working_set_bytes") == {"trains": 4 * 2**30}
+    busy = of_gpus(found, "DCGM_FI_DEV_GPU_UTIL")
+    assert [round(busy[str(gpu)]) for gpu in range(8)] == [80] * 4 + [0] * 4
+    assert of_gpus(found, "DCGM_FI_DEV_GPU_TEMP")["0"] > of_gpus(found, "DCGM_FI_DEV_GPU_TEMP")["7"]
+    assert set(of_gpus(found, "DCGM_FI_DEV_XID_ERRORS").values()) == {0}
+    scraped(project.cluster(), "a100-z-1", lambda s: set(of_gpus(s, "DCGM_FI_DEV_XID_ERRORS").values()) == {63})
+    used = top(project.kubeconfig(), "pods", "trains", variables=project.environment)["trains"]
+    assert (3900 <= int(used[0].removesuffix("m")) <= 4100, used[1]) == (True, "4096Mi")
+    assert project.foresee("--refresh").steps == ()
+
+    before = project.processes()
+    project.write_stack({**WITH_GPUS, "podUsage": [{**USES, "gpuMemory": "50%"}], "faults": [XID]})
+    assert [step.op for step in project.foresee().steps] == ["update"]
+    project.up()
+    filled(project, 0.5)
+    assert project.processes() == before
+
+    project.write_stack(WITH_GPUS)
+    project.up()
+    assert "quickstart/metrics-server" not in project.processes()
+    assert project.api().list(USAGES) == []
+    assert project.node_uids() == nodes
+    assert project.api().get(f"{PODS}/trains")["status"]["phase"] == "Running"
     project.destroy()
     assert project.processes() == {}

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
-from kumulus.extras.watch.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.nodes.catalog.prices import catalog
 from kumulus.runtimes.kwok.layout import Layout
 from tests.support import disk, processes, stranger

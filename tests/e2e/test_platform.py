@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kumulus.cli.beforehand import require_no_tenants
 from kumulus.cli.errors import UserError
-from kumulus.cli.tenants_first import require_empty
 from tests.support.project import ROOT, Project
 
 pytestmark = pytest.mark.e2e
@@ -68,11 +68,11 @@ def test_a_teams_stack_uses_the_platforms_cluster_with_what_it_was_given(platfor
     assert len(api.list(PODS.format("search"))) <= 2
     [again] = [job["metadata"]["name"] for job in api.list(JOBS.format("search"))]
     with pytest.raises(UserError, match=f"  search: Job {again}\n  First, in each team's project: pulumi destroy"):
-        require_empty("platform", platform.kubeconfig())
+        require_no_tenants("platform", platform.kubeconfig())
     team.destroy()
     # Its own pods go first, which the example does not wait for.
     api.until(JOBS.format("search"), lambda jobs: not jobs, timeout=60)
-    require_empty("platform", platform.kubeconfig())
+    require_no_tenants("platform", platform.kubeconfig())
 
     # The way out for a team whose platform went all the same.
     team.up()

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.dashboards.cost import COST
-from kumulus.extras.watch.dashboards.every import DASHBOARDS
 from tests.support import docker, kind, prometheus_images
 from tests.support.api import Api
 from tests.support.pods import JOBS, PODS, Object

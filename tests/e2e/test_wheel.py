@@ -23,6 +23,8 @@ pytestmark = pytest.mark.e2e
 
 # What others call their packages, and what Kumulus' own were called once.
 COMMON_NAMES = ("spec", "kube", "cli", "components", "lab", "host", "provider", "policy")
+WITH_TENANT = "from kumulus import Tenant\n\nTenant('team', cluster=cluster)\n"
+WITH_A_MISTAKE = "pulumi.CustomResource('kumulus:index:NodePool', 'wrong', {'replicas': -1})\n"
 FOREIGN = "raise ImportError('this is somebody else\\'s package')\n"
 
 
@@ -61,7 +63,7 @@ def test_both_archives_have_every_file_of_the_package_as_it_is(archives: tuple[P
     assert len(files) > 300
     with zipfile.ZipFile(wheel) as zipped:
         modes = {each.filename.removeprefix("kumulus/"): each.external_attr >> 16 for each in zipped.infolist()}
-        assert {name for name in modes if ".dist-info/" not in name} == set(files)
+        assert {name for name in modes if not re.search(r"\.(dist-info|data)/", name)} == set(files)
         assert all(zipped.read(f"kumulus/{name}") == path.read_bytes() for name, path in files.items())
     executable = {name for name, path in files.items() if path.stat().st_mode & 0o100}
     assert executable == {name for name, mode in modes.items() if mode & 0o100}
@@ -114,6 +116,29 @@ def test_thirty_nodes_from_an_empty_folder_and_nothing_left(environment: Environ
     assert environment.digest() == before
 
 
+def test_a_program_of_ones_own_from_an_empty_folder(environment: Environment, user: User) -> None:
+    shell = user.variables(environment)
+    assert user.run(["kumulus", "new", "fleet", "--program"], user.home, shell).returncode == 0
+    project = user.home / "fleet"
+    up = user.run(["kumulus", "up"], project, shell)
+    assert up.returncode == 0, up.stdout + up.stderr
+    assert len(Api(project / ".kumulus" / "clusters" / "dev" / "kubeconfig.yaml").list(NODES)) == 30
+    # A mistake is said in one line, and by nothing else: the engine interrupts programs when a resource has failed.
+    program = project / "__main__.py"
+    good = program.read_text()
+    for more, told in ((WITH_TENANT, "kumulus tools --with pulumi-resource-kubernetes"), (WITH_A_MISTAKE, "replicas")):
+        program.write_text(f"{good}\n{more}")
+        failed = user.run(["kumulus", "preview"], project, shell)
+        said = failed.stdout + failed.stderr
+        assert failed.returncode != 0
+        assert told in said
+        assert "Traceback" not in said
+    program.write_text(good)
+    down = user.run(["kumulus", "down"], project, shell)
+    assert down.returncode == 0, down.stdout + down.stderr
+    assert user.processes() == {}
+
+
 def test_programs_have_the_plugin_of_their_own_version(environment: Environment, user: User, tmp_path: Path) -> None:
     """Of two environments on one machine; the other's plugin ends with a word by which it is known."""
     other = Environment.make(tmp_path / "other")
@@ -160,6 +185,8 @@ def test_the_installed_command_says_versions_and_what_is_for_a_checkout_only(
         1,
         f"error: there is no Pulumi.yaml in {user.home} or above it\n  To make a project: kumulus new my-fleet\n",
     )
+    page = (ROOT / "docs" / "faults.md").read_text()
+    assert user.run(["kumulus", "docs", "faults"], user.home, shell).stdout.endswith(f"/docs/faults.md\n\n{page}")
     report = json.loads(user.run(["kumulus", "doctor", "--json"], user.home, shell).stdout)
     assert report["findings"][1]["place"] == str(environment.prefix)
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +28,9 @@ from kumulus.runtimes.kwok.storage import Storages
 from tests.support import processes, versions
 from tests.support.api import Api, Object, Refused
 from tests.support.said import Said
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
@@ -298,3 +301,12 @@ def conditions(node: Object) -> dict[str, str]:
 
 def ready(node: Object) -> bool:
     return conditions(node).get("Ready") == "True"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium for the tests of a module."""
+    from tests.support.browser import chromium
+
+    with chromium() as found:
+        yield found

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.report.files import report_at
 from tests.integration.conftest import Plane, Pools
 
 pytestmark = pytest.mark.integration

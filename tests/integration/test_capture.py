@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import yaml
 
@@ -21,17 +22,32 @@ from kumulus.extras.capture.words import Words
 from kumulus.kube import ApiError, Client, Connection, load_kubeconfig
 from kumulus.kube.bulk import for_each
 from kumulus.kube.media import JSON
+from kumulus.kube.message_tables import classes_of
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.runtimes.kwok.etcd import ETCD
 from kumulus.runtimes.kwok.layout import Layout
-from tests.integration import etcd_snapshot
 from tests.integration.conftest import NODES, Plane, Pools, remove_namespaces
 from tests.support import captured, processes
 
+_WITHIN = 120.0
 pytestmark = pytest.mark.integration
 ZONE = "eu-acme-1"
 COUNT = 120
 ROLES, BINDINGS = (f"/apis/rbac.authorization.k8s.io/v1/{each}" for each in ("clusterroles", "clusterrolebindings"))
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+def save(layout: Layout, file: Path) -> None:
+    """Write it to a file."""
+    pki = layout.directory / "pki"
+    authority, key, certificate = ((pki / name).read_bytes() for name in ("ca.crt", "admin.key", "admin.crt"))
+    credentials = grpc.ssl_channel_credentials(authority, key, certificate)
+    parts = classes_of({"SnapshotResponse": {"blob": (3, "bytes")}})["SnapshotResponse"]
+    with grpc.secure_channel(f"127.0.0.1:{layout.ports()[ETCD]}", credentials) as channel:
+        call = channel.unary_stream("/etcdserverpb.Maintenance/Snapshot", lambda raw: raw, parts.FromString)
+        with file.open("wb") as to:
+            for part in call(b"", timeout=_WITHIN):
+                to.write(part.blob)
 
 
 def connection(plane: Plane, user: str = "") -> Connection:
@@ -152,7 +168,7 @@ async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
     plane: Plane, source: dict[str, Any], tmp_path: Path
 ) -> None:
     saved = tmp_path / "snapshot.db"
-    etcd_snapshot.save(Layout(plane.directory), saved)
+    save(Layout(plane.directory), saved)
     assert saved.stat().st_size % 512 == 32, "it has the sum that etcd puts there"
     live, _ = await read(plane, tmp_path / "live")
     writing.write(live, tmp_path / "live", None)

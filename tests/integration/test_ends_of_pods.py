@@ -170,6 +170,8 @@ async def test_a_pod_that_ended_as_its_kwok_controller_was_killed_is_removed_by_
     assert life_after(plane.api, pod, version)
 
 
+# By itself, 1.37 would do, as it has the mend of #139428.
+@pytest.mark.every_version
 @pytest.mark.usefixtures("classes", "clean")
 async def test_a_job_gives_way_to_one_of_higher_priority(plane: Plane, pools: Pools) -> None:
     await pools.create(pools.inputs(4, labels={"end": "jobs"}, taints=[]))

@@ -21,6 +21,7 @@ from kumulus import toolchain
 from kumulus.extras.journal import book
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.schedulers import children
+from kumulus.host import processes as host_processes
 from tests.integration.conftest import NODES, Plane, Pools
 from tests.support import processes
 from tests.support.api import Object
@@ -31,6 +32,8 @@ RECORDS = "/api/v1/namespaces/kube-system/configmaps"
 NAMESPACES = "/api/v1/namespaces"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PATIENCE_S = 90.0
+SLEEP = "38764.25"
+"""The seconds for which the run's command sleeps; no other process of this machine does so for as long."""
 
 
 @dataclass
@@ -61,6 +64,7 @@ class Ground:
             {"scheduler": "stop"},
             {"resize": {"pool": self.pools[0], "replicas": 9}},
             {"resize": {"pool": self.pools[1], "replicas": 1}},
+            {"run": {"command": f"sleep {SLEEP}", "background": True}},
             {"at": "1s", "fault": fault},
             {"after": "created", "scheduler": "start"},
         ]
@@ -87,6 +91,7 @@ class Ground:
             "records": {each["metadata"]["name"]: each["data"] for each in _records(api.list(RECORDS))},
             "namespaces": sorted(each["name"] for each in api.metadata(NAMESPACES)),
             "classes": {each["name"]: (each["uid"], each.get("labels")) for each in api.metadata(CLASSES)},
+            "commands": len(host_processes.naming("sleep", SLEEP)),
             "scheduler": len(self.plane.processes().get("kube-scheduler", [])),
         }
 
@@ -169,6 +174,7 @@ async def ground(plane: Plane, pools: Pools, tmp_path: Path) -> AsyncIterator[Gr
 # What has been changed by then, as the cluster has it.
 MOMENTS: dict[str, Callable[[Ground], bool]] = {
     "the scheduler is stopped": lambda ground: not ground.plane.processes().get("kube-scheduler"),
+    "a command runs": lambda _: bool(host_processes.naming("sleep", SLEEP)),
     "a namespace is there": lambda ground: any(
         each["name"].startswith("experiment-struck") for each in ground.plane.api.metadata(NAMESPACES)
     ),

@@ -15,8 +15,8 @@ from kumulus.extras.capture.fit import Answer, fit
 from kumulus.extras.capture.probe import Probe
 from kumulus.extras.journal import book
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.pools import POOL_LABEL
-from kumulus.model.tenancy import RUN_LABEL
 from tests.integration.conftest import NODES, PODS, Plane, Pools
 from tests.integration.test_snapshot import Create
 

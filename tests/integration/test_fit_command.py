@@ -21,7 +21,7 @@ import yaml
 
 from kumulus.extras.capture.mark import MARK
 from kumulus.extras.journal import book
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import RUN_LABEL
 from kumulus.runtimes.existing import copy
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.source import Source

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.kube import Unreachable
-from tests.support.browser import chromium, until
+from tests.support.browser import until
 from tests.support.fleets import WHOLE, large, node, pod
 from tests.support.pages import ServedFleet
 
@@ -24,12 +24,6 @@ pytestmark = pytest.mark.browser
 MANY = 10_000
 WORDS = "Arrow keys move from node to node"
 expect.set_options(timeout=15_000)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def racks(fleet: Fleet) -> None:

@@ -13,26 +13,19 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from kumulus.extras.watch.console.changes import Changes
-from kumulus.extras.watch.live.collections import Take
-from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.fleet import Live, Take
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.extras.watch.live.pod import Pod
 from kumulus.kube import Unreachable
 from kumulus.kube.watch import Event
 from kumulus.model.identity import NOBODY
 from tests.integration.test_page import cell, visiting
-from tests.support.browser import chromium, until
+from tests.support.browser import until
 from tests.support.fleets import large, node, pod
 from tests.support.pages import ServedFleet
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=document.title='taken'>\u202e" + "x" * 10_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def fleet(found: Fleet) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import load
-from kumulus.extras.lab.offline.run import run as run_offline
+from kumulus.extras.lab.offline.measuring import run as run_offline
 from kumulus.extras.lab.plan.stream import pods_recorded
 from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.report.model import PolicyUsed, Report, Test

@@ -22,7 +22,7 @@ from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.recorder import Facts, Figures, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape, Taint
-from tests.support.browser import chromium, until
+from tests.support.browser import until
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
 
@@ -31,12 +31,6 @@ expect.set_options(timeout=15_000)
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 BACKWARDS = "\u202egnp.exe\u2066"
 LONG = "x" * 10_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def story() -> History:
@@ -151,6 +145,16 @@ def test_the_page_opens_when_the_most_pods_had_a_node_with_a_line_of_result(brow
             "Result: at most 100 % of the GPUs allocated, 4 of 4 pods had a node, 2 of 2 jobs whole"
         )
         expect(page.locator(".sums")).to_contain_text("32 of 32 GPUs allocated (100 %)")
+
+
+def test_a_run_of_which_not_all_was_heard_says_so(browser: Browser, tmp_path: Path) -> None:
+    history = story()
+    history.about["unheard"] = ["the client stood still for 3.10 s", "a time is not known of 41 pods"]
+    with visiting(browser, tmp_path, [history]) as page:
+        expect(page.locator(".result")).to_contain_text(
+            "2 of 2 jobs whole. Times are as they were heard, and not all was heard in time: "
+            "the client stood still for 3.10 s; a time is not known of 41 pods"
+        )
 
 
 def test_columns_in_which_no_job_has_anything_are_not_shown(browser: Browser, tmp_path: Path) -> None:

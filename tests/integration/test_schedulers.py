@@ -24,8 +24,7 @@ from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.process import Running, start
 from kumulus.extras.schedulers.running import found
 from kumulus.kube import paths
-from kumulus.model.identity import STACK_ID, Owner
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import RUN_LABEL, STACK_ID, Owner
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces
 from tests.support import listeners, processes, stranger
 from tests.support.api import Api, Object, Refused

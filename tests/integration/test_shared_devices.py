@@ -1,75 +1,159 @@
-"""Devices that several claims share, by consumable capacity: allocated by the real scheduler until none has room."""
+"""GPUs that are divided into MIG devices as they are claimed, and devices that several claims share.
+
+The real scheduler allocates them, while counters last and as long as one has room. Both take a feature gate.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import pytest
 
 from kumulus.nodes.errors import PartialFailure
-from tests.integration.conftest import PODS, Plane, Pools, plane_at, pod
-from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices
+from tests.integration.conftest import PODS, Faults, Plane, Pools, plane_at, pod
+from tests.integration.test_resource_slices import CLAIMS, CLASSES, SLICES, TEMPLATES, WITHOUT_GPUS, devices, slices
 from tests.support.pods import are_judged
 
 pytestmark = pytest.mark.integration
-GATE = "DRAConsumableCapacity"
+DIVIDED, SHARED = "DRAPartitionableDevices", "DRAConsumableCapacity"
+PROFILES = ["1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"]
+CLASS = 'device.driver == "gpu.nvidia.com"'
+PROFILE = 'device.attributes["gpu.nvidia.com"].type == "mig" && device.attributes["gpu.nvidia.com"].profile == "{}"'
 
 
-class TestWithTheGate:
+def claiming(plane: Plane, pool: str, asked: Mapping[str, Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
+    """Create a pod for each template of a claim, one after the other was looked at; returns those on a node.
+
+    Args:
+        plane: the control plane.
+        pool: its only pool.
+        asked: what a template asks of a device, by the template's name.
+        order: of the pods' templates.
+    """
+    plane.api.create(CLASSES, {"metadata": {"name": pool}, "spec": {"selectors": [{"cel": {"expression": CLASS}}]}})
+    for name, more in asked.items():
+        exactly = {"deviceClassName": pool, **more}
+        spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+        plane.api.create(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
+    for number, template in enumerate(order):
+        body: dict[str, Any] = pod(f"{template}-{number}", pool, cpu="10m")
+        body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
+        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+        plane.api.create(PODS, body)
+        plane.api.until(PODS, partial(are_judged, number + 1))
+    found = plane.api.until(PODS, partial(are_judged, len(order)))
+    plane.api.delete(f"{CLASSES}/{pool}")
+    return {name: each for name, each in found.items() if "nodeName" in each["spec"]}
+
+
+def allocated(plane: Plane) -> list[dict[str, Any]]:
+    """What claims have of devices."""
+    claims = (claim.get("status", {}).get("allocation") for claim in plane.api.list(CLAIMS))
+    return [result for claim in claims if claim for result in claim["devices"]["results"]]
+
+
+class TestWithTheGates:
     """On a control plane of its own, as a gate is of a whole cluster."""
 
     @pytest.fixture(scope="class")
     @staticmethod
     def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-        with plane_at(tmp_path_factory.mktemp("sharing"), featureGates={GATE: True}) as made:
+        with plane_at(tmp_path_factory.mktemp("divided"), featureGates={DIVIDED: True, SHARED: True}) as made:
             yield made
+
+    @pytest.fixture(autouse=True)
+    @staticmethod
+    def _without_pods(plane: Plane) -> Iterator[None]:
+        yield
+        plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
+        plane.api.until(PODS, lambda found: not found)
+        plane.api.until(CLAIMS, lambda found: not found)
+
+    async def test_mig_devices_are_allocated_only_as_their_counters_allow(self, plane: Plane, pools: Pools) -> None:
+        inputs = pools.inputs(1, resourceSlices=devices(1, migProfiles=PROFILES), capacity=WITHOUT_GPUS)
+        await pools.create(inputs)
+        assert await pools.drift(inputs) == {}
+        expressions = {name.replace(".", "-"): PROFILE.format(name) for name in PROFILES}
+        expressions["whole-gpu"] = 'device.attributes["gpu.nvidia.com"].type == "gpu"'
+        asked = {name: {"selectors": [{"cel": {"expression": each}}]} for name, each in expressions.items()}
+        # 4 and 4 eighths; a second 4g has no place, and nothing is left for the whole GPU, or for the smallest part.
+        order = ("4g-40gb", "4g-40gb", "3g-40gb", "1g-10gb", "whole-gpu")
+        assert claiming(plane, inputs["name"], asked, order).keys() == {"4g-40gb-0", "3g-40gb-2"}
+        assert sorted(each["device"] for each in allocated(plane)) == ["gpu-0-mig-3g40gb-9-4", "gpu-0-mig-4g40gb-5-0"]
 
     async def test_parts_of_gpus_are_allocated_until_none_has_room(self, plane: Plane, pools: Pools) -> None:
         inputs = pools.inputs(1, resourceSlices=devices(2, allowMultipleAllocations=True), capacity=WITHOUT_GPUS)
         await pools.create(inputs)
         assert await pools.drift(inputs) == {}
-        expression = 'device.driver == "gpu.nvidia.com"'
-        plane.api.create(
-            CLASSES, {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
-        )
-        for name, capacity in (("part", {"capacity": {"requests": {"milli": "400"}}}), ("whole", {})):
-            exactly = {"deviceClassName": "gpu", **capacity}
-            spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-            plane.api.create(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
+        asked: dict[str, Any] = {"part": {"capacity": {"requests": {"milli": "400"}}}, "whole": {}}
         # Two parts go on a GPU; the whole one, which comes last, has to wait for the second.
-        for number, template in enumerate(("part", "part", "part", "whole")):
-            body: dict[str, Any] = pod(f"{template}-{number}", inputs["name"], cpu="10m")
-            body["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
-            body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
-            plane.api.create(PODS, body)
-            plane.api.until(PODS, partial(are_judged, number + 1))
-        found = plane.api.until(PODS, partial(are_judged, 4))
-        assert {name for name, each in found.items() if "nodeName" not in each["spec"]} == {"whole-3"}
-        results = [
-            result
-            for claim in plane.api.list(CLAIMS)
-            for result in (claim.get("status", {}).get("allocation") or {"devices": {"results": []}})["devices"][
-                "results"
-            ]
-        ]
+        there = claiming(plane, inputs["name"], asked, ("part", "part", "part", "whole"))
+        assert there.keys() == {"part-0", "part-1", "part-2"}
+        results = allocated(plane)
         assert [result["consumedCapacity"]["milli"] for result in results] == ["400"] * 3
         assert sorted(Counter(result["device"] for result in results).values()) == [1, 2]
 
+    async def test_slices_of_divided_gpus_come_change_and_go_with_their_pool(
+        self, plane: Plane, pools: Pools, faults: Faults
+    ) -> None:
+        whole = pools.inputs(2, resourceSlices=devices(8))
+        await pools.create(whole)
+        divided = whole | {"resourceSlices": devices(8, migProfiles=PROFILES)}
+        await pools.update(divided, whole)
+        found = slices(plane, divided)
+        name = divided["name"]
+        assert set(found) == {f"{name}-{n}-gpu.nvidia.com{part}" for n in (0, 1) for part in ("", "-1", "-2", "-3")}
+        assert await pools.drift(divided) == {}
+        counts = [len(found[f"{name}-0-gpu.nvidia.com{part}"]["spec"].get("devices", ())) for part in ("", "-1", "-2")]
+        assert counts == [57, 57, 38]
+        plane.api.delete(f"{SLICES}/{name}-1-gpu.nvidia.com-3")
+        plane.api.merge(f"{SLICES}/{name}-0-gpu.nvidia.com-1", {"spec": {"devices": []}})
+        drift = (await pools.drift(divided))["resourceSlices"]
+        assert drift["missing"] == f"1: {name}-1-gpu.nvidia.com-3"
+        assert list(drift["altered"]) == [f"{name}-0-gpu.nvidia.com-1"]
+        await pools.update(divided, divided)
+        assert slices(plane, divided).keys() == found.keys()
+        assert await pools.drift(divided) == {}
+        # A fault takes the GPUs of the highest numbers, with their MIG devices; the counters stay.
+        await faults.begin(faults.inputs("lost", {name: "0"}, "gpu-fell-off-bus"))
+        await faults.begin(faults.inputs("reclaimed", {name: "1"}, "spot-reclaim"))
+        plane.api.until(SLICES, lambda there: not any(key.startswith(f"{name}-1-") for key in there))
+        left = [len(slices(plane, divided)[key]["spec"].get("devices", ())) for key in sorted(found)[:4]]
+        assert left == [57, 57, 19, 0]
+        for fault in ("lost", "reclaimed"):
+            await faults.end(fault)
+        assert {key: each["spec"] for key, each in slices(plane, divided).items()} == {
+            key: each["spec"] for key, each in found.items()
+        }
+        # Not divided any more: what is too much goes.
+        await pools.update(whole, divided)
+        assert set(slices(plane, whole)) == {f"{name}-{n}-gpu.nvidia.com" for n in (0, 1)}
+        assert await pools.drift(whole) == {}
 
-class TestWithoutTheGate:
-    """On another one: the gate is off by default only before Kubernetes 1.36."""
+
+class TestWithoutTheGates:
+    """On another one: the gates are off by default only before Kubernetes 1.36."""
 
     @pytest.fixture(scope="class")
     @staticmethod
     def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
-        with plane_at(tmp_path_factory.mktemp("unshared"), featureGates={GATE: False}) as made:
+        with plane_at(tmp_path_factory.mktemp("undivided"), featureGates={DIVIDED: False, SHARED: False}) as made:
             yield made
 
-    async def test_a_cluster_that_drops_what_it_does_not_know_is_told_of(self, plane: Plane, pools: Pools) -> None:
-        inputs = pools.inputs(2, resourceSlices=devices(2, allowMultipleAllocations=True))
-        with pytest.raises(PartialFailure, match=f"switch the feature gate {GATE} on"):
+    @pytest.mark.parametrize(
+        ("options", "gate", "dropped"),
+        [
+            ({"migProfiles": PROFILES}, DIVIDED, "consumesCounters"),
+            ({"allowMultipleAllocations": True}, SHARED, "allowMultipleAllocations"),
+        ],
+    )
+    async def test_a_cluster_that_drops_what_it_does_not_know_is_told_of(
+        self, plane: Plane, pools: Pools, options: dict[str, Any], gate: str, dropped: str
+    ) -> None:
+        inputs = pools.inputs(2, resourceSlices=devices(2, **options))
+        with pytest.raises(PartialFailure, match=f"switch the feature gate {gate} on"):
             await pools.create(inputs)
-        assert not any("allowMultipleAllocations" in str(each) for each in plane.api.list(SLICES))
+        assert not any(dropped in str(each) for each in plane.api.list(SLICES))

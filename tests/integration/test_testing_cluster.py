@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -15,9 +17,10 @@ from typing import Any
 import psutil
 import pytest
 
-from kumulus.host import ports
+from kumulus.host import ports, processes
 from kumulus.kube import ApiError
 from kumulus.testing import AsyncCluster, Cluster, ClusterError, NotInTime, Pool
+from kumulus.toolchain import cache
 from tests.support.api import Api
 from tests.support.everything import everything
 
@@ -151,6 +154,72 @@ def test_reset_ends_work_that_controllers_have_just_begun(cluster: Cluster, api:
         assert everything(api).keys() == before
 
 
+def test_reset_goes_back_to_a_marked_point_and_then_to_the_start(cluster: Cluster, api: Api) -> None:
+    at_start = everything(api)
+    cluster.resize(40)
+    cluster.apply([definition("Gear"), deployment(5)])
+    cluster.wait(lambda: [each.phase for each in cluster.pods()] == ["Running"] * 5)
+    cluster.mark("with five pods")
+    marked = everything(api)
+    cluster.client.delete("/apis/apps/v1/namespaces/default/deployments/web")
+    cluster.client.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gears.example.com")
+    cluster.resize(35)
+    cluster.apply(pod("other"))
+
+    cluster.reset(to="with five pods")
+
+    after = everything(api)
+    assert after.keys() == marked.keys()
+    assert {path: (marked[path], after[path]) for path in marked if marked[path] != after[path]} == {}
+    cluster.apply({"apiVersion": "example.com/v1", "kind": "Gear", "metadata": {"name": "g"}})
+    with pytest.raises(ClusterError, match=r"no point nowhere; mark it first, or reset to start, with five pods"):
+        cluster.reset(to="nowhere")
+    with pytest.raises(ClusterError, match="there is a point start already"):
+        cluster.mark("start")
+    cluster.reset()
+    assert everything(api).keys() == at_start.keys()
+
+
+def test_clusters_of_one_kind_have_their_own_keys_uids_and_times(cluster: Cluster) -> None:
+    with Cluster(nodes=1) as other:
+        namespaces = [
+            {each["metadata"]["name"]: each["metadata"] for each in one.client.get("/api/v1/namespaces")["items"]}
+            for one in (cluster, other)
+        ]
+        assert namespaces[0].keys() == namespaces[1].keys()
+        for name in ("default", "kube-system"):
+            assert namespaces[0][name]["uid"] != namespaces[1][name]["uid"]
+            assert namespaces[0][name]["creationTimestamp"] < namespaces[1][name]["creationTimestamp"]
+        roots = [one.client.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt") for one in (cluster, other)]
+        authorities = [(one.kubeconfig.parent / "pki" / "ca.crt").read_text() for one in (cluster, other)]
+        assert [each["data"]["ca.crt"] for each in roots] == authorities
+        assert authorities[0] != authorities[1]
+        trusting = ssl.create_default_context(cafile=other.kubeconfig.parent / "pki" / "ca.crt")
+        own = cluster.kubeconfig.parent / "pki"
+        trusting.load_cert_chain(own / "admin.crt", own / "admin.key")
+        asking = http.client.HTTPSConnection("127.0.0.1", int(other.server.rpartition(":")[2]), context=trusting)
+        asking.request("GET", "/api/v1/nodes")
+        assert asking.getresponse().status == 401
+        asking.close()
+
+
+def test_what_is_kept_of_earlier_clusters_and_does_not_do_is_made_anew(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kept,) = sorted((cache.root().parent / "clusters").glob("*.json"), key=lambda file: file.stat().st_atime)[-1:]
+    spoilt = json.loads(kept.read_text())
+    spoilt["kwok"] = spoilt["kwok"].replace("--etcd-servers=", "--no-such-flag=")
+    (tmp_path / "kumulus" / "clusters").mkdir(parents=True)
+    (tmp_path / "kumulus" / "toolchain").symlink_to(cache.root())
+    (tmp_path / "kumulus" / "clusters" / kept.name).write_text(json.dumps(spoilt))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    said: list[str] = []
+    with Cluster(nodes=1, say=said.append) as made:
+        assert [node.ready for node in made.nodes()] == [True]
+    assert [line for line in said if "does not start, and is made anew" in line and "no-such-flag" in line]
+    assert "no-such-flag" not in (tmp_path / "kumulus" / "clusters" / kept.name).read_text()
+
+
 def test_what_a_fault_does_ends_with_its_block(cluster: Cluster) -> None:
     with cluster.fault(nodes=["node-zone-1-0"], kubelet="notReady") as fault:
         assert fault.names == ["node-zone-1-0"]
@@ -233,6 +302,12 @@ def test_a_pools_clusters_are_leased_as_new_and_one_at_a_time() -> None:
         with pool.lease() as one, pool.lease() as other:
             assert {one.folder, other.folder} == set(folders)
             assert one.pods() + other.pods() == []
+            # One that is spoilt for good is replaced, not leased again.
+            for pids in processes.running(one.kubeconfig.parent).values():
+                processes.end(pids)
+        with pool.lease() as one, pool.lease() as other:
+            assert len(one.nodes()) == len(other.nodes()) == 1
+            folders += [one.folder, other.folder]
     assert not any(_left(folder) or folder.exists() for folder in folders)
 
 

@@ -51,6 +51,30 @@ def test_workers(kumulus, worker_id, half):
 """
 
 
+SHARED = f"""
+import pathlib, pytest, time
+from kumulus.testing import ClusterError
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_workers(kumulus, worker_id, half):
+    assert kumulus.pods() == []
+    kumulus.apply({POD})
+    kumulus.wait(lambda: [pod.phase for pod in kumulus.pods()] == ["Running"])
+    assert {{event.namespace for event in kumulus.events()}} == {{kumulus.namespace}}
+    pathlib.Path(worker_id).write_text(f"{{kumulus.server}} {{kumulus.namespace}} {{len(kumulus.nodes())}}")
+    ends = time.monotonic() + 60
+    while len(list(pathlib.Path().glob("gw*"))) < 2 and time.monotonic() < ends:
+        time.sleep(0.05)
+
+def test_what_concerns_others_is_refused(kumulus):
+    assert kumulus.pods() == []
+    with pytest.raises(ClusterError, match="leave --kumulus-share out"), kumulus.fault("kernel-deadlock", nodes=1):
+        pass
+    with pytest.raises(ClusterError, match="leave --kumulus-share out"):
+        kumulus.resize(5)
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "clusters").mkdir()
@@ -94,6 +118,24 @@ def test_each_worker_has_a_cluster_of_its_own_and_both_end(folder: Path) -> None
     assert "2 passed" in done.stdout, done.stdout
     assert len({(folder / worker).read_text() for worker in ("gw0", "gw1")}) == 2
     assert standing(folder) == []
+
+
+def test_workers_share_a_cluster_by_option_and_each_has_a_namespace(folder: Path) -> None:
+    done = run(folder, SHARED, "-p", "xdist", "-n", "2", "--kumulus-share")
+    assert "3 passed" in done.stdout, done.stdout
+    found = {(folder / worker).read_text() for worker in ("gw0", "gw1")}
+    assert len({server for server, _, _ in map(str.split, found)}) == 1
+    assert {namespace for _, namespace, _ in map(str.split, found)} == {"test-gw0-1", "test-gw1-1"}
+    assert standing(folder) == []
+
+
+def test_a_failed_tests_namespace_is_kept_in_a_shared_cluster(folder: Path) -> None:
+    done = run(folder, FAILING, "--kumulus-share", "--kumulus-keep", "-k", "fails or next")
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "a failed test's objects are in namespace test-main-1" in done.stdout
+    (kept,) = standing(folder)
+    pods = Api(kept / "clusters" / "test" / "kubeconfig.yaml").list("/api/v1/pods")
+    assert [each["metadata"]["namespace"] for each in pods] == ["test-main-1"]
 
 
 @pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "1")], ids=["in one process", "in a worker"])

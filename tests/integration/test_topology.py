@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
-from kumulus.provider.resources.hyper_nodes import HyperNodes
 from tests.integration.conftest import NODES, Plane, Pools, operation
 from tests.support import volcano
 from tests.support.api import Object, Refused

@@ -26,7 +26,7 @@ RECORDED = Path(__file__).parents[1] / "data" / "kubelet" / "ends-of-pods.json"
 """What a kubelet wrote, as `python -m tests.support.record_ends` recorded it."""
 _DIFFERENT = (
     *("lastTransitionTime", "startedAt", "finishedAt", "startTime", "hostIP", "hostIPs", "podIP", "podIPs"),
-    *("containerID", "image", "imageID", "observedGeneration"),
+    *("containerID", "image", "imageID", "observedGeneration", "resources", "allocatedResources"),
 )
 """Fields of a status that another pod has others of."""
 NOT_EMULATED = {
@@ -34,16 +34,12 @@ NOT_EMULATED = {
     "containerStatuses[].containerID",
     "containerStatuses[].state.terminated.containerID",
     "containerStatuses[].volumeMounts",
-    # In-place resizing, which no emulated node does.
+    # What the containers sum up to; where a pod has resources of its own, they are there.
     "allocatedResources",
-    "containerStatuses[].allocatedResources",
-    "containerStatuses[].resources",
     "resources",
-    # Nothing is waited for by it here: a spec is observed as it is read.
-    "conditions[].observedGeneration",
-    "observedGeneration",
 }
 """Fields that a kubelet writes, and KWOK's stages do not."""
+_WHOLE = NOT_EMULATED | {"containerStatuses[].allocatedResources", "containerStatuses[].resources"}
 _KEPT = "example.com/kubelets-word"
 
 
@@ -182,8 +178,8 @@ def essence(pod: Object) -> Object:
 
 
 def fields(value: Any, at: str = "") -> set[str]:
-    """The paths of a status' fields, each up to those of :data:`NOT_EMULATED`."""
-    if at in NOT_EMULATED or not isinstance(value, dict | list):
+    """The paths of a status' fields, resources as a whole."""
+    if at in _WHOLE or not isinstance(value, dict | list):
         return {at}
     inner = [(f"{at}.{key}".lstrip("."), each) for key, each in value.items()] if isinstance(value, dict) else []
     inner += [(f"{at}[]", each) for each in value] if isinstance(value, list) else []

@@ -16,7 +16,7 @@ import psutil
 from kumulus.toolchain import cache, pins
 
 ROOT = Path(__file__).resolve().parents[2]
-_SOURCES = ("components", "src", "README.md", "pyproject.toml")
+_SOURCES = ("components", "docs", "src", "README.md", "pyproject.toml")
 _KEPT = ("LANG", "LC_ALL", "KUMULUS_TOOLS", "KUMULUS_MIRROR")
 
 

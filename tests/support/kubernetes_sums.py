@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kumulus.toolchain import pins
-from kumulus.toolchain.kubernetes import MODULE, KubernetesVersion
 from kumulus.toolchain.pins import Pins
+from kumulus.toolchain.versions import MODULE, KubernetesVersion
 
 FOLDER = pins.HERE / "modules" / MODULE
 SYSTEMS, MACHINES = ("linux", "darwin"), ("amd64", "arm64")

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.day.policy import POLICY
+from kumulus.extras.capture.commands.replay import POLICY
 from kumulus.extras.journal import programs
 from kumulus.host import processes
 from tests.support.api import PATIENCE_S, Api, Object, Refused

@@ -8,8 +8,8 @@ from typing import Any
 
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.options import Options
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.running import Run
 from kumulus.kube import Client, load_kubeconfig
 
 

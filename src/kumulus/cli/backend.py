@@ -24,11 +24,6 @@ def at_work(backend: Path, project: str, stack: str) -> str | None:
     """The process on this machine that is working on a stack: `pid 4242 (kim, since 10:44:02)`.
 
     After a killed update, pulumi itself says what to do: `pulumi cancel`, which is right in that case.
-
-    Args:
-        backend: the directory that the backend is.
-        project: the project's name.
-        stack: the stack's name.
     """
     for file in sorted((backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         lock = _read(file)
@@ -45,9 +40,6 @@ def half_written(backend: Path) -> list[Path]:
     Pulumi writes a file beside the old one and renames it, but writes its description (a content type and a checksum)
     in place. With a damaged one it fails for all stacks of the backend: `failed to load checkpoint: EOF`. Without the
     description it reads the state as it is.
-
-    Args:
-        backend: the directory that the backend is.
     """
 
     def found() -> set[Path]:
@@ -65,8 +57,6 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
     """The stacks that have a cluster's files on this machine, each with their directory.
 
     Args:
-        backend: the directory that the backend is.
-        project: the project's name.
         but: names of stacks to skip.
     """
     left_out, found = set(but), {}
@@ -82,13 +72,7 @@ def with_cluster(backend: Path, project: str, but: Iterable[str]) -> dict[str, P
 
 
 def clusters(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
-    """The recorded outputs of each of a stack's clusters.
-
-    Args:
-        backend: the directory that the backend is.
-        project: the project's name.
-        stack: the stack's name.
-    """
+    """The recorded outputs of each of a stack's clusters."""
     folder = backend / ".pulumi" / "stacks" / project
     return [found for ending in ("", ".gz") for found in _clusters(folder / f"{stack}.json{ending}")]
 

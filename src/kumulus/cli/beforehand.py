@@ -5,14 +5,16 @@ By the time these are called the command runs where the packages are, and the di
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import sys
 from pathlib import Path
 
-from kumulus.cli import backend, needs, project, stack_file, tenants_first, which
+from kumulus.cli import backend, needs, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
+from kumulus.model.words import listed
 
 # Pulumi's own pattern; its error message shows other letters wrongly.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -33,22 +35,14 @@ def check_stack(stack: str) -> None:
 
 
 def check_name(stack: str, remedy: str = "Name another with -s") -> None:
-    """Before a stack's file is written, or read: its name.
-
-    Raises:
-        UserError: pulumi does not accept it; with the remedy.
-    """
+    """Before a stack's file is written, or read: its name."""
     if not _NAME.fullmatch(stack):
         takes = "Pulumi takes letters a to z, digits, -, _ and ., 100 at most"
         raise UserError(f"{stack!r} cannot be a stack's name: {takes}\n  {remedy}")
 
 
 def check_state() -> None:
-    """Before the state is read: check that pulumi was not killed while it wrote a file that it needs.
-
-    Raises:
-        UserError: it was; names the files to remove.
-    """
+    """Before the state is read: check that pulumi was not killed while it wrote a file that it needs."""
     current = project.current()
     directory = current.backend_directory()
     if directory is not None and (cut := backend.half_written(directory)):
@@ -60,11 +54,7 @@ def check_state() -> None:
 
 
 def check_declared(stack: str) -> Needs:
-    """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs.
-
-    Raises:
-        UserError: the file has mistakes or declares no cluster, or a kubeconfig cannot be used.
-    """
+    """Before any tool is fetched: the stack's file, and the kubeconfigs that it names; returns what the stack needs."""
     from kumulus.model.errors import Problem, SpecError
     from kumulus.runtimes.existing import source
     from kumulus.stackfile.secrets import HIDDEN, left_out
@@ -85,11 +75,7 @@ def check_declared(stack: str) -> Needs:
 
 
 def check_unlocked(stack: str) -> None:
-    """Before an update or a destroy: check that nobody else is working on the stack.
-
-    Raises:
-        UserError: a running process on this machine is.
-    """
+    """Before an update or a destroy: check that nobody else is working on the stack."""
     directory = project.current().backend_directory()
     if directory is None:
         return
@@ -123,24 +109,17 @@ def check_tenants(stack: str, all_the_same: bool) -> None:
     """Before a destroy: check that teams have nothing left in the cluster.
 
     Args:
-        stack: the stack.
         all_the_same: whether to destroy it even if they do.
-
-    Raises:
-        UserError: they do.
     """
     for each in which.every(stack):
         if not all_the_same and each.kubeconfig.exists() and _has_tenants(stack, each.cluster):
-            tenants_first.require_empty(each.label, each.kubeconfig)
+            require_no_tenants(each.label, each.kubeconfig)
 
 
 def check_runs(stack: str) -> None:
     """Before a destroy: check that no run is under way on the stack's clusters, and that they are on this machine.
 
     Pulumi would forget a cluster's contents, or destroy another cluster of the stack, before its plugin checks that.
-
-    Raises:
-        UserError: a cluster may not be destroyed, or not from here; says why, and what to do.
     """
     current = project.current()
     directory = current.backend_directory()
@@ -156,14 +135,13 @@ def check_runs(stack: str) -> None:
         if who := runs.under_way(str(outputs.get("identity") or "")):
             raise UserError(who)
         if not registry.outlives_stack(outputs.get("runtime")) and (found := away(outputs, here)):
-            raise UserError(found.refusal())
+            raise UserError(found.refusal)
 
 
 def shown_options(stack: str, options: list[str]) -> list[str]:
     """Options for pulumi that keep the outputs of a fleet with many groups from filling the screen.
 
     Args:
-        stack: the stack.
         options: options that the user gave, which are left as they are.
     """
     described = stack_file.described(stack)
@@ -178,7 +156,6 @@ def without_salt_only(file: Path, there_before: bool) -> None:
     """Remove a stack file that pulumi created only to hold its salt.
 
     Args:
-        file: the stack's file.
         there_before: whether it existed before the command.
     """
     if there_before or not file.exists():
@@ -195,3 +172,42 @@ def _has_tenants(stack: str, cluster: str) -> bool:
     except UserError:
         # A stack without a file, or with mistakes in its file, may have tenants.
         return True
+
+
+ALL_THE_SAME = "--with-tenants"
+_PATIENCE = 5.0
+_NAMED = 3
+
+
+def require_no_tenants(stack: str, kubeconfig: Path) -> None:
+    """Refuse while other stacks have objects in a tenant's namespace, unless the cluster does not answer."""
+    from kumulus.kube import ApiError, KubeconfigError, Unreachable
+
+    try:
+        found = asyncio.run(_look(kubeconfig))
+    except (ApiError, KubeconfigError, Unreachable):
+        return
+    if found:
+        raise UserError(tenants_refusal(stack, found))
+
+
+def tenants_refusal(stack: str, found: dict[str, list[str]]) -> str:
+    """The message of the refusal."""
+    lines = [f"{stack} is shared, and other stacks have something in it: their own destroy needs this cluster"]
+    lines += [f"  {namespace}: {listed(made, _NAMED)}" for namespace, made in found.items()]
+    return "\n".join(
+        [
+            *lines,
+            "  First, in each team's project: pulumi destroy",
+            f"  To take {stack} down all the same: add {ALL_THE_SAME}; the teams then write",
+            "  PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
+        ]
+    )
+
+
+async def _look(kubeconfig: Path) -> dict[str, list[str]]:
+    from kumulus.kube import Client, load_kubeconfig
+    from kumulus.nodes.namespaces import guests
+
+    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
+        return await guests(client)

@@ -29,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Remove them.
-
-    Raises:
-        UserError: clusters are up, commands run in .venv, or tools that are to go run for whichever project.
-    """
+    """Remove them."""
     checkout = installation.checkout()
     assert checkout is not None
     home = os.environ.get("KUMULUS_HOME") or ".kumulus"

@@ -55,11 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def named(args: argparse.Namespace) -> Cluster:
-    """The cluster that the arguments name.
-
-    Raises:
-        UserError: the stack has no local cluster that is up.
-    """
+    """The cluster that the arguments name."""
     if args.kubeconfig is not None:
         file = Path(args.kubeconfig)
         return Cluster(args.stack or args.context or file.stem, file, args.context)
@@ -74,11 +70,7 @@ def named(args: argparse.Namespace) -> Cluster:
 
 
 def client(found: Cluster) -> Client:
-    """A client for a cluster.
-
-    Raises:
-        KubeconfigError: its kubeconfig cannot be used.
-    """
+    """A client for a cluster."""
     from kumulus.kube import Client, load_kubeconfig
 
     # A user is waiting for the first screen, so a cluster that does not answer is reported quickly.

@@ -21,11 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it.
-
-    Raises:
-        UserError: the package that completes is not installed.
-    """
+    """Print it."""
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError:

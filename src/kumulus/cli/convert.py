@@ -28,14 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it.
-
-    Raises:
-        UserError: the file cannot be read, or does not describe a valid cluster.
-    """
+    """Print it."""
     from kumulus.model.errors import SpecError
-    from kumulus.stackfile.kemu import convert, meant_runtime
-    from kumulus.stackfile.kemu_stack import stack_file_of
+    from kumulus.stackfile.kemu import convert, meant_runtime, stack_file_of
     from kumulus.stackfile.location import read_text
 
     try:

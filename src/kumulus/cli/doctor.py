@@ -4,7 +4,7 @@
     kumulus doctor -s dev                       # what that stack would need on it, before you try it
     kumulus doctor elsewhere/Pulumi.dev.yaml    # the same for any stack file
 
-The exit code is 0 if everything needed is installed or can be fetched, else 1. Changes nothing.
+The exit code is 0 if everything needed is installed, or, of a stack or file, can be fetched; else 1. Changes nothing.
 """
 
 from __future__ import annotations
@@ -55,11 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything and report.
-
-    Raises:
-        UserError: there is no such stack or file, or it has mistakes.
-    """
+    """Look at everything and report."""
     if args.stack or args.file:
         from kumulus.cli import doctor_stack
 

@@ -27,9 +27,6 @@ def examine(which: str | Path) -> list[Finding]:
 
     Args:
         which: a stack's name, or a stack file.
-
-    Raises:
-        UserError: there is no such stack or file, or it has mistakes.
     """
     require_venv("doctor -s")
     described = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from kumulus.cli import beforehand, needs, project, stack, tenants_first
+from kumulus.cli import beforehand, needs, project, stack
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     stack.add_arguments(parser)
     parser.add_argument(
-        tenants_first.ALL_THE_SAME,
+        beforehand.ALL_THE_SAME,
         dest="with_tenants",
         action="store_true",
         help="even if teams' stacks still have something in the cluster",

@@ -19,11 +19,7 @@ def enter_venv() -> None:
 
 
 def require_venv(command: str) -> None:
-    """Continue in .venv, for a command that needs it only for some of its arguments.
-
-    Raises:
-        UserError: there is no .venv.
-    """
+    """Continue in .venv, for a command that needs it only for some of its arguments."""
     if not has_venv():
         made = f"{installation.command()} venv"
         raise UserError(f".venv is missing, which `kumulus {command}` runs in\n  To get it: {made}")

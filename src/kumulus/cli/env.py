@@ -28,11 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print them.
-
-    Raises:
-        UserError: there is no such stack or cluster, or the directory for the stacks' state cannot be made.
-    """
+    """Print them."""
     from kumulus.toolchain import environment, pins, supply
 
     if args.cluster is not None and args.stack is None:

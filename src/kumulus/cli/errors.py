@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
+from pathlib import Path
 
 
 class UserError(Exception):
-    """Something the user can fix. The message's first line says what is wrong, the rest what to do."""
+    """Something the user can fix. The message's first line says what is wrong, the rest what to do.
+
+    Whatever a command does may raise it; docstrings name it only where there is more to say.
+    """
 
 
 # What is in the way where a file belongs, and what to do.
@@ -32,3 +37,21 @@ def os_message(error: OSError) -> str | None:
         return f"{error.filename}: permission denied\n  {remedy}"
     remedy = _IN_THE_WAY.get(error.errno or 0, "")
     return f"{error.filename}: {os.strerror(error.errno or 0).lower()}\n  {remedy}" if remedy else None
+
+
+def refuse_others(files: Mapping[Path, str]) -> None:
+    """Refuse to overwrite what is not of an earlier import, which may have been killed while it wrote.
+
+    Args:
+        files: what the import will write, with how the first line of each begins.
+    """
+    for file, beginning in files.items():
+        try:
+            with file.open("rb") as opened:
+                there = opened.read(len(beginning.encode()))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UserError(f"{file}: {error.strerror}") from None
+        if not beginning.encode().startswith(there):
+            raise UserError(f"{file} is there already, and not of an import\n  Name another, or delete it")

@@ -114,11 +114,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: the action cannot be done, no cluster is up, or it does not answer.
-    """
+    """Run the action."""
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
     from kumulus.nodes.runs import RunError
 

@@ -43,12 +43,7 @@ _FOR_EVER = 10 * 365 * 86_400.0
 
 
 async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """Inject a fault; see the command's help.
-
-    Raises:
-        UserError: its name or its effects clash with an active fault, or the cluster takes no such fault.
-        ApiError, KubeconfigError, Unreachable: the cluster could not be asked.
-    """
+    """Inject a fault; see the command's help."""
     lasts = _lasts(args.lasts)
     async with _client(kubeconfig) as client:
         known, mine = await records.read(client), cluster_owner(kubeconfig)
@@ -83,12 +78,7 @@ async def inject(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 
 async def clear(kubeconfig: Path, args: argparse.Namespace) -> int:
-    """End a fault, or all that no stack file declares.
-
-    Raises:
-        UserError: there is no such fault, or it is declared in a stack file, or another stack's.
-        ApiError, KubeconfigError, Unreachable: the cluster could not be asked.
-    """
+    """End a fault, or all that no stack file declares."""
     if bool(args.name) == args.all:
         raise UserError("name the fault to clear, or write --all")
     async with _client(kubeconfig) as client:
@@ -150,11 +140,7 @@ async def show(kubeconfig: Path, args: argparse.Namespace) -> int:
 
 
 async def active(kubeconfig: Path) -> list[str]:
-    """The names of the active faults.
-
-    Raises:
-        ApiError, KubeconfigError, Unreachable: the cluster could not be asked.
-    """
+    """The names of the active faults."""
     async with Client(load_kubeconfig(kubeconfig), patience=1) as client:
         return sorted((await records.read(client)).faults)
 

@@ -7,17 +7,43 @@ import difflib
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, NoReturn, cast
 
 from kumulus.cli.entering import enter_venv, has_venv
 from kumulus.cli.errors import UserError, os_message
-from kumulus.cli.parser import Parser
 from kumulus.cli.registry import COMMANDS, GROUPS, Command, Module, offered
 from kumulus.host import installation
 from kumulus.host.extras import BrokenExtra, Extra
 from kumulus.model.words import listed
+
+_SHORT = 160
+_ANSWER = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong, and the usage only if that is short; so do its subparsers."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and exit with code 2."""
+        message = re.sub(r"argument (\S+): invalid int value: '(.*)'", r"\1 is \2, not a whole number", message)
+        usage = " ".join(self.format_usage().split())
+        hint = usage if len(usage) <= _SHORT else f"`{self.prog} -h` lists the arguments"
+        self.exit(_ANSWER, f"error: {message}\n  {hint}\n")
+
+    def add_subparsers(self, **kwargs: Any) -> argparse._SubParsersAction[Any]:
+        """As argparse does it, but each subcommand's help begins with its line from the parent's help."""
+        return super().add_subparsers(**{"action": _Described, **kwargs})
+
+
+class _Described(argparse._SubParsersAction):  # type: ignore[type-arg]
+    def add_parser(self, name: str, **kwargs: Any) -> argparse.ArgumentParser:
+        help_text = kwargs.get("help")
+        about = {"description": f"{help_text[0].upper()}{help_text[1:]}."} if help_text else {}
+        return cast(argparse.ArgumentParser, super().add_parser(name, **{**about, **kwargs}))
+
 
 _INTERRUPTED = 130
 
@@ -145,7 +171,10 @@ def _help() -> str:
         groups.setdefault(title, []).append(f"  {name:<{width}}  {each.command.summary}")
     kumulus = installation.command()
     blocks = ["\n".join([title, *lines]) for title, lines in groups.items() if lines]
-    more = f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used."
+    more = (
+        f"{kumulus} COMMAND -h says more about one, {kumulus} --version which versions are used.\n"
+        f"Where a text names docs/PAGE.md: {kumulus} docs PAGE prints it."
+    )
     return "\n\n".join([f"usage: {kumulus} COMMAND [-h] ...", *blocks, more])
 
 

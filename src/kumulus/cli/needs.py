@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
-from kumulus.model.autoscaling import BUILT
+from kumulus.model.bounds import BUILT
 from kumulus.runtimes import registry
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
@@ -39,7 +39,6 @@ class Needs:
     """The tools that one stack needs.
 
     Args:
-        tools: names of tools.
         kubernetes: the version of its control plane, if not the default one.
         further: the versions of its other clusters' control planes.
     """
@@ -116,13 +115,15 @@ def of_all(clusters: Iterable[Loaded]) -> Needs:
 
 
 def of_stack(stack: str) -> Needs:
-    """What a stack needs, by its file; everything, if the stack has a program of the user's own.
-
-    Raises:
-        UserError: its file has mistakes.
-    """
+    """What a stack needs, by its file; everything, if the stack has a program of the user's own."""
     described = stack_file.described(stack)
-    return of_all(described.clusters.values()) if described else everything()
+    if described is not None:
+        return of_all(described.clusters.values())
+    found = everything()
+    if stack_file.read(stack).declares:
+        return found
+    # Most programs of one's own need no Kubernetes provider, whose build takes long; components that do say so.
+    return Needs(tuple(tool for tool in found.tools if tool != PROVIDER))
 
 
 def to_remove(stack: str) -> Needs:

@@ -3,6 +3,8 @@
 kumulus new my-fleet
 cd my-fleet
 kumulus up            # or, after eval "$(kumulus env)": pulumi up
+
+kumulus new my-fleet --program    # the cluster and its nodes are declared in Python instead (docs/library.md)
 """
 
 from __future__ import annotations
@@ -29,14 +31,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("directory", metavar="NAME", help="the directory to create, and the project's name")
+    parser.add_argument("--program", action="store_true", help="declare the cluster in Python, not in the stack's file")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make it.
-
-    Raises:
-        UserError: the name is not valid for a project, or the directory cannot be created or is not empty.
-    """
+    """Make it."""
     directory = project.expanded(Path(args.directory))
     name = directory.name
     if not _NAME.fullmatch(name):
@@ -45,23 +44,25 @@ def run(args: argparse.Namespace) -> int:
             "  Write up to 100 letters, digits, '-', '_' and '.', the first a letter or digit"
         )
     try:
-        _write(directory, name)
+        _write(directory, name, program=args.program)
     except OSError as error:
         raise UserError(f"{error.filename or directory}: {error.strerror}") from None
     print(f"made {directory}: the stack dev, 30 nodes\n  cd {shlex.quote(str(directory))}\n  {_command(directory)} up")
     return 0
 
 
-def _write(directory: Path, name: str) -> None:
+def _write(directory: Path, name: str, *, program: bool) -> None:
     there = sorted(entry.name for entry in directory.iterdir()) if directory.is_dir() else []
     # A fresh repository for the project has only .git.
     if there not in ([], [".git"]):
         raise UserError(f"{directory} is not empty: it has {there[0]}; name another directory")
     directory.mkdir(parents=True, exist_ok=True)
-    for template in sorted(_TEMPLATES.iterdir()):
+    for template in (*sorted(_TEMPLATES.iterdir()), *(sorted((_TEMPLATES / "program").iterdir()) if program else ())):
         if template.is_file():
             text = string.Template(template.read_text(encoding="utf-8")).substitute(name=name, version=VERSION)
             (directory / _CALLED.get(template.name, template.name)).write_text(text, encoding="utf-8")
+    if program:
+        return
     from kumulus.stackfile.schema.published import STACK
 
     (directory / _SCHEMA).write_text(STACK.text(), encoding="utf-8")

@@ -33,11 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the model and print its answer.
-
-    Raises:
-        UserError: a number is out of range, or the stack file has mistakes.
-    """
+    """Ask the model and print its answer."""
     import psutil
 
     from kumulus.host import memory

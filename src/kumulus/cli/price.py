@@ -30,11 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it.
-
-    Raises:
-        UserError: there is no such stack, or its file or prices have mistakes.
-    """
+    """Show it."""
     from kumulus.nodes.catalog.costs import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
@@ -52,7 +48,6 @@ def lines(name: str, cost: FleetCost) -> Iterator[str]:
 
     Args:
         name: of the stack or cluster.
-        cost: what it costs.
     """
     from kumulus.model.words import aligned, counted, listed
 

@@ -31,11 +31,7 @@ def found() -> PulumiProject | None:
 
 
 def current() -> PulumiProject:
-    """The project.
-
-    Raises:
-        UserError: the current directory is in no project.
-    """
+    """The project."""
     project = found()
     if project is None:
         raise UserError(
@@ -46,11 +42,7 @@ def current() -> PulumiProject:
 
 
 def root() -> Path:
-    """The project's directory.
-
-    Raises:
-        UserError: the current directory is in no project.
-    """
+    """The project's directory."""
     return current().root
 
 
@@ -59,9 +51,6 @@ def chosen(stack: str | None) -> str:
 
     The current one is Pulumi's: PULUMI_STACK, or else the one that `pulumi stack select` chose. If neither is set, it
     is the only stack that has a file, or the quickstart.
-
-    Raises:
-        UserError: no stack is named, and it is not clear which is meant.
     """
     if stack:
         return stack
@@ -77,11 +66,7 @@ def chosen(stack: str | None) -> str:
 
 
 def require_stack(stack: str) -> str:
-    """Return the stack's name if the stack has a file.
-
-    Raises:
-        UserError: it has none; lists the stacks that do.
-    """
+    """Return the stack's name if the stack has a file."""
     project = current()
     known = project.stacks()
     if stack in known:
@@ -96,11 +81,7 @@ def not_up(stack: str, cluster: str = "") -> UserError:
     """The error for a stack whose cluster is not up.
 
     Args:
-        stack: the stack's name.
         cluster: what its file calls the cluster, if it has several.
-
-    Raises:
-        UserError: there is no such stack.
     """
     name = require_stack(stack)
     which = f"local cluster {cluster}" if cluster else "local cluster"
@@ -123,12 +104,12 @@ def clusters_directory() -> Path:
 
 
 def kubeconfig(cluster: str) -> Path:
-    """Where a cluster's kubeconfig is while it is up: its own, or the copy of an existing cluster's.
+    """Where a cluster's kubeconfig is while it is up: its own, or the copy of an existing cluster's."""
+    return kubeconfig_in(clusters_directory() / cluster)
 
-    Args:
-        cluster: the cluster's own name.
-    """
-    directory = clusters_directory() / cluster
+
+def kubeconfig_in(directory: Path) -> Path:
+    """As :func:`kubeconfig`, by the cluster's directory."""
     for name in {each.kubeconfig_file for each in registry.every()} - {KUBECONFIG_FILE}:
         if (directory / name).exists():
             return directory / name
@@ -146,11 +127,7 @@ def state_exists(stack: str) -> bool | None:
 
 
 def expanded(path: Path) -> Path:
-    """A path on the command line, with ``~`` and ``~user`` replaced where the shell did not.
-
-    Raises:
-        UserError: there is no such user.
-    """
+    """A path on the command line, with ``~`` and ``~user`` replaced where the shell did not."""
     try:
         return path.expanduser()
     except RuntimeError:

@@ -65,6 +65,7 @@ COMMANDS: dict[str, Command] = {
         venv=True,
         group=PROJECT,
     ),
+    "docs": Command("kumulus.cli.docs", "print a page of the documentation, with its address", group=PROJECT),
     "up": Command(
         "kumulus.cli.up", "fetch what is missing, then bring a stack up", parses=True, passes_on=True, group=STACK
     ),
@@ -110,6 +111,9 @@ COMMANDS: dict[str, Command] = {
     "plan": Command(
         "kumulus.cli.plan", "show what a fleet of a size costs its control plane", venv=True, group=MACHINE
     ),
+    "ls": Command(
+        "kumulus.cli.ls", "list every cluster on this machine, its owner and its size", venv=True, group=MACHINE
+    ),
     "doctor": Command(
         "kumulus.cli.doctor",
         "list the tools: what is installed, what is missing, how to get it",
@@ -123,6 +127,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "venv": Command("kumulus.cli.venv", "create or update .venv", checkout=True, group=MACHINE),
     "clean": Command("kumulus.cli.clean", "remove .venv and caches", checkout=True, group=MACHINE),
+    "uninstall": Command(
+        "kumulus.cli.uninstall", "list what is left of Kumulus on this machine, and remove it", venv=True, group=MACHINE
+    ),
 }
 """Those of the core."""
 

@@ -22,11 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it.
-
-    Raises:
-        UserError: there is no such schema.
-    """
+    """Print it."""
     from kumulus.stackfile.schema.published import files
 
     if (file := files().get(args.file)) is None:

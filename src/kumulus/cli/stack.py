@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any, NoReturn
 
 from kumulus import toolchain
@@ -43,11 +46,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(args: argparse.Namespace) -> tuple[str, list[str]]:
-    """The stack that the arguments name, or the current one, and the arguments that are pulumi's.
-
-    Raises:
-        UserError: they name two stacks, or none and it is not clear which is meant.
-    """
+    """The stack that the arguments name, or the current one, and the arguments that are pulumi's."""
     further = list(args.passed_on)
     word = further.pop(0) if further and not further[0].startswith("-") else ""
     if word and args.named and word != args.named:
@@ -60,7 +59,6 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
 
     Args:
         find: the function of `needs` that says which tools the stack needs.
-        stack: the stack.
     """
     here = project.current()
     if (checkout := installation.checkout()) is not None:
@@ -81,11 +79,7 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
 
 
 def make_plugin_known() -> None:
-    """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is.
-
-    Raises:
-        ToolchainError: its directory cannot be written to.
-    """
+    """Let the engine find Kumulus' own plugin, for projects whose Pulumi.yaml does not say where it is."""
     try:
         launcher.install(pulumi_home(), installation.python())
     except OSError as error:
@@ -93,11 +87,7 @@ def make_plugin_known() -> None:
 
 
 def create(stack: str) -> None:
-    """Create the stack in the backend; only the project's first is selected, while `pulumi stack init` selects each.
-
-    Raises:
-        UserError: the stack's file has mistakes, or pulumi refused; quotes its message.
-    """
+    """Create the stack in the backend; only the project's first is selected, while `pulumi stack init` selects each."""
     beforehand.check_stack(stack)
     if project.state_exists(stack):
         return
@@ -165,17 +155,34 @@ def _pulumi(arguments: Sequence[str], output: IO[str] | None = None) -> int:
     """Run pulumi and wait for it, also after Ctrl-C: that reaches pulumi too, which then ends its update in order.
 
     Args:
-        arguments: its arguments.
         output: what takes its output; it then asks no questions. None for the screen.
     """
     quiet: dict[str, Any] = (
         {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT} if output is not None else {}
     )
+    sys.stdout.flush()
     process = subprocess.Popen(
         [toolchain.find("pulumi"), *arguments], cwd=project.root(), env=environment.complete(os.environ), **quiet
     )
+    with _passed_on(process):
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
+
+
+@contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Pass `kill` and a closed terminal on to a process in this block, where they are not ignored, as under nohup."""
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    taken = {number: handler for number, handler in earlier.items() if handler is not signal.SIG_IGN}
+    if threading.current_thread() is not threading.main_thread():
+        taken = {}
     try:
-        return process.wait()
-    except KeyboardInterrupt:
-        process.wait()
-        raise
+        for number in taken:
+            signal.signal(number, lambda sent, _: process.send_signal(sent))
+        yield
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)

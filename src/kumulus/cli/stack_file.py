@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.cli import project
 from kumulus.cli.errors import UserError
-from kumulus.host import pulumi_project
+from kumulus.host import installation, pulumi_project
 
 if TYPE_CHECKING:
     from kumulus.stackfile.clusters import Stack
@@ -42,11 +42,7 @@ class StackFile:
 
     @cached_property
     def loaded(self) -> Stack:
-        """What the stack is to become.
-
-        Raises:
-            UserError: the file has mistakes.
-        """
+        """What the stack is to become."""
         return _load(self.config, self.stack, self.base, self.shown)
 
     @cached_property
@@ -69,20 +65,21 @@ class StackFile:
         name = cluster.get("name") if isinstance(cluster, dict) else None
         return name if isinstance(name, str) else ""
 
+    @property
+    def declares(self) -> bool:
+        """Whether it has the keys under which clusters are declared, even if what they say is secret."""
+        return any(key in self.config for key in _OURS)
+
     @cached_property
     def described(self) -> Stack | None:
-        """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own.
-
-        Raises:
-            UserError: the file has mistakes.
-        """
+        """The same as `loaded`, or None if the file does not say: all is secret, or the program is the user's own."""
         from kumulus.stackfile.secrets import left_out
 
         known = left_out(self.config)
         assert isinstance(known, dict)
         # With a program of the user's own, the configuration is up to that program.
         if all(known.get(key) is None for key in _OURS):
-            return self.loaded if self.ours and not any(key in self.config for key in _OURS) else None
+            return self.loaded if self.ours and not self.declares else None
         try:
             return self.loaded
         except UserError:
@@ -96,11 +93,7 @@ class StackFile:
 
 
 def read(stack: str) -> StackFile:
-    """A stack's file.
-
-    Raises:
-        UserError: it cannot be read, or is not YAML; says in which line.
-    """
+    """A stack's file."""
     current = project.current()
     file = current.stack_file(stack)
     return _read(file, stack, current.root, current.shown(file), current.describes_clusters)
@@ -112,64 +105,46 @@ def hub(stack: str) -> str:
 
 
 def load(stack: str) -> Stack:
-    """What a stack is to become.
-
-    Raises:
-        UserError: there is no such stack, or its file has mistakes.
-    """
-    return read(project.require_stack(stack)).loaded
+    """What a stack is to become."""
+    found = read(project.require_stack(stack))
+    if not found.ours and not found.declares and (project.root() / "__main__.py").is_file():
+        raise UserError(
+            f"what {stack} has is declared by your own program, and not in {found.shown}\n"
+            f"  While it is up: {installation.command()} watch -s {stack}"
+        )
+    return found.loaded
 
 
 def load_one(stack: str, cluster: str) -> Loaded:
     """What one cluster of a stack is to become.
 
     Args:
-        stack: the stack's name.
         cluster: what its file calls the cluster; empty for the only one.
-
-    Raises:
-        UserError: there is no such stack, or its file has mistakes.
     """
     return load(stack).clusters[cluster]
 
 
 def described(stack: str) -> Stack | None:
-    """What a stack is to become, or None if its file does not say: see :attr:`StackFile.described`.
-
-    Raises:
-        UserError: there is no such stack, or its file has mistakes.
-    """
+    """What a stack is to become, or None if its file does not say: see :attr:`StackFile.described`."""
     return read(project.require_stack(stack)).described
 
 
 def described_by(file: Path) -> Stack | None:
-    """The same for any stack file; its paths are relative to its project, or to its own directory if it has none.
-
-    Raises:
-        UserError: there is no such file, or it has mistakes.
-    """
+    """The same for any stack file; its paths are relative to its project, or to its own directory if it has none."""
     stack, folder = file.name.removeprefix("Pulumi.").partition(".")[0], file.absolute().parent
     owner = pulumi_project.find(folder)
     return _read(file, stack, owner.root if owner else folder, str(file)).described
 
 
 def prices(stack: str) -> Path | None:
-    """The price file that a stack names; None if it names none.
-
-    Raises:
-        UserError: there is no such stack, or its file cannot be read.
-    """
+    """The price file that a stack names; None if it names none."""
     file = read(project.require_stack(stack))
     named = file.config.get("kumulus:prices")
     return file.base / named if isinstance(named, str) and named else None
 
 
 def check(stack: str) -> None:
-    """Check a stack's file for mistakes before the stack is created in Pulumi.
-
-    Raises:
-        UserError: its file has mistakes; the message is the one that its program would give.
-    """
+    """Check a stack's file for mistakes before the stack is created in Pulumi."""
     described(stack)
     from kumulus.stackfile.nodes_file import is_refused
 
@@ -208,11 +183,7 @@ def _load(values: dict[str, Any], stack: str, base: Path, shown: str) -> Stack:
 
 
 def _config(file: Path, shown: str) -> dict[str, Any]:
-    """A stack file's configuration.
-
-    Raises:
-        UserError: it cannot be read, or is not YAML.
-    """
+    """A stack file's configuration."""
     from kumulus.model.errors import SpecError
     from kumulus.stackfile.yamltext import read_stack_file
 

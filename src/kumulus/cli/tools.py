@@ -37,11 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fetch the tools.
-
-    Raises:
-        UserError: there is no such stack, its file has mistakes, or the version is not one.
-    """
+    """Fetch the tools."""
     from kumulus.cli import needs, tools_list
     from kumulus.host.launcher import pulumi_home
     from kumulus.toolchain import pins, plugins, supply, versions

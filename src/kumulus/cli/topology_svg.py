@@ -52,12 +52,7 @@ class Shape:
 
 
 def picture(stack: str, pools: Sequence[Pool]) -> str:
-    """An SVG document.
-
-    Args:
-        stack: the stack's name.
-        pools: its pools.
-    """
+    """An SVG document."""
     sums = totals(pools)
     colours = {product: _GPU_COLOURS[n % len(_GPU_COLOURS)] for n, product in enumerate(sums.gpu_products)}
     zones = dict.fromkeys(pool.zone for pool in pools)

@@ -41,12 +41,7 @@ class Branch:
 
 
 def tree(stack: str, pools: Sequence[Pool]) -> str:
-    """The tree of a stack.
-
-    Args:
-        stack: the stack's name.
-        pools: its pools.
-    """
+    """The tree of a stack."""
     sums = totals(pools)
     lines = [f"{stack}: {counted(sums.nodes, 'node')}, {counted(sums.gpus, 'GPU')}"]
     zones = dict.fromkeys(pool.zone for pool in pools)
@@ -64,7 +59,6 @@ def branches(levels: Sequence[Level], nodes: range) -> tuple[Branch, ...]:
     """The domains of the first level, with adjacent ones that are alike combined.
 
     Args:
-        levels: the largest first.
         nodes: the ordinals in question; they begin with a domain of that level.
     """
     if not levels or not nodes:

@@ -6,6 +6,9 @@ import argparse
 import os
 
 from kumulus.cli import beforehand, project, stack
+from kumulus.cli.registry import offered
+from kumulus.host import installation
+from kumulus.model.words import aligned
 
 add_arguments = stack.add_arguments
 
@@ -20,4 +23,20 @@ def run(args: argparse.Namespace) -> int:
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.
     os.environ["KUMULUS_UNSHOWN"] = "1"
     shown = beforehand.shown_options(name, further)
-    stack.become(["up", "-s", name, "--yes", "--skip-preview", *shown, *further])
+    code = stack.run(["up", "-s", name, "--yes", "--skip-preview", *shown, *further])
+    if code == 0:
+        print("\n".join(_next(name)))
+    return code
+
+
+def _next(name: str) -> list[str]:
+    """What to do with a stack that is up: three commands."""
+    command = installation.command()
+    watch = offered().get("ui")
+    look = "topology" if watch is None or (watch.extra and watch.extra.missing) else "ui"
+    rows = [
+        (f'eval "$({command} env {name})"', "pulumi, kubectl and kumulus for this stack"),
+        (f"{command} {look} -s {name}", "look at it"),
+        (f"{command} fault inject broken -s {name} --kind unreachable --count 1 --for 5m", "a node fails"),
+    ]
+    return [f"\n{name} is up. Next:", *(f"  {line}" for line in aligned([(a, f"# {b}") for a, b in rows]).splitlines())]

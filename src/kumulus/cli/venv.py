@@ -32,11 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make it.
-
-    Raises:
-        UserError: there is no such extra.
-    """
+    """Make it."""
     from kumulus.toolchain import venv
 
     checkout = installation.checkout()

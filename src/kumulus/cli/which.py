@@ -54,21 +54,13 @@ class Which:
         return project.home() / "snapshots" / (f"{self.stack}-{self.cluster}" if self.cluster else self.stack)
 
     def require_up(self) -> Path:
-        """Its kubeconfig.
-
-        Raises:
-            UserError: it is not up.
-        """
+        """Its kubeconfig."""
         if self.kubeconfig.exists():
             return self.kubeconfig
         raise self.not_up()
 
     def not_up(self) -> UserError:
-        """The error for a cluster that is not up.
-
-        Raises:
-            UserError: there is no such stack.
-        """
+        """The error for a cluster that is not up."""
         return project.not_up(self.stack, self.cluster)
 
 
@@ -81,11 +73,7 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
     """The cluster that is meant.
 
     Args:
-        stack: the stack's name.
         cluster: what its file calls the cluster; None if the command names none.
-
-    Raises:
-        UserError: it has several and no hub, or none of that name; lists those that it has.
     """
     found = {each.cluster: each for each in every(stack)}
     if "" in found:
@@ -109,11 +97,7 @@ def chosen(stack: str, cluster: str | None = None) -> Which:
 
 
 def every(stack: str) -> list[Which]:
-    """The clusters of a stack, by its file; if that names none, the only one, with the stack's name.
-
-    Raises:
-        UserError: the file is not YAML.
-    """
+    """The clusters of a stack, by its file; if that names none, the only one, with the stack's name."""
     here = project.found()
     file = here.stack_file(stack) if here else None
     name = default_cluster_name(stack)

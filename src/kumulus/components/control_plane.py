@@ -11,7 +11,8 @@ import pulumi
 from pulumi.runtime.settings import get_root_resource
 
 from kumulus.components import plugin
-from kumulus.components.resources import Cluster, Lifetime
+from kumulus.components.needed_plugins import require_kubernetes_plugin
+from kumulus.components.resources import Cluster, of_plugin
 from kumulus.model.contents import PREVIEW
 from kumulus.runtimes import registry
 
@@ -180,13 +181,19 @@ class ControlPlane(pulumi.ComponentResource):
             }
         )
 
-    def _lifetime(self, resource_name: str) -> Lifetime:
+    def _lifetime(self, resource_name: str) -> pulumi.Resource:
+        inputs = {"clusterIdentity": self.identity}
         opts = pulumi.ResourceOptions(parent=self)
-        return Lifetime(f"{resource_name}-lifetime", cluster_identity=self.identity, opts=opts)
+        return of_plugin("kumulus:index:Lifetime", f"{resource_name}-lifetime", inputs, opts)
 
     @cached_property
     def kubernetes(self) -> kubernetes.Provider:
-        """The Kubernetes provider of the cluster, declared when something first asks for it."""
+        """The Kubernetes provider of the cluster, declared when something first asks for it.
+
+        Raises:
+            pulumi.RunError: its plugin is missing, and the engine may not fetch it; says how to get it.
+        """
+        require_kubernetes_plugin()
         # Imported here, as the Kubernetes SDK is slow to import and most stacks do not use it.
         import pulumi_kubernetes as kubernetes
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict, Unpack, o
 
 import pulumi
 
-from kumulus.components import stack_traces
+from kumulus.components import engine
 from kumulus.components.arguments import SectionOf, check
-from kumulus.components.command_plugin import require_command_plugin
 from kumulus.components.described_cluster import control_plane
 from kumulus.components.fault import Fault
 from kumulus.components.inputs import problems_explained
 from kumulus.components.kwok_node_group import KwokNodeGroup
 from kumulus.components.kwok_plan import KwokPlan
-from kumulus.components.resources import Cluster, ClusterLike, DestroyCheck, InCluster, Lifetime
+from kumulus.components.needed_plugins import require_command_plugin
+from kumulus.components.resources import Cluster, ClusterLike, InCluster, of_plugin
 from kumulus.host import extras
 from kumulus.model.hypernodes import Fabric, fabrics_to_plain
 from kumulus.model.names import default_cluster_name
@@ -100,7 +100,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         base = Path(args.get("base") or "").absolute()
         if loaded is None:
             loaded = _loaded(resource_name, args, base)
-        with stack_traces.short():
+        with engine.short_stack_traces():
             super().__init__("kumulus:index:EmulatedCluster", resource_name, None, opts)
             self._declare(resource_name, loaded, base)
         self.register_outputs(
@@ -157,10 +157,24 @@ class EmulatedCluster(pulumi.ComponentResource):
         within += [each for each in (self.kwok, self.autoscaler) if each]
         within += [*self.device_classes.values(), *self.tenants.values()]
         within += self._sections_of_extras(resource_name, loaded, within)
-        opts = pulumi.ResourceOptions(parent=self, depends_on=within)
-        outlives = spec.runtime_descriptor.outlives_stack
-        DestroyCheck(f"{resource_name}-destroy-check", cluster=self.resource, outlives_stack=outlives, opts=opts)
+        self._check_destroy(resource_name, spec.runtime_descriptor.outlives_stack, within)
         self._describe(loaded)
+
+    def _check_destroy(self, resource_name: str, outlives_stack: bool, within: Sequence[pulumi.Resource]) -> None:
+        """Have a destroy ask first whether the cluster may be destroyed, and from here."""
+        cluster = self.resource
+        properties = {
+            "name": cluster.name,
+            "runtime": cluster.runtime,
+            "directory": cluster.directory,
+            "owner": cluster.owner,
+            # Never set where the cluster outlives the stack, which is an unknown value to a preview: as an input, it
+            # would be a change in each of them.
+            "machine": None if outlives_stack else cluster.machine,
+            "clusterIdentity": cluster.identity,
+        }
+        opts = pulumi.ResourceOptions(parent=self, depends_on=within)
+        of_plugin("kumulus:index:DestroyCheck", f"{resource_name}-destroy-check", properties, opts)
 
     def _describe(self, loaded: Loaded) -> None:
         """Set what a program may export of the cluster: its sums, and where its Prometheus answers."""
@@ -249,7 +263,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         return self.cluster.end
 
     @property
-    def lifetime(self) -> Lifetime | None:
+    def lifetime(self) -> pulumi.Resource | None:
         """As of its :class:`ControlPlane`."""
         return self.cluster.lifetime
 
@@ -358,7 +372,7 @@ def _require(loaded: Loaded, base: Path) -> None:
         require_command_plugin()
     if loaded.spec.clusterAddons:
         # Imported here, as the provider's SDK is.
-        from kumulus.components.charts_in_reach import require_charts
+        from kumulus.components.helm_release import require_charts
 
         require_charts(loaded, base)
 

@@ -63,7 +63,7 @@ class FaultArgs(TypedDict, total=False):
     """For a fault of pods: False affects only pods that exist when the fault begins, each once."""
     share: float
     """For a fault of pods: the share of the pods that are affected, in per cent."""
-    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.offers:Offers")]
+    offers: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.faults:Offers")]
     """For a fault of an autoscaler's offerings: which of them. Default: all."""
     price_factor: float
     """For the kind ``price-change``: what their prices are multiplied by."""

@@ -10,10 +10,8 @@ import pulumi
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_release import HelmRelease
-from kumulus.components.helm_resources import ReleaseMark, ReleasePreparation
-from kumulus.components.inputs import Checked, refused
-from kumulus.components.resources import ClusterLike, depended_on
-from kumulus.components.secrets import marked
+from kumulus.components.inputs import Checked, marked, refused
+from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.model.errors import Where, path_text
 from kumulus.stackfile.addons import Addon, chart_kind, missing_chart
 from kumulus.stackfile.secrets import Secrets
@@ -81,6 +79,12 @@ _FIELDS = fields(HelmAddonArgs, but=("cluster", "base"), otherwise=_APART)
 _NAMES = {field: name for name, field in _FIELDS.items()}
 
 
+class _Preparation(InCluster):
+    """How often something was repaired: the release follows."""
+
+    repairs: pulumi.Output[int]
+
+
 class HelmAddon(pulumi.ComponentResource):
     """An add-on: one ``helm.v3.Release``, and around it what that leaves undone.
 
@@ -114,13 +118,13 @@ class HelmAddon(pulumi.ComponentResource):
         # Deleted with the lifetime, not the cluster: see docs/decisions/deleted-with.md.
         first = depended_on(opts)
         within = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=cluster.lifetime)
-        prepared = ReleasePreparation(
+        place = {"namespace": addon["namespace"], "name": addon.plain.name}
+        prepared = _Preparation(
+            "kumulus:index:ReleasePreparation",
             f"{resource_name}-preparation",
-            namespace=addon["namespace"],
-            name=addon.plain.name,
-            create_namespace=addon["createNamespace"],
-            cluster=cluster,
-            opts=within,
+            cluster,
+            {**place, "createNamespace": addon["createNamespace"], "repairs": None},
+            within,
         )
         crds = [release.crds(f"{resource_name}-crds", cluster, within)] if addon.plain.crds == "CreateReplace" else []
         self.release = release.declared(
@@ -133,13 +137,8 @@ class HelmAddon(pulumi.ComponentResource):
                 deleted_with=cluster.lifetime,
             ),
         )
-        ReleaseMark(
-            f"{resource_name}-mark",
-            namespace=addon["namespace"],
-            name=addon.plain.name,
-            cluster=cluster,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.release], deleted_with=cluster.lifetime),
-        )
+        after = pulumi.ResourceOptions(parent=self, depends_on=[self.release], deleted_with=cluster.lifetime)
+        InCluster("kumulus:index:ReleaseMark", f"{resource_name}-mark", cluster, place, after)
         self.status = self.release.status
         self.register_outputs({"status": self.status})
 

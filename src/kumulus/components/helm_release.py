@@ -10,12 +10,13 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
-from kumulus.components.helm_resources import ChartCrds
-from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike
-from kumulus.components.secrets import marked
+from kumulus.components import plugin
+from kumulus.components.engine import user_error
+from kumulus.components.inputs import Checked, marked
+from kumulus.components.resources import ClusterLike, InCluster
 from kumulus.model.words import repaired
 from kumulus.stackfile.addons import Addon, ReleaseOptions
+from kumulus.stackfile.load import Loaded
 
 _SNAKE = re.compile(r"([A-Z])")
 
@@ -34,19 +35,17 @@ class HelmRelease:
         self._access = _access(addon, base)
         self._chart, self._repository = _source(addon, base)
 
-    def crds(self, name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> ChartCrds:
+    def crds(self, name: str, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> InCluster:
         """Declare the chart's CRDs."""
-        return ChartCrds(
-            name,
-            name=self._addon.plain.name,
-            chart=self._chart,
-            repository=self._repository,
-            version=self._addon["version"],
-            access=self._access,
-            values=self._values,
-            cluster=cluster,
-            opts=opts,
-        )
+        properties = {
+            "name": self._addon.plain.name,
+            "chart": self._chart,
+            "repository": self._repository,
+            "version": self._addon["version"],
+            "access": self._access,
+            "values": self._values,
+        }
+        return InCluster("kumulus:index:ChartCrds", name, cluster, properties, opts)
 
     def declared(self, name: str, repairs: pulumi.Output[int], opts: pulumi.ResourceOptions) -> Release:
         """Declare the release.
@@ -149,3 +148,39 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
     if addon.repoURL and addon.repoURL.startswith("oci://"):
         return f"{addon.repoURL.rstrip('/')}/{addon.chart_name}", None
     return addon.chart_name, addon.repoURL
+
+
+def require_charts(loaded: Loaded, base: Path) -> None:
+    """Have the plugin fetch those of the add-ons' charts that are not on this machine yet; instant if all are.
+
+    Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A
+    preview creates nothing, so that check is early enough for it.
+
+    Args:
+        loaded: the stack.
+        base: directory that a local chart's path refers to.
+
+    Raises:
+        pulumi.RunError: some cannot be fetched; says for each what to do.
+    """
+    if pulumi.runtime.is_dry_run():
+        return
+    wanted = []
+    for addon in loaded.spec.clusterAddons:
+        chart, repository = chart_source(addon, base)
+        access = repository_access(addon, base)
+        wanted.append({"chart": chart, "repository": repository or "", "version": addon.version, "access": access})
+    answer = pulumi.runtime.invoke("kumulus:index:findCharts", {"charts": wanted}, plugin.asked()).value or {}
+    wrong = {int(index): str(said) for index, said in (answer.get("problems") or {}).items()}
+    if not wrong:
+        return
+    lines = [f"  clusterAddons[{index}]: {wrong[index]}" for index in sorted(wrong)]
+    raise user_error(
+        "\n".join(
+            [
+                f"{len(wrong)} of {len(wanted)} add-ons cannot be installed; nothing of the cluster was changed",
+                *lines,
+                f"  To go on without add-ons: pulumi config set -s {pulumi.get_stack()} kumulus:skipAddons true",
+            ]
+        )
+    )

@@ -15,8 +15,8 @@ from pathlib import Path
 import pulumi
 from pulumi_command.local import Command
 
+from kumulus.components.inputs import marked
 from kumulus.components.resources import ClusterLike
-from kumulus.components.secrets import marked
 from kumulus.host import installation
 from kumulus.model.errors import Where, shown_path
 from kumulus.stackfile.host_commands import (

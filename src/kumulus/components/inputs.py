@@ -148,3 +148,26 @@ def _with(value: Any, place: Where, inner: Any) -> Any:
         return inner
     below = value or {}
     return {**below, place[0]: _with(below.get(place[0]), place[1:], inner)}
+
+
+def marked(value: Any, places: Iterable[Where]) -> Any:
+    """A value with secrets marked.
+
+    Args:
+        value: a plain value of mappings, lists, texts, numbers.
+        places: the paths of the secrets in it; an empty path is all of it.
+    """
+    places = tuple(places)
+    if not places or value is None or value == {}:
+        return value
+    if () in places:
+        return pulumi.Output.secret(value)
+    if isinstance(value, dict):
+        return {key: marked(inner, _below(key, places)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [marked(inner, _below(index, places)) for index, inner in enumerate(value)]
+    return pulumi.Output.secret(value)
+
+
+def _below(part: str | int, places: tuple[Where, ...]) -> tuple[Where, ...]:
+    return tuple(place[1:] for place in places if place[0] == part)

@@ -7,26 +7,10 @@ from typing import Annotated, Any, ClassVar, Unpack
 
 import pulumi
 
-from kumulus.components.arguments import SectionOf, check
+from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.control_plane import ControlPlane, ControlPlaneArgs
 from kumulus.components.inputs import Checked
 from kumulus.stackfile.model import ClusterSpec
-
-_KWOK = {
-    "api_server_port": "apiServerPort",
-    "feature_gates": "featureGates",
-    "runtime_config": "runtimeConfig",
-    "workloads": "workloads",
-    "etcd_fsync": "etcdFsync",
-    "etcd_quota": "etcdQuota",
-    "heartbeat_factor": "heartbeatFactor",
-    "create_through": "createThrough",
-}
-_NAMES = {
-    "name": "cluster_name",
-    "kubernetesVersion": "kubernetes_version",
-    **{f"kwok.{key}": name for name, key in _KWOK.items()},
-}
 
 
 class KwokClusterArgs(ControlPlaneArgs, total=False):
@@ -54,6 +38,14 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it. Default: False."""
     observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]
     """What is measured, as in the stack file's section, such as ``{"retention": "3h"}``. Default: nothing."""
+
+
+_KWOK = fields(KwokClusterArgs, but=("cluster_name", "kubernetes_version", "stage_objects", "observability"))
+_NAMES = {
+    "name": "cluster_name",
+    "kubernetesVersion": "kubernetes_version",
+    **{f"kwok.{key}": name for name, key in _KWOK.items()},
+}
 
 
 class KwokCluster(ControlPlane):

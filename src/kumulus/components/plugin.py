@@ -17,6 +17,10 @@ from kumulus.host.version import VERSION
 
 def asked_for(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
     """Options for a resource of the plugin, with our version unless they name one."""
+    # Imported here: that module asks for the plugin itself.
+    from kumulus.components.engine import end_with_engine_if_its_program
+
+    end_with_engine_if_its_program()
     make_known()
     return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(version=VERSION), opts)
 

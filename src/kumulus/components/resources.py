@@ -73,6 +73,13 @@ class Cluster(pulumi.CustomResource):
         super().__init__("kumulus:index:Cluster", resource_name, properties, plugin.asked_for(opts))
 
 
+def of_plugin(
+    token: str, resource_name: str, properties: Mapping[str, Any], opts: pulumi.ResourceOptions
+) -> pulumi.CustomResource:
+    """A resource of the plugin's, such as ``kumulus:index:Lifetime``, by its type."""
+    return pulumi.CustomResource(token, resource_name, dict(properties), plugin.asked_for(opts))
+
+
 def depended_on(opts: pulumi.ResourceOptions | None) -> list[Any]:
     """The dependencies in a component's options, which Pulumi does not pass on to the component's children."""
     given = opts.depends_on if opts else None
@@ -107,7 +114,7 @@ class ClusterLike(Protocol):
         """What the plugin's resources in the cluster are deleted with; None where the cluster outlives the stack."""
 
     @property
-    def lifetime(self) -> Lifetime | None:
+    def lifetime(self) -> pulumi.Resource | None:
         """Likewise, what other providers' resources are deleted with."""
 
     @property
@@ -163,53 +170,3 @@ class InCluster(pulumi.CustomResource):
             **({"clusterOutlivesStack": True} if cluster.end is None else {}),
         }
         super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
-
-
-class Lifetime(pulumi.CustomResource):
-    """``kumulus:index:Lifetime``: the life of one cluster; what other providers put into it is ``deleted_with`` this.
-
-    Args:
-        resource_name: its name in the stack.
-        cluster_identity: UID of the cluster's kube-system namespace.
-        opts: Pulumi's resource options.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        cluster_identity: pulumi.Input[str],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        properties = {"clusterIdentity": cluster_identity}
-        super().__init__("kumulus:index:Lifetime", resource_name, properties, plugin.asked_for(opts))
-
-
-class DestroyCheck(pulumi.CustomResource):
-    """``kumulus:index:DestroyCheck``: asked first in a destroy, whether a cluster may be destroyed, and from here.
-
-    Args:
-        resource_name: its name in the stack.
-        cluster: the cluster.
-        outlives_stack: whether the cluster is not the stack's own, and so on no machine of its. Its output `machine` is
-            never set, which is an unknown value to a preview: as an input, it would be a change in each of them.
-        opts: Pulumi's resource options; it depends on all that goes with the cluster.
-    """
-
-    def __init__(
-        self,
-        resource_name: str,
-        *,
-        cluster: Cluster,
-        outlives_stack: bool = False,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        properties = {
-            "name": cluster.name,
-            "runtime": cluster.runtime,
-            "directory": cluster.directory,
-            "owner": cluster.owner,
-            "machine": None if outlives_stack else cluster.machine,
-            "clusterIdentity": cluster.identity,
-        }
-        super().__init__("kumulus:index:DestroyCheck", resource_name, properties, plugin.asked_for(opts))

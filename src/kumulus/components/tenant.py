@@ -14,8 +14,8 @@ from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import Checked, problems_explained, within
 from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
 from kumulus.model.errors import SpecError
+from kumulus.model.identity import POD_SECURITY_LABEL, TENANT_LABEL
 from kumulus.model.pools import CLUSTER_LABEL
-from kumulus.model.tenancy import POD_SECURITY_LABEL, TENANT_LABEL
 from kumulus.stackfile import tenants
 from kumulus.stackfile.yamltext import written
 

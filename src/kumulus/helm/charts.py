@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from kumulus.helm.command import HelmError, run
+from kumulus.nodes.errors import ProviderError
 from kumulus.toolchain import cache
 
 _EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
@@ -34,7 +36,6 @@ class ChartError(Exception):
     """A chart cannot be fetched, or rejects the values; the message says what to do.
 
     Args:
-        path: the input at fault.
         message: what is wrong, and what to do.
     """
 
@@ -79,7 +80,6 @@ class Chart:
 
     Args:
         place: its directory or archive on this machine.
-        version: its own version.
         crds: the manifests in its `crds` directories, and in those of the charts that it depends on, by name.
     """
 
@@ -97,7 +97,6 @@ async def fetch(source: Source) -> Chart:
 
     Raises:
         ChartError: it cannot be fetched.
-        ProviderError: helm is not there.
     """
     try:
         place = Path(source.chart) if source.is_path else await _kept(source)
@@ -113,7 +112,6 @@ async def have(source: Source) -> None:
 
     Raises:
         ChartError: it cannot be fetched.
-        ProviderError: helm is not there.
     """
     if source.is_path:
         return
@@ -128,7 +126,6 @@ async def check_values(chart: Chart, values: Mapping[str, Any]) -> None:
 
     Raises:
         ChartError: the schema rejects them.
-        ProviderError: helm is not there.
     """
     if not _has_schema(chart.place):
         return
@@ -150,7 +147,6 @@ async def _kept(source: Source) -> Path:
     Raises:
         ChartError: there is no room for it, or its folder cannot be written.
         HelmError: it cannot be fetched.
-        ProviderError: helm is not there.
     """
     folder = cache.charts()
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]
@@ -275,3 +271,35 @@ _REMEDIES = (
         "write a chart and a version that are there",
     ),
 )
+
+
+FIND_CHARTS = "kumulus:index:findCharts"
+
+# Each fetch is a process that unpacks an archive.
+_AT_ONCE = 4
+
+
+async def find_charts(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Fetch all charts that are not on this machine yet.
+
+    Args:
+        arguments: ``charts``: for each, its ``chart``, ``repository``, ``version`` and ``access``.
+
+    Returns:
+        ``problems``: what is wrong, by the chart's index in the list; empty if all were fetched.
+    """
+    changed = asyncio.Semaphore(_AT_ONCE)
+
+    async def problem(asked: dict[str, Any]) -> str:
+        source = Source(
+            str(asked["chart"]), asked.get("repository") or "", asked.get("version") or "", asked.get("access") or {}
+        )
+        try:
+            async with changed:
+                await have(source)
+        except (ChartError, ProviderError) as error:
+            return str(error)
+        return ""
+
+    found = await asyncio.gather(*map(problem, arguments.get("charts") or []))
+    return {"problems": {str(index): problem for index, problem in enumerate(found) if problem}}

@@ -19,13 +19,10 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
     """Run helm and return its standard output.
 
     Args:
-        arguments: its arguments.
-        stdin: its standard input.
         timeout: seconds after which it is killed.
 
     Raises:
         HelmError: it failed.
-        ProviderError: it is not there.
     """
     try:
         helm = str(toolchain.find("helm"))

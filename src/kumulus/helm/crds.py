@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
-from kumulus.kube.objects import find, is_established, persist, remove
+from kumulus.kube.objects import established, find, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ class Maker:
 
     Args:
         cluster: what the stack calls the cluster.
-        addon: the add-on's name.
         identities: the stack's: its current one first, then any that its state recorded before.
     """
 
@@ -89,10 +88,6 @@ async def obstacle(client: Client, name: str, manifest: str, digest: str, maker:
 
     Args:
         client: of the cluster; nothing is changed in it.
-        name: the CRD's.
-        manifest: the chart's.
-        digest: the manifest's.
-        maker: the add-on.
     """
     there = await find(client, f"{_CRDS}/{name}")
     owner = maker.name
@@ -112,13 +107,6 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     """Create a CRD, or update one of ours; returns when its kind can be used.
 
     A CRD of others is not touched: call :func:`obstacle` first.
-
-    Args:
-        client: of the cluster.
-        name: the CRD's.
-        manifest: the chart's.
-        digest: the manifest's.
-        maker: the add-on.
     """
     path, owner = f"{_CRDS}/{name}", maker.name
     there = await find(client, path)
@@ -131,9 +119,8 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     labels = maker.labels if made_by == owner else {}
     change = {"metadata": {"annotations": {DIGEST: digest, MADE_BY: made_by}, "labels": labels}}
     await client.write("PATCH", path, change, content_type=MERGE_PATCH)
-    async with asyncio.timeout(_ESTABLISHED_WITHIN):
-        while not is_established(await client.get(path)):  # noqa: ASYNC110 - the server tells only who asks
-            await asyncio.sleep(0.1)
+    if not await established(client, path, _ESTABLISHED_WITHIN):
+        raise TimeoutError
 
 
 async def take_away(client: Client, name: str, maker: Maker) -> str:

@@ -32,7 +32,6 @@ class Revision:
 
     Args:
         secret: name of the Secret that it is recorded in.
-        uid: of that Secret.
         number: from 1.
         status: Helm's, such as `deployed`.
         recorded: whether a Pulumi state has the release.
@@ -65,9 +64,7 @@ async def is_there(client: Client, name: str, owner: Owner) -> bool:
     """Whether a stack has a release of this name, in any namespace; False if the cluster does not let us look.
 
     Args:
-        client: of the cluster.
         name: the release's; empty for any.
-        owner: the stack.
     """
     named = f"name={name}," if name else ""
     selector = {"labelSelector": f"owner=helm,{named}{STACK_ID}={owner.identity}", "limit": "1"}
@@ -83,7 +80,6 @@ def leftover(found: Sequence[Revision], foreign: str) -> str:
     """What prevents Helm from installing or upgrading a release of the stack; empty if nothing does.
 
     Args:
-        found: its revisions.
         foreign: the uid of a revision that somebody else had installed before the stack did.
     """
     if not found:
@@ -103,7 +99,6 @@ def others(found: Sequence[Revision], mine: Owner, *, proven: bool) -> Revision 
     Args:
         found: its revisions. Helm copies labels to later ones, and removes early ones, so the last one with an owner
             decides.
-        mine: the stack.
         proven: whether the stack owns a release without an identity, because it has it on record.
     """
     owners = [revision.owner for revision in found if revision.owner is not None]

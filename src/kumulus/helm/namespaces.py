@@ -29,10 +29,7 @@ async def ensure(client: Client, name: str, cluster: str, owner: Owner, *, recor
     """Create a namespace if it is missing, annotated with the stack's cluster; waits for one that is being deleted.
 
     Args:
-        client: of the cluster.
-        name: the namespace's.
         cluster: what the stack calls the cluster.
-        owner: the stack.
         recorded: whether the stack's state has an add-on in it; a namespace without an identity is then labelled.
 
     Raises:
@@ -61,8 +58,6 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
     """Remove a namespace that was made for this cluster if it is empty; returns why it was kept.
 
     Args:
-        client: of the cluster.
-        name: the namespace's.
         cluster: what the stack calls the cluster.
         owner: the stack; a namespace that another stack has labelled is left to that one.
 

@@ -114,7 +114,6 @@ def named(part: str, name: str, kind: type | None = None) -> Any:
 
     Args:
         part: the name of an attribute of :class:`Extra`.
-        name: its name.
         kind: what it is to be an instance of, or a subclass.
 
     Raises:
@@ -151,7 +150,6 @@ def imported(place: str, extra: str) -> Any:
     """What a place, ``module:attribute``, names.
 
     Args:
-        place: the place.
         extra: the name of the extra that it is of, for the error.
 
     Raises:

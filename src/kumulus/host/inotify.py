@@ -21,11 +21,7 @@ _REFUSED = re.compile(r"(?:inotify|fsnotify).*too many open files", re.IGNORECAS
 
 
 def limit(file: Path = LIMIT) -> int | None:
-    """How many instances each user may have; None on a system without inotify.
-
-    Args:
-        file: where the kernel shows it.
-    """
+    """How many instances each user may have; None on a system without inotify."""
     try:
         return int(file.read_text())
     except (OSError, ValueError):
@@ -33,11 +29,7 @@ def limit(file: Path = LIMIT) -> int | None:
 
 
 def used(processes: Path = _PROCESSES) -> int:
-    """How many instances this user's processes have; those shared by several processes count for each.
-
-    Args:
-        processes: where the kernel shows processes.
-    """
+    """How many instances this user's processes have; those shared by several processes count for each."""
     count = 0
     for process in processes.iterdir():
         # It may end meanwhile, and other users' are not to be looked into.
@@ -48,20 +40,12 @@ def used(processes: Path = _PROCESSES) -> int:
 
 
 def refused(log: str) -> bool:
-    """Whether a program says in its log that it got no instance.
-
-    Args:
-        log: lines of it.
-    """
+    """Whether a program says in its log that it got no instance."""
     return _REFUSED.search(log) is not None
 
 
 def shortage(log: str) -> str:
-    """A sentence on what to do if a program says in its log that it got no instance; empty if it does not.
-
-    Args:
-        log: lines of it.
-    """
+    """A sentence on what to do if a program says in its log that it got no instance; empty if it does not."""
     if not refused(log):
         return ""
     most = limit()

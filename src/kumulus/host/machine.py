@@ -53,7 +53,6 @@ def is_alone(machine_id: Path = MACHINE_ID, namespace: Path = _NAMESPACE) -> boo
 
     Args:
         machine_id: the file with systemd's machine id.
-        namespace: the pid namespace of this process.
     """
     try:
         outside = namespace.stat().st_ino == _FIRST_NAMESPACE

@@ -11,11 +11,7 @@ _LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
 
 
 def total(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes of memory that programs started here may use together.
-
-    Args:
-        groups: where the kernel shows control groups.
-    """
+    """Bytes of memory that programs started here may use together."""
     found = [int(psutil.virtual_memory().total)]
     for name in _LIMITS:
         try:

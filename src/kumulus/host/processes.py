@@ -31,6 +31,32 @@ def running(directory: Path) -> dict[str, list[int]]:
     return found
 
 
+def with_directories(parent: str) -> dict[Path, list[int]]:
+    """Return the pids of all users' programs that run from such directories, by directory.
+
+    Args:
+        parent: the name of the folder that the directories are in, such as ``clusters``.
+    """
+    found: dict[Path, list[int]] = {}
+    for process in psutil.process_iter(["cmdline"]):
+        program = Path((process.info["cmdline"] or [""])[0])
+        if program.is_absolute() and program.parts[-4:-3] == (parent,) and program.parts[-2] == "bin":
+            found.setdefault(program.parents[1], []).append(process.pid)
+    return found
+
+
+def user_and_memory(pids: Iterable[int]) -> tuple[str, int]:
+    """The user of processes, and the resident memory that they take together, in bytes; of those that still run."""
+    user, memory = "", 0
+    for pid in pids:
+        try:
+            process = psutil.Process(pid)
+            user, memory = process.username(), memory + process.memory_info().rss
+        except psutil.Error:
+            continue
+    return user, memory
+
+
 def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]:
     """Return the pids of the directory's programs whose working directory is no longer the one at that path.
 
@@ -91,6 +117,18 @@ def naming(program: str, argument: str) -> list[int]:
         called = {Path(each).name for each in command[:2]}
         if program in called and argument in command[1:] and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(process.pid)
+    return found
+
+
+def with_variable(name: str, value: str) -> list[int]:
+    """Return the pids of this user's processes that have an environment variable with a value."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(name) == value and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
     return found
 
 

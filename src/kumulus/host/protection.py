@@ -40,7 +40,6 @@ class Unprotected:
         """The warning to the user.
 
         Args:
-            stack: the stack.
             secrets: a description of its secrets.
         """
         if self.backend == "shared":
@@ -63,10 +62,6 @@ def unprotected(
     """Why a stack's secrets can be read by others; None if something protects them, or Pulumi Cloud keeps them.
 
     Args:
-        project: the stack's project.
-        stack: its name.
-        document: the stack's file, parsed.
-        environment: the variables of the program.
         pulumi_home: where Pulumi records which backend the user is logged in to.
     """
     if not _is_empty(environment) or not _by_passphrase(document):

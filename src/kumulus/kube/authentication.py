@@ -27,8 +27,6 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
     """Refuse what is not supported, and what kubectl refuses as well.
 
     Args:
-        cluster: the kubeconfig's entry.
-        user: the kubeconfig's entry.
         place: the kubeconfig and its context, for the message.
 
     Raises:
@@ -73,7 +71,6 @@ def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, .
     """The headers in every request that say who asks, and as whom.
 
     Args:
-        user: the kubeconfig's entry.
         place: the kubeconfig and its context, for errors.
 
     Raises:
@@ -106,7 +103,6 @@ class TokenFile:
     """A bearer token in a file that is renewed: the file is read again every minute, and when the token is refused.
 
     Args:
-        file: the file.
         fallback: used until the file has been read for the first time; empty for none.
 
     Raises:

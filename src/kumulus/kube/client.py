@@ -226,7 +226,6 @@ class Client:
         """Like :meth:`pages`, in another representation.
 
         Args:
-            path: the collection.
             codec: how its lists are asked for and read, such as :class:`kumulus.kube.messages.MessageCodec`.
             params: as for :meth:`pages`.
             limit: likewise.
@@ -252,8 +251,6 @@ class Client:
         server was silent for so long that it may be gone.
 
         Args:
-            path: what to get.
-            params: its query.
             accept: the media type to ask for.
             timeout: seconds.
 

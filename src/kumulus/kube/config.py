@@ -84,7 +84,6 @@ def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
 
     Args:
         text: YAML.
-        path: what to call it in errors.
 
     Raises:
         KubeconfigError: it is not a YAML mapping.
@@ -110,7 +109,6 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
     """The connection of one of a kubeconfig's contexts.
 
     Args:
-        document: the kubeconfig.
         path: its file, whose directory relative paths in it start from, and which errors name.
         context: name of the context; the document's ``current-context`` when None.
 

@@ -29,7 +29,6 @@ class Resource:
 
     Args:
         api_version: as in `apiVersion`.
-        kind: its name.
         plural: as in a path.
     """
 

@@ -12,7 +12,6 @@ class ApiError(Exception):
     Args:
         status: the HTTP status, such as 404.
         reason: the machine-readable reason of the Kubernetes ``Status`` object, such as ``NotFound``.
-        message: the server's own sentence.
         verb: the HTTP method of the request.
         path: the path of the request, without the server's address.
         retry_after: seconds the server asked to wait (header ``Retry-After``), if it did.
@@ -67,7 +66,6 @@ class Unreachable(Exception):
     """No answer could be had from the API server: refused, cut, or silent for too long.
 
     Args:
-        server: the server's address.
         detail: what the last attempt ran into.
     """
 
@@ -89,7 +87,6 @@ class CredentialsError(Unreachable):
     """No credentials for an API server: the command that gives them failed.
 
     Args:
-        server: the server's address.
         detail: which command, and what it did.
     """
 

@@ -76,7 +76,6 @@ def exec_plugin(raw: object, cluster: Mapping[str, Any], path: Path) -> ExecPlug
     """Read the entry `exec` of a kubeconfig's user.
 
     Args:
-        raw: the entry.
         cluster: the cluster's entry, which the command may want to know.
         path: of the kubeconfig; a relative command starts from its directory.
 
@@ -135,7 +134,6 @@ class ExecCredentials:
     """The credentials of one user, asked for when they are needed and again when they expire or are refused.
 
     Args:
-        plugin: the command.
         server: the API server's address, for messages.
         tls: makes a TLS context with a client certificate and key, both PEM.
     """

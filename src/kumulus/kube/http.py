@@ -91,11 +91,7 @@ class Http:
         """Send a request and read its whole answer.
 
         Args:
-            verb: the method.
             path: without the server's address; escaped where needed.
-            query: the parameters.
-            headers: besides those of every request.
-            data: the body.
             within: seconds for all of it.
             tls: another TLS context than the server's own.
 
@@ -146,8 +142,6 @@ class Http:
 
         Args:
             path: as for :meth:`request`, like ``query``, ``headers`` and ``tls``.
-            query: the parameters.
-            headers: besides those of every request.
             within: seconds until the answer has to begin.
             silence: seconds of silence after which the chunks raise a TimeoutError.
             tls: another TLS context than the server's own.

@@ -36,8 +36,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     have finalizers that stay, the namespace is left to the controller, and may still exist when this returns.
 
     Args:
-        client: of the cluster.
-        path: the namespace's.
         options: DeleteOptions, such as preconditions.
 
     Raises:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 _MANY = 2000
 _TRIES = 8
+_LOOK_EVERY = 0.05
 
 
 def is_established(definition: Mapping[str, Any]) -> bool:
@@ -24,12 +27,31 @@ def is_established(definition: Mapping[str, Any]) -> bool:
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
+async def established(client: Client, path: str, within: float) -> bool:
+    """Wait until the API server has accepted a CustomResourceDefinition; whether it has within some seconds."""
+    return await _comes(lambda: client.get(path), is_established, within)
+
+
+async def has_account(client: Client, namespace: str, within: float) -> bool:
+    """Wait until a namespace has the ServiceAccount of its pods, which are refused before; False after some seconds."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+    return await _comes(lambda: find(client, path), lambda found: found is not None, within)
+
+
+async def _comes(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], within: float) -> bool:
+    ends = time.monotonic() + within
+    while not wanted(await look()):
+        if time.monotonic() > ends:
+            return False
+        # The server tells only who asks.
+        await asyncio.sleep(_LOOK_EVERY)
+    return True
+
+
 async def find(client: Client, path: str, patience: float | None = None) -> dict[str, Any] | None:
     """An object; None if it does not exist.
 
     Args:
-        client: of the cluster.
-        path: the object's.
         patience: seconds to keep trying an unreachable server.
     """
     with tolerating(404):
@@ -42,7 +64,6 @@ async def identity(client: Client, patience: float | None = None) -> str:
     """The identity of a cluster: the UID of its namespace kube-system.
 
     Args:
-        client: of the cluster.
         patience: seconds to keep trying an unreachable server.
 
     Raises:
@@ -59,7 +80,6 @@ async def names(client: Client, collection: str, params: Mapping[str, str] | Non
     """The names of a collection's objects; nothing else about them is transferred.
 
     Args:
-        client: of the cluster.
         collection: such as ``/api/v1/nodes``.
         params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
     """
@@ -71,8 +91,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
     """Delete an object; returns whether it existed.
 
     Args:
-        client: of the cluster.
-        path: the object's.
         options: DeleteOptions, such as ``{"gracePeriodSeconds": 0}``.
     """
     with tolerating(404):
@@ -109,8 +127,6 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
     """Merge a change into an object, or create the object; for one that probably exists.
 
     Args:
-        client: of the cluster.
-        path: the object's.
         change: a JSON merge patch (RFC 7386).
         fresh: the object to create if there is none.
     """
@@ -123,12 +139,7 @@ async def merge_or_create(client: Client, path: str, change: Mapping[str, Any], 
 
 
 async def release_instances(client: Client, definition: Mapping[str, Any]) -> None:
-    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended.
-
-    Args:
-        client: of the cluster.
-        definition: the kind's CustomResourceDefinition.
-    """
+    """Remove the finalizers from all objects of a kind: the controller that would act on them has ended."""
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
     root, plural = f"/apis/{spec['group']}/{stored}", spec["names"]["plural"]
@@ -151,7 +162,6 @@ async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) 
 
     Args:
         attempt: returns whether it is done; a conflict (409) means that it is not.
-        path: of the object.
         what: its kind and name, for the error.
 
     Raises:

@@ -28,6 +28,7 @@ _POSTED: Tables = {
         "phase": (3, "string"),
         "addresses": (5, "*NodeAddress"),
         "daemonEndpoints": (6, "NodeDaemonEndpoints"),
+        "declaredFeatures": (14, "*string"),
     },
 }
 
@@ -61,7 +62,6 @@ class NodeBatch:
     win, and maps and lists are joined (https://protobuf.dev/programming-guides/encoding/#last-one-wins).
 
     Args:
-        one: a node of the batch.
         another: another one; a list in which the two differ is taken to differ from node to node.
     """
 

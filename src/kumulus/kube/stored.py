@@ -169,7 +169,6 @@ def same(one: bytes, other: bytes) -> bool:
 
     Args:
         one: a node as it is stored or answered.
-        other: another one.
 
     Raises:
         ApiError: one of them is not an answer of an API server.
@@ -200,7 +199,6 @@ def closed(envelope: Any, message: Any) -> bytes:
 
     Args:
         envelope: that of an answer about a similar object.
-        message: the object.
     """
     found = type(envelope)()
     found.CopyFrom(envelope)

@@ -70,9 +70,7 @@ class StoredLeases:
         """The bytes of a node's lease.
 
         Args:
-            node: the node's name.
             node_uid: its UID, by which the lease is deleted with the node.
-            uid: the lease's own.
             now: when it is created and renewed, in seconds since 1970.
         """
         lease = _classes()["Lease"]()

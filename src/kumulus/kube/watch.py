@@ -106,10 +106,8 @@ async def watch(
     Yields an empty list first, as soon as the server has accepted the watch.
 
     Args:
-        client: sends it.
         path: the collection, such as ``/api/v1/pods``.
         params: selectors, ``resourceVersion`` and ``allowWatchBookmarks``.
-        codec: the representation.
         timeout: seconds after which the server ends the watch.
 
     Raises:
@@ -143,7 +141,6 @@ def follow(
     Use it with ``contextlib.aclosing``, or cancel the task that listens.
 
     Args:
-        client: sends the requests.
         path: the collection, such as ``/api/v1/pods``.
         params: ``labelSelector`` and ``fieldSelector``.
         codec: the representation; JSON by default.

@@ -43,7 +43,6 @@ def check_limits(text: str, *, only_fast: bool = False) -> bool:
     """Refuse a text that costs too much to read; one that does not parse is for its reader to report.
 
     Args:
-        text: the text.
         only_fast: if libyaml fails, leave the rest to a reader that counts by itself (:class:`Limits`).
 
     Returns:

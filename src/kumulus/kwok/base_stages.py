@@ -3,11 +3,14 @@
 They follow KWOK's own ``node/fast``, ``node/heartbeat-with-lease`` and ``pod/fast`` (kwok v0.8.0), with these
 differences:
 
-- a pod of a Job, of batch/v1 alone where it has no delay, completes after the delay in its annotation
-  ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go duration).
-  KWOK would count the delay from the last change of the pod, and again after a restart of its controller; here it is
-  anchored to the pod's ``status.startTime``;
+- a pod of a Job completes after the delay in its annotation ``pod-complete.stage.kwok.x-k8s.io/delay`` (a Go
+  duration). Without one, its command decides how long it runs and how it ends, as for every pod that is not restarted
+  for ever (`kumulus.kwok.endings`); where that is not understood, a pod of a Job of batch/v1 completes at once.
+  KWOK would count a delay from the last change of the pod, and again after a restart of its controller; here it is
+  anchored to times in the pod's status;
 - the delay has no jitter: KWOK takes a jitter smaller than the delay for the delay itself;
+- a pod becomes Ready when its probes begin, fails at its ``activeDeadlineSeconds``, is restarted after a failure where
+  its restartPolicy says so, and follows changes of its spec; its readiness gates are its controllers';
 - a faulted node is left as the fault wants it; one that reboots comes back when its time is up;
 - a completed container keeps its start time, and the pod is no longer Ready, as a kubelet reports it;
 - a pod by which KAI reserves a GPU for fractions says which one it has got;
@@ -22,36 +25,41 @@ one with a weight matches.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kumulus.kwok.pod_statuses.base import COMPLETE, READY, TERMINATED
-from kumulus.kwok.stages import FOR_EVER, absent, exists, is_in, not_in, pod_annotated, pod_removed, pod_status, stage
+from kumulus.kwok.endings import HAS_PROBES, INIT_FAILS, next_is, when_init_fails, when_next
+from kumulus.kwok.pod_statuses.base import (
+    COMPLETE,
+    DEADLINE_EXCEEDED,
+    EXITED,
+    INIT_FAILED,
+    MADE_READY,
+    READY,
+    REFUSED,
+    RESTARTED,
+    TERMINATED,
+)
+from kumulus.kwok.pod_statuses.followed import FOLLOWED, RESIZE_ANNOTATION
+from kumulus.kwok.stages import (
+    FOR_EVER,
+    Match,
+    absent,
+    exists,
+    is_in,
+    not_in,
+    pod_annotated,
+    pod_removed,
+    pod_status,
+    stage,
+)
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION, FAULTS_ANNOTATION, REBOOT_ANNOTATION
-from kumulus.model.interruptions import RECLAIM_ANNOTATION
 from kumulus.model.nodes import EMULATED, LOCALHOST
-from kumulus.model.owner_kinds import BATCH_JOB
+from kumulus.model.offer_effects import RECLAIM_ANNOTATION
 
 _FAULTS = f'.metadata.annotations["{FAULTS_ANNOTATION}"]'
 _RECLAIMED = f'.metadata.annotations["{RECLAIM_ANNOTATION}"]'
 _BOOT_ID = f'.metadata.annotations["{BOOT_ID_ANNOTATION}"]'
-DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
-
-# jq: the milliseconds left of the delay, as a Go duration. Without the annotation, or if its value is no Go duration,
-# there is no delay left: KWOK then completes the pod at once, as its own stage does.
-_REMAINING = """
-(.metadata.annotations["DELAY_ANNOTATION"] // "") as $delay
-| if ($delay | test("^([0-9]+(\\\\.[0-9]*)?(h|m|s|ms|us|µs|ns))+$")) then
-    ([$delay | match("([0-9]+(?:\\\\.[0-9]*)?)(ms|us|µs|ns|h|m|s)"; "g")
-      | (.captures[0].string | tonumber)
-        * ({"h": 3600, "m": 60, "s": 1, "ms": 0.001, "us": 0.000001, "µs": 0.000001, "ns": 0.000000001}
-           [.captures[1].string])]
-     | add) as $seconds
-    | (((.status.startTime | fromdate) + $seconds - now) * 1000 | ceil) as $left
-    | if $left > 0 then "\\($left)ms" else "0s" end
-  else "0s" end
-""".strip().replace("DELAY_ANNOTATION", DELAY_ANNOTATION)
-
 
 _READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 
@@ -128,14 +136,28 @@ daemonEndpoints:
 """
 ).replace("LOCALHOST", json.dumps(LOCALHOST))
 
+# Extended resources are advertised by whoever patches them into the capacity; a kubelet lets pods have them.
+_NODE_ADVERTISED = """
+{{ $root := . }}
+allocatable:
+{{ range $name, $amount := .status.capacity }}
+{{ if and (contains "/" $name) (not (hasKey (or $root.status.allocatable dict) $name)) }}
+  {{ $name | Quote }}: {{ $amount | Quote }}
+{{ end }}
+{{ end }}
+"""
+
 _FAULTED = [exists(_FAULTS), absent(_BOOT_ID)]
+_NOT_ALLOCATABLE = (
+    '[.status.capacity // {} | keys[] | select(contains("/"))] - (.status.allocatable // {} | keys) != []'
+)
+_ADVERTISED = [absent(_FAULTS), is_in(f"({_NOT_ALLOCATABLE} | tostring)", "true")]
 _REBOOTED = [exists(_BOOT_ID), not_in(_READY, "True")]
 _RUNS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Running")]
-# Of Kubernetes' own Jobs, and of Volcano's, which are called Job too, those that say how long they take.
+_BEGINS = [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending")]
 _OF_A_JOB = is_in(".metadata.ownerReferences.[].kind", "Job")
-_ENDS = f"({BATCH_JOB.jq()} or (.metadata.annotations // {{}} | has({json.dumps(DELAY_ANNOTATION)})) | tostring)"
-_COMPLETES = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "true")]
-_STAYS = [*_RUNS, _OF_A_JOB, is_in(_ENDS, "false")]
+_ENDS_BY_ITSELF = is_in(".spec.restartPolicy", "Never", "OnFailure")
+_HAS_DEADLINE = exists(".spec.activeDeadlineSeconds")
 _DELETED = exists(".metadata.deletionTimestamp")
 _OVER = ("Succeeded", "Failed")
 # With a grace period of 0, only finalizers keep a pod: deleting it again would do nothing. One that none keeps must not
@@ -161,9 +183,15 @@ _REBOOT: dict[str, Any] = {
     "delay": {"durationFrom": {"expressionFrom": f'.metadata.annotations["{REBOOT_ANNOTATION}"]'}},
     "next": {"statusTemplate": _NODE_REBOOTED},
 }
-_COMPLETE: dict[str, Any] = {
-    "delay": {"durationFrom": {"jq": {"expression": _REMAINING}}},
-    **pod_status(COMPLETE),
+
+# By what comes next for a running pod: the condition that rules most other pods out, and the status that it then has.
+_LIFE = {
+    "pod-probed": (HAS_PROBES, "starts", MADE_READY),
+    "pod-complete": (_OF_A_JOB, "completes", COMPLETE),
+    "pod-refuse": (_OF_A_JOB, "refuses", REFUSED),
+    "pod-exit": (_ENDS_BY_ITSELF, "exits", EXITED),
+    "pod-deadline": (_HAS_DEADLINE, "exceeds", DEADLINE_EXCEEDED),
+    "pod-restart": (is_in(".spec.restartPolicy", "OnFailure"), "restarts", RESTARTED),
 }
 # KAI's binder makes a pod to reserve the GPU that others have fractions of; the program in it says which one it got.
 _GPU_INDEX = "run.ai/reserve_for_gpu_index"
@@ -173,6 +201,19 @@ _RESERVES = [
     absent(f".metadata.annotations[{json.dumps(_GPU_INDEX)}]"),
 ]
 _RESERVE: dict[str, Any] = pod_annotated({_GPU_INDEX: "GPU-{{ .metadata.uid }}"})
+# In jq: it has not seen the spec as it is, a gate was opened or closed, or its resize is no longer held up.
+_LAGS = f"""
+((.metadata.generation // 0) > (.status.observedGeneration // 0)
+  or ((.spec.readinessGates // []) != []
+    and ([.status.conditions[]? | select(.type == "Ready")][0] as $ready
+      | [.status.conditions[]? | select(.status == "True").type] as $true
+      | if [.spec.readinessGates[].conditionType] - $true == [] then $ready.reason == "ReadinessGatesNotReady"
+        else $ready.status == "True" end))
+  or (any(.status.conditions[]?; .type == "PodResizePending")
+    and (.metadata.annotations // {{}} | has({json.dumps(RESIZE_ANNOTATION)}) | not))
+) | tostring""".strip()
+# Above the stages of lifecycles and faults, which go on with the pod as it then is.
+_FOLLOW = stage("pod-follow", "Pod", [*_RUNS, is_in(_LAGS, "true")], {"weight": 1_000_000_000, **pod_status(FOLLOWED)})
 _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
 
@@ -195,28 +236,41 @@ def stages() -> list[dict[str, Any]]:
                 "next": {"statusTemplate": _NODE_HEARTBEAT},
             },
         ),
+        stage("node-advertised", "Node", _ADVERTISED, {"weight": 1, "next": {"statusTemplate": _NODE_ADVERTISED}}),
         stage("node-faulted", "Node", _FAULTED, _NOTHING),
         stage("node-rebooted", "Node", _REBOOTED, _REBOOT),
         stage(
             "pod-ready",
             "Pod",
-            [absent(".metadata.deletionTimestamp"), is_in(".status.phase", "Pending"), not_in(_READY, "True")],
+            [*_BEGINS, not_in(_READY, "True"), is_in(INIT_FAILS, "false")],
             pod_status(READY),
         ),
         stage("pod-reserve-gpu", "Pod", _RESERVES, _RESERVE),
-        stage("pod-complete", "Pod", _COMPLETES, _COMPLETE),
+        stage(
+            "pod-init-fail",
+            "Pod",
+            [*_BEGINS, is_in(INIT_FAILS, "true")],
+            {"delay": when_init_fails(), **pod_status(INIT_FAILED)},
+        ),
+        *(_life(name) for name in _LIFE),
+        _FOLLOW,
         stage("pod-terminate", "Pod", _TERMINATES, pod_removed(TERMINATED, "status")),
         stage("pod-kill", "Pod", _IS_KILLED, pod_status(TERMINATED)),
         stage("pod-delete", "Pod", _ENDED, _REMOVE),
     ]
 
 
+def _life(name: str, above: str = "", also: Sequence[Match] = (), rest: Mapping[str, Any] = {}) -> dict[str, Any]:
+    """One of :data:`_LIFE`."""
+    mostly, what, status = _LIFE[name]
+    match = [*_RUNS, mostly, next_is(what), *also]
+    return stage(f"{above}{name}", "Pod", match, {**rest, "delay": when_next(), **pod_status(status)})
+
+
 def node_initialize(name: str, labels: Mapping[str, str], having: str, info: Mapping[str, str]) -> dict[str, Any]:
     """The stage that makes a node Ready that Kumulus did not create, and fills in its node info.
 
     Args:
-        name: the stage's name.
-        labels: the labels of such nodes.
         having: the key of a label that they also have, with any value.
         info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
     """
@@ -230,7 +284,6 @@ def node_reclaimed(name: str, having: str) -> dict[str, Any]:
     """The stage that deletes a node when its machine is reclaimed, even if finalizers are left on it.
 
     Args:
-        name: the stage's name.
         having: the key of a label that such nodes have, with any value.
     """
     due = {"durationFrom": {"expressionFrom": _RECLAIMED}}
@@ -262,8 +315,9 @@ def pod_stages_above(elsewhere: str) -> list[dict[str, Any]]:
     """
     other = absent(f'.status.conditions.[] | select( .type == "{elsewhere}" )')
     return [
-        stage(f"{_ABOVE}pod-complete", "Pod", [*_COMPLETES, other], {"weight": 1, **_COMPLETE}),
-        stage(f"{_ABOVE}pod-stays", "Pod", [*_STAYS, other], {"weight": 1, **_NOTHING}),
+        *(_life(name, _ABOVE, [other], {"weight": 1}) for name in _LIFE),
+        stage(f"{_ABOVE}pod-stays", "Pod", [*_RUNS, _OF_A_JOB, next_is("stays"), other], {"weight": 1, **_NOTHING}),
+        {**_FOLLOW, "metadata": {"name": f"{_ABOVE}pod-follow"}},
         stage(f"{_ABOVE}pod-terminate", "Pod", _TERMINATES, {"weight": 1, **pod_removed(TERMINATED, "status")}),
         stage(f"{_ABOVE}pod-kill", "Pod", _IS_KILLED, {"weight": 1, **pod_status(TERMINATED)}),
         stage(f"{_ABOVE}pod-delete", "Pod", _ENDED, {"weight": 1, **_REMOVE}),

@@ -60,8 +60,6 @@ class Controllers:
     """The kwok-controllers of a cluster.
 
     Args:
-        settings: what they have in common.
-        cluster: the cluster's name.
         nodes: how many nodes they have to emulate.
         shards: how many controllers there are.
     """

@@ -35,8 +35,6 @@ def pod_stages(name: str, effects: PodEffects, nodes: Collection[str], since: st
     """The stages of a fault.
 
     Args:
-        name: the fault's name.
-        effects: what it does.
         nodes: only pods on these nodes; empty for pods anywhere.
         since: when it began, RFC 3339 in UTC.
     """

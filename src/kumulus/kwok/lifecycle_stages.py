@@ -51,9 +51,7 @@ class StageObject:
 
     Args:
         name: the object's name; it contains a dot, unlike the names of the cluster's own stages.
-        lifecycle: the name of its lifecycle.
         about: what it waits for, in words.
-        spec: the object's spec.
     """
 
     name: str

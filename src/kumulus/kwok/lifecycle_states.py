@@ -71,7 +71,6 @@ def begins(labels: dict[str, str], condition: str) -> dict[str, Any]:
     """The selector of pods that have not begun.
 
     Args:
-        labels: the labels that they must have.
         condition: a jq expression that is true for them.
     """
     expressions = [

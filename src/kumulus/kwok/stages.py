@@ -24,11 +24,9 @@ def stage(
     """A ``Stage`` object.
 
     Args:
-        name: the object's name.
         kind: what it is for, ``Node`` or ``Pod``.
         match: the expressions that an object has to fulfil, all of them.
         rest: the remaining keys of its spec, such as ``delay``, ``weight`` and ``next``.
-        labels: the stage's labels.
     """
     return {
         "apiVersion": API_VERSION,

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kumulus.kwok.stages import API_VERSION
-from kumulus.model.lifecycles import PodSelection
+from kumulus.model.lifecycles import Amount, PodSelection, PodUsage, Usage
 from kumulus.model.owner_kinds import OWNER_LABELS
-from kumulus.model.usage import Amount, PodUsage, Usage
 
 NAME = "kumulus"
 PATH = f"/apis/{API_VERSION}/clusterresourceusages"

@@ -95,12 +95,7 @@ class PoolFaults:
 
 
 def faults_of(pool: str, faults: Iterable[ActiveFault]) -> PoolFaults | None:
-    """The active faults of a pool's nodes; None where there are none.
-
-    Args:
-        pool: the pool's name.
-        faults: all active faults.
-    """
+    """The active faults of a pool's nodes; None where there are none."""
     found: dict[int, tuple[ActiveFault, ...]] = {}
     for fault in sorted(faults, key=lambda fault: fault.name):
         for ordinal in fault.nodes.get(pool, ()):
@@ -113,9 +108,7 @@ def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) 
 
     Args:
         ours: the state that its pool wants.
-        pool: the pool's name.
         ordinal: the node's ordinal.
-        faults: the pool's active faults.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for fault in faults.of(ordinal):

@@ -121,8 +121,6 @@ def label_problems(where: Where, raw: object, ours_too: bool = False) -> list[Pr
     """Problems of a mapping of labels.
 
     Args:
-        where: its place.
-        raw: the value found there.
         ours_too: whether keys under kumulus.io/, which Kumulus sets itself, are allowed.
     """
     found = _text_map_problems(where, raw, label_key_mistake, label_value_mistake)
@@ -196,8 +194,6 @@ def quantity_problems(where: Where, written: object, whole: bool = False, exampl
     """Problems of one quantity.
 
     Args:
-        where: its place.
-        written: the value found there.
         whole: whether it has to be a whole number.
         example: a valid quantity for the remedy.
     """

@@ -69,7 +69,6 @@ def claim_template(name: str, labels: Mapping[str, str], gpus: int, milli: int, 
     """A ResourceClaimTemplate.
 
     Args:
-        name: its name.
         labels: of the template and of the claims created from it.
         gpus: whole GPUs; 0 for a part of one.
         milli: that part, in thousandths.
@@ -135,7 +134,6 @@ def claimed(spec: Mapping[str, Any], known: Mapping[str, Demand]) -> Demand:
     """What a pod requests by claims that are created for it from templates.
 
     Args:
-        spec: the pod's.
         known: what each template requests, by its name.
     """
     named = (each.get("resourceClaimTemplateName", "") for each in spec.get("resourceClaims") or ())

@@ -48,11 +48,7 @@ def is_contents(raw: object) -> bool:
 
 
 def expected_nodes(raw: object) -> int | None:
-    """The number of nodes a cluster is sized for; None when not known.
-
-    Args:
-        raw: the plain form.
-    """
+    """The number of nodes a cluster is sized for; None when not known."""
     found = raw.get(NODES) if isinstance(raw, Mapping) else None
     # Pulumi may pass 30 as 30.0.
     known = isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 and found == int(found)
@@ -64,7 +60,6 @@ def removed(before: object, after: object, key: str) -> list[str]:
 
     Args:
         before: the plain form that was recorded.
-        after: the plain form now.
         key: `FAULTS` or `POOLS`.
     """
     if not (is_contents(before) and is_contents(after)):
@@ -76,11 +71,7 @@ def removed(before: object, after: object, key: str) -> list[str]:
 
 
 def is_preview(raw: object) -> bool | None:
-    """Whether this is a preview; None when a program does not say.
-
-    Args:
-        raw: the plain form.
-    """
+    """Whether this is a preview; None when a program does not say."""
     return raw.get(PREVIEW) is True if is_contents(raw) and isinstance(raw, Mapping) else None
 
 

@@ -38,7 +38,6 @@ def devices_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
     """Every problem of devices in their plain form; empty when `devices_from` accepts it.
 
     Args:
-        where: its place.
         raw: the keys `SLICES_KEYS`; driver and count are required; None counts as absent.
     """
     found = unknown_key_problems(where, raw, SLICES_KEYS)

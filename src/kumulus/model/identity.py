@@ -12,7 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kumulus.model.tenancy import STACK_ANNOTATION
+STACK_ANNOTATION = "kumulus.io/stack"
+"""On objects that no other stack may take over: the owner, ``<organization>/<project>/<stack>``."""
+
+TENANT_LABEL = "kumulus.io/tenant"
+POD_SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
+"""Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/."""
+
+RUN_LABEL = "kumulus.io/experiment-run"
+"""The run's id, on whatever an experiment's run makes in a cluster: anything without it belongs to somebody else."""
+
 
 STACK_ID = "kumulus.io/stack-id"
 """The label on everything that a stack makes: the identity of the owning stack."""

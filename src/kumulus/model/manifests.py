@@ -95,12 +95,7 @@ def later_pods(each: Mapping[str, Any]) -> int:
 
 
 def manifest_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
-    """Problems of an object with what is read of it: its metadata, its numbers of pods, and its pod templates.
-
-    Args:
-        where: its place.
-        raw: a Kubernetes object.
-    """
+    """Problems of an object with what is read of it: its metadata, its numbers of pods, and its pod templates."""
     has_pods = raw.get("kind") in (*COUNTED, "DaemonSet")
     if found := _form_problems(where, raw, {"metadata": _METADATA, **({"spec": {}} if has_pods else {})}):
         return found

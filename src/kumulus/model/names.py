@@ -150,7 +150,6 @@ def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None
     """The known key that a misspelt one most likely means, ignoring case; None when none is similar.
 
     Args:
-        key: what was written.
         known: what could have been meant.
         likeness: how similar the two have to be, from 0 to 1.
     """
@@ -161,7 +160,6 @@ def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6
     """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar.
 
     Args:
-        key: what was written.
         known: what could have been meant.
         most: the most keys to return.
         likeness: how similar they have to be, from 0 to 1.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kumulus.model.applied import Applied, applied_of
+from kumulus.model.active_faults import BOOT_ID_ANNOTATION
+from kumulus.model.applied import APPLIED, Applied, applied_of, encode_applied
 from kumulus.model.node_effects import Condition
-from kumulus.model.nodes import CONDITIONS, OwnedFields, posted_condition
+from kumulus.model.nodes import CONDITIONS, OwnedFields, declared_features, posted_condition
 from kumulus.model.pools import Taint
 from kumulus.model.quantity import QuantityError, equal
 
@@ -67,8 +68,6 @@ def changes(
     """Every field that has to change: those with another wanted value, and those no longer wanted.
 
     Args:
-        have: the node's current state.
-        want: its wanted state.
         before: the keys that were wanted when it was last written.
         had: converts a condition to the form of those in `have`.
     """
@@ -116,7 +115,6 @@ def condition_patch(found: Iterable[Change], want: OwnedFields, now: str) -> lis
 
     Args:
         found: changes of any section.
-        want: the node's wanted state.
         now: the time of the change, RFC 3339 in UTC.
     """
     patch = []
@@ -133,6 +131,8 @@ def status_patch(found: Iterable[Change], want: OwnedFields, now: str) -> dict[s
         **{section: mapping_patch(found, section) for section in ("capacity", "allocatable", "nodeInfo")},
         "conditions": condition_patch(found, want, now),
     }
+    if "kubeletVersion" in mapping_patch(found, "nodeInfo"):
+        sections["declaredFeatures"] = declared_features(want.node_info).get("declaredFeatures")
     return {section: patch for section, patch in sections.items() if patch}
 
 
@@ -162,3 +162,59 @@ def _same_amount(change: Change) -> bool:
         return change.have is not None and change.want is not None and equal(change.have, change.want)
     except QuantityError:
         return False
+
+
+# The patch that takes a node from one wanted state to the next, without reading the node first.
+#
+# The start or end of a fault changes many nodes, whose states are known from the records. Labels, annotations,
+# resources and conditions go in one request to the node's status, which accepts them all; only taints need a second
+# request, since taints set by others have to be kept.
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What changes on a node.
+
+    Args:
+        status: a strategic merge patch for the node's status; None when nothing changes there.
+        taints: whether the taints change too.
+    """
+
+    status: dict[str, object] | None
+    taints: bool
+
+
+def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now: str) -> Delta:
+    """What changes on a node from one wanted state to another.
+
+    Args:
+        befores: its current wanted state; several if it may be in any of them, as after a change that was cut off. The
+            patches then have what changes from any of them: they set values, so that what is there already stays.
+        boot_id: its boot ID when it was created, restored when no fault has it reboot any more.
+        now: the time for changed conditions, RFC 3339 in UTC.
+    """
+    by_place = {(each.section, each.key): each for before in befores for each in changes_between(before, after)}
+    found = list(by_place.values())
+    annotations = mapping_patch(found, "annotations")
+    becomes = applied_of(after)
+    if any(applied_of(before) != becomes for before in befores):
+        annotations[APPLIED] = encode_applied(becomes)
+    metadata = {"labels": mapping_patch(found, "labels"), "annotations": annotations}
+    metadata = {key: value for key, value in metadata.items() if value}
+    status = status_patch(found, after, now)
+    if any(BOOT_ID_ANNOTATION in before.annotations.keys() - after.annotations for before in befores):
+        status["nodeInfo"] = {"bootID": boot_id}
+    body = {**({"metadata": metadata} if metadata else {}), **({"status": status} if status else {})}
+    return Delta(body or None, any(each.section == "taints" for each in found))
+
+
+def taints_after(
+    live: list[Mapping[str, object]], befores: Sequence[OwnedFields], after: OwnedFields
+) -> list[dict[str, object]]:
+    """A node's taints after the change; taints set by others are kept as they are. Arguments as of :func:`delta`."""
+    ours = {(taint.key, taint.effect) for each in (*befores, after) for taint in each.taints}
+    others: list[dict[str, object]] = [
+        dict(taint) for taint in live if (taint.get("key"), taint.get("effect")) not in ours
+    ]
+    mine: list[dict[str, object]] = [{**taint.to_plain()} for taint in after.taints]
+    return mine + others

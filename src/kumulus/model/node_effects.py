@@ -104,7 +104,6 @@ def lost(capacity: str, change: str) -> Quantity:
     """How much of a resource a fault takes from a node: never more than the node has, and never less than 0.
 
     Args:
-        capacity: what the node has.
         change: what is left, "7", or what is lost, "-1".
     """
     has, written = parse(capacity), parse(change)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from kumulus.model.names import node_name
+from kumulus.model.node_effects import NodeEffects
+from kumulus.model.words import listed
+
 NodeSet = Mapping[str, frozenset[int]]
 """Ordinals by the pool's name; without empty pools."""
 
@@ -69,3 +73,26 @@ def common(one: NodeSet, other: NodeSet) -> dict[str, frozenset[int]]:
     """The nodes that are in both sets."""
     both = {pool: members & other.get(pool, frozenset()) for pool, members in one.items()}
     return {pool: members for pool, members in both.items() if members}
+
+
+_NAMED = 3
+
+
+def clashes(one: NodeEffects, ones: NodeSet, other: NodeEffects, others: NodeSet) -> str:
+    """What two faults set differently, and on which nodes; empty if both can be active at once.
+
+    Args:
+        one: what the first does to each of its nodes.
+        ones: the nodes of the first.
+        other: what the second does to each of its nodes.
+        others: the nodes of the second.
+    """
+    mine, theirs = one.claims(), other.claims()
+    both = [what for what, how in mine.items() if what in theirs and (how is None or how != theirs[what])]
+    if not both:
+        return ""
+    shared = common(ones, others)
+    if not shared:
+        return ""
+    named = [node_name(pool, ordinal) for pool, members in sorted(shared.items()) for ordinal in sorted(members)]
+    return f"the {both[0]} of {listed(named, _NAMED)}"

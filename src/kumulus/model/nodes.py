@@ -7,6 +7,7 @@ KWOK's stage node-initialize, which then has nothing left to do.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -38,10 +39,21 @@ EMULATED: Mapping[str, str] = {
 }
 """The part of `status.nodeInfo` that is the same on every emulated node."""
 
+# Those that a kubelet declares whose feature gates are as they are by default (k8s.io/kubernetes v1.36.3 and v1.37.2,
+# pkg/features, and k8s.io/component-helpers, nodedeclaredfeatures): schedulers and the API server look for them.
+_DECLARES_SINCE = (1, 36)
+_DECLARED_FEATURES = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+)
+
 # Reserved for future use (RFC 1112, section 4): in a cluster with real nodes, the API server sends logs and exec to the
 # address of the node, and a Prometheus asks there for metrics. In a private range they might reach somebody's machine.
 _FIRST_OCTET = 240
 _LAST_OCTETS = 254
+_MINOR = re.compile(r"v?(\d+)\.(\d+)")
 _ADDRESSES = 256 * 256 * _LAST_OCTETS
 
 
@@ -78,7 +90,6 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     pool, and the annotation that makes KWOK act as its kubelet.
 
     Args:
-        pool: the pool.
         ordinal: which of its nodes, from 0.
         cluster: the cluster's name, the value of the label kumulus.io/cluster; if empty, the pool's own label is kept.
     """
@@ -105,10 +116,8 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
     It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues about it).
 
     Args:
-        pool: the pool.
         ordinal: which of its nodes, from 0.
         now: the time of the conditions, RFC 3339 in UTC, such as 2026-01-31T12:00:00Z.
-        cluster: the cluster's name.
     """
     name = pool.node_name(ordinal)
     owned = owned_fields(pool, ordinal, cluster)
@@ -137,9 +146,21 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
                 dict(LOCALHOST),
             ],
             "nodeInfo": _node_info(name, cluster, owned.node_info),
+            **declared_features(owned.node_info),
             "phase": "Running",
         },
     }
+
+
+def declared_features(info: Mapping[str, str]) -> dict[str, list[str]]:
+    """The part of a node's status that follows from its kubelet's version: the features that it declares, if any.
+
+    Args:
+        info: the owned part of its `status.nodeInfo`.
+    """
+    found = _MINOR.match(info.get("kubeletVersion", ""))
+    declares = found is not None and (int(found[1]), int(found[2])) >= _DECLARES_SINCE
+    return {"declaredFeatures": list(_DECLARED_FEATURES)} if declares else {}
 
 
 def internal_ip(pool: str, ordinal: int) -> str:
@@ -158,8 +179,6 @@ def posted_condition(kind: str, condition: Condition, now: str) -> dict[str, str
     """A condition in the form that a node has it.
 
     Args:
-        kind: its type.
-        condition: its content.
         now: the time of its last change, RFC 3339 in UTC.
     """
     return {"type": kind, **condition.to_plain(), "lastHeartbeatTime": now, "lastTransitionTime": now}

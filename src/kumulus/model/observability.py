@@ -68,12 +68,7 @@ def observability_from(raw: Mapping[str, Any]) -> Observability:
 
 
 def observability_problems(where: Where, raw: object) -> list[Problem]:
-    """Every problem of the section.
-
-    Args:
-        where: its place.
-        raw: the value found there.
-    """
+    """Every problem of the section."""
     if not isinstance(raw, Mapping):
         return [problem(where, f"is {shown(raw)}", "write {} to measure with all defaults, or leave it out")]
     if wrong := mapping_problems(where, raw):
@@ -89,8 +84,6 @@ def room_problems(where: Where, raw: object, nodes: int) -> list[Problem]:
     """Whether a fleet is too large for the memory that its metrics may take; empty if the section is malformed.
 
     Args:
-        where: the section's place.
-        raw: the value found there.
         nodes: the number of nodes.
     """
     if not isinstance(raw, Mapping) or observability_problems(where, raw):

@@ -27,7 +27,6 @@ def pod_requests(
     """Add up what the parts of a pod request.
 
     Args:
-        containers: what each container requests.
         init_containers: what each init container requests, in their order, and whether it is a sidecar (its
             restartPolicy is Always), which keeps running alongside all later ones.
         pod: what the pod as a whole requests; it replaces the containers' requests for the resources that can be

@@ -55,12 +55,7 @@ _GPUS = "requests.nvidia.com/gpu"
 
 @of_mapping
 def quota_problems(where: Where, raw: Mapping[str, Any]) -> list[Problem]:
-    """Problems of a mapping from quota names to their limits.
-
-    Args:
-        where: its place.
-        raw: the value found there.
-    """
+    """Problems of a mapping from quota names to their limits."""
     wrong = []
     for name, amount in raw.items():
         here = (*where, name)

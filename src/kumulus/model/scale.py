@@ -170,7 +170,6 @@ def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> C
 
     Args:
         nodes: how many nodes.
-        machine: what it runs on.
         heartbeat_factor: as ``kwok.heartbeatFactor``; 1 as in a real cluster, None for the default.
     """
     heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)

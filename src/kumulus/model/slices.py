@@ -104,7 +104,6 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
 
     Args:
         pool: the node's pool, with the active faults of its nodes.
-        devices: the pool's devices.
         part: the node and which of its slices.
     """
     node = pool.node_name(part.ordinal)
@@ -152,8 +151,6 @@ def slice_manifest(pool: Pool, devices: Devices, part: Part, node_uid: str) -> d
     """A complete ResourceSlice to post, owned by its node, so that it is deleted with the node.
 
     Args:
-        pool: the node's pool.
-        devices: the pool's devices.
         part: which slice, of which node.
         node_uid: the node's current UID.
     """

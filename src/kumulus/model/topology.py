@@ -95,9 +95,6 @@ def moved(pool: str, old: Topology | None, new: Topology | None, replicas: int) 
     """How many of a pool's first nodes have other topology labels under another topology.
 
     Args:
-        pool: the pool's name.
-        old: the current topology.
-        new: the wanted topology.
         replicas: how many nodes to compare.
     """
     if old == new:

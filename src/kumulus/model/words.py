@@ -22,7 +22,6 @@ def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
     Args:
         names: all of them, in their order.
         most: how many to list.
-        separator: what is between two.
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{separator.join(names[:most])}{more}"

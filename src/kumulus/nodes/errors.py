@@ -6,9 +6,9 @@ from typing import Any
 
 
 class ProviderError(Exception):
-    """The operation failed and left nothing to record.
+    """The operation failed and left nothing to record. The message says what is wrong, where, and what to do.
 
-    The message says what is wrong, where, and what to do.
+    Whatever works on a cluster for a resource may raise it; docstrings name it only where there is more to say.
     """
 
 
@@ -30,8 +30,6 @@ class PartialFailure(Exception):
 
     Args:
         message: one line: what was done and what was not.
-        resource_id: the resource's id.
-        outputs: the outputs as they are now.
         reasons: further lines for the user.
     """
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import namespaces, objects
+from kumulus.kube.errors import tolerating
+from kumulus.kube.media import METADATA_ONLY
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.model.identity import Owner
-from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.model.identity import STACK_ANNOTATION, TENANT_LABEL, Owner
 from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ async def look(client: Client, wanted: Namespace, recorded: str = "") -> dict[st
     """The metadata of a namespace; None if there is none.
 
     Args:
-        client: of the cluster.
-        wanted: the namespace.
         recorded: the name of the stack that has it in its state; empty if none has. The name then decides for a
             namespace without an identity.
 
@@ -79,7 +78,6 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
     """Create a namespace, or change the stack's own one to what is wanted.
 
     Args:
-        client: of the cluster.
         wanted: the namespace as it should be.
         before: the ``labels`` and ``annotations`` it was given; those that are no longer wanted are removed.
         recorded: as for :func:`look`.
@@ -111,8 +109,6 @@ async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio
     """Delete a stack's namespace and wait until it is gone with everything in it.
 
     Args:
-        client: of the cluster.
-        wanted: the namespace.
         recorded: as for :func:`look`.
         stop: ends the wait.
         seconds: how long to wait.
@@ -163,3 +159,43 @@ def _remaining(namespace: Mapping[str, Any]) -> str:
     """Why a namespace is not gone: the messages of its conditions that are True."""
     conditions = (namespace.get("status") or {}).get("conditions") or []
     return "; ".join(each.get("message", "") for each in conditions if each.get("status") == "True")
+
+
+# What a team deploys; the rest comes and goes with these.
+_KINDS = {
+    "Job": ("/apis/batch/v1", "jobs"),
+    "CronJob": ("/apis/batch/v1", "cronjobs"),
+    "Deployment": ("/apis/apps/v1", "deployments"),
+    "StatefulSet": ("/apis/apps/v1", "statefulsets"),
+    "DaemonSet": ("/apis/apps/v1", "daemonsets"),
+    "Service": ("/api/v1", "services"),
+    "ConfigMap": ("/api/v1", "configmaps"),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),
+    "Pod": ("/api/v1", "pods"),
+}
+# The field manager of objects that pulumi-kubernetes applies, before a suffix of eight letters.
+_PULUMI = "pulumi-kubernetes"
+
+
+async def guests(client: Client) -> dict[str, list[str]]:
+    """What stacks made in tenants' namespaces, apart from the tenant itself, such as ``Job training``; by namespace."""
+    found: dict[str, list[str]] = {}
+    for namespace in await objects.names(client, NAMESPACES, {"labelSelector": TENANT_LABEL}):
+        made: list[str] = []
+        for kind, (group, plural) in _KINDS.items():
+            collection = f"{group}/namespaces/{namespace}/{plural}"
+            pages = client.pages(collection, {"labelSelector": f"!{TENANT_LABEL}"}, accept=METADATA_ONLY)
+            # A cluster need not serve all of these.
+            with tolerating(404):
+                made += [
+                    f"{kind} {item['metadata']['name']}" async for page in pages for item in page if _of_stack(item)
+                ]
+        if made:
+            found[namespace] = sorted(made)
+    return found
+
+
+def _of_stack(item: dict[str, Any]) -> bool:
+    metadata = item["metadata"]
+    managers = [str(entry.get("manager", "")) for entry in metadata.get("managedFields") or ()]
+    return not metadata.get("ownerReferences") and any(each.startswith(_PULUMI) for each in managers)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.media import METADATA_ONLY
-from kumulus.model.identity import STACK_ID, Owner
-from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner
 from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -46,8 +45,6 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
     """Whether an object is a stack's own.
 
     Args:
-        metadata: the object's.
-        mine: the stack.
         proven: whether it is the stack's own if it carries no identity, because the stack's state has it or the stack
             has no identity itself.
     """
@@ -60,7 +57,6 @@ async def owner_text(client: Client, metadata: Mapping[str, Any]) -> str:
 
     Args:
         client: of the cluster; the owner's name may have to be looked for.
-        metadata: the object's.
     """
     owner = Owner.of(metadata)
     if owner is not None:

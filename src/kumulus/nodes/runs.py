@@ -27,7 +27,6 @@ class Runs(Protocol):
         """Undo what ended runs have left, and say each change.
 
         Args:
-            client: of the cluster.
             identity: the cluster's; asked for if it is not given.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
-from kumulus.provider.last_place import LastPlace
+from kumulus.provider.settings import LastPlace
 from kumulus.runtimes.existing.copy import refresh
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ class Connections:
     """Clients by kubeconfig path; a rewritten kubeconfig (a replaced cluster) gets a new client."""
 
     def __init__(self, place: LastPlace | None = None) -> None:
-        """Start without any client.
-
-        Args:
-            place: where the stack was last updated.
-        """
+        """Start without any client."""
         self._place = place
         self._clients: dict[str, tuple[float, Client]] = {}
         self._former: list[Client] = []
@@ -79,8 +75,6 @@ class Connections:
             patience: seconds to keep trying while the server does not answer.
 
         Raises:
-            KubeconfigError: the kubeconfig is missing or cannot be used.
-            ProviderError: the kubeconfig is missing because the cluster is elsewhere.
             WrongCluster: another cluster answers there.
         """
         # Imported here: a plugin that only compares properties needs no HTTP library.

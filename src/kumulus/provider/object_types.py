@@ -13,10 +13,9 @@ from typing import Any
 
 from kumulus.model.contents import FAULTS, NODES, OBJECTS, POOLS, PREVIEW
 from kumulus.model.devices import Devices
-from kumulus.model.interruptions import Interruption
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.offer_effects import Interruption, OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import NodeInfo, Pool, Taint
 from kumulus.model.topology import LEVELS, Level, Topology

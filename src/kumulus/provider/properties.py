@@ -50,7 +50,6 @@ class Property:
 
     Args:
         name: as Pulumi programs in YAML write it.
-        type: its type.
         description: what it is, a sentence or two in Markdown.
         required: whether it must be given as an input, and is always present as an output.
         replaces: whether another value replaces the resource.

@@ -82,11 +82,9 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Serves the provider protocol for a set of resources.
 
     Args:
-        engine: the engine to report to.
         resources: the resources by type token.
         program: directory of the user's Pulumi program, which relative paths and defaults refer to.
         functions: functions that a program can invoke, by token.
-        schema: makes the package's schema.
         construct: answers a ConstructRequest with a ConstructResponse; None without components.
         settings: takes the plugin's configuration from Pulumi.
     """

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def client(kubeconfig: Path, *, patience: float = 60.0, request_timeout: float = 30.0) -> Client:
-    """A client of the control plane; the other arguments as for :class:`kube.Client`.
-
-    Raises:
-        KubeconfigError: the kubeconfig cannot be used.
-    """
+    """A client of the control plane; the other arguments as for :class:`kube.Client`."""
     # Imported here: a plugin that only compares properties needs no HTTP library.
     from kumulus.kube import Client, load_kubeconfig
 
@@ -26,11 +22,7 @@ def client(kubeconfig: Path, *, patience: float = 60.0, request_timeout: float =
 
 
 async def identity(kubeconfig: Path, patience: float) -> str:
-    """UID of the kube-system namespace, once the API server is ready and has created it.
-
-    Raises:
-        ApiError, Unreachable, KubeconfigError: not within ``patience`` seconds.
-    """
+    """UID of the kube-system namespace, once the API server is ready and has created it."""
     from kumulus.kube import objects
 
     # A slow server is asked a second time.

@@ -159,24 +159,15 @@ class Runtime(ABC):
         """Check the cluster itself at each preview and update, before anything is changed, and report on it.
 
         Args:
-            wanted: the control plane.
             identity: the recorded control plane's identity; None before there is one.
-            report: takes the messages.
 
         Returns:
             The cluster, if it exists before anything is made.
-
-        Raises:
-            ProviderError: the stack must not use it.
         """
         return None
 
     async def examine_update(self, wanted: Wanted, report: Reporter) -> None:
-        """Check at each preview and update, before anything is changed, what is to be applied to a cluster in place.
-
-        Raises:
-            ProviderError: it cannot be applied.
-        """
+        """Check at each preview and update, before anything is changed, what is to be applied to a cluster in place."""
         return
 
     @abstractmethod
@@ -189,11 +180,7 @@ class Runtime(ABC):
 
     @abstractmethod
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
-        """Look at the control plane; None when it is gone or another cluster has taken its place.
-
-        Raises:
-            ProviderError: it could not be looked at, as when a container engine does not answer.
-        """
+        """Look at the control plane; None when it is gone or another cluster has taken its place."""
 
     def removed(self, directory: str) -> bool:
         """Whether the cluster's removal was begun, or done, by a process that could not record it.
@@ -204,16 +191,8 @@ class Runtime(ABC):
 
     @abstractmethod
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
-        """Restart dead components and apply the in-place settings.
-
-        Raises:
-            ProviderError: a component does not start; the message has its log's last lines.
-        """
+        """Restart dead components and apply the in-place settings."""
 
     @abstractmethod
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
-        """Remove all its processes and files; finding none is success.
-
-        Raises:
-            ProviderError: a part of it could not be removed.
-        """
+        """Remove all its processes and files; finding none is success."""

@@ -6,10 +6,11 @@ import errno
 import os
 import pwd
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from kumulus.host import locks
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
@@ -20,11 +21,7 @@ _LITTLE_BYTES = 64 << 20
 
 
 def prepare_home(place: Place) -> None:
-    """Make the parent directory of clusters.
-
-    Raises:
-        ProviderError: it cannot be made, or its disk is full.
-    """
+    """Make the parent directory of clusters."""
     try:
         # An existing home, such as /srv, keeps its mode: each cluster's directory is private anyway.
         place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,9 +63,6 @@ def remove(place: Place) -> list[str]:
 
     Returns:
         the names of the files that are left, because they are not part of a cluster.
-
-    Raises:
-        ProviderError: they cannot be removed, or the place is not a directory of ours.
     """
     try:
         require_own(place)
@@ -90,11 +84,7 @@ def remove(place: Place) -> list[str]:
 
 
 def require_own(place: Place) -> None:
-    """Refuse to change a place that is no directory, or another user's.
-
-    Raises:
-        ProviderError: says what it is.
-    """
+    """Refuse to change a place that is no directory, or another user's."""
     if wrong := _not_a_directory_of_ours(place.directory):
         raise ProviderError(f"{wrong}; it is left alone: remove it by hand")
 
@@ -117,9 +107,6 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
         owner: the new cluster's owner, whose interrupted runs may have left files there. Empty where it is not
             known.
         preview: whether this is a preview: what is there may be a cluster that is to be replaced.
-
-    Raises:
-        ProviderError: says what the obstacle is, and what to do.
     """
     remedy = "set another `name:` in kumulus:cluster, or KUMULUS_HOME to another directory"
     try:
@@ -189,8 +176,6 @@ def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
     """The message for an error of the file system, with the remedy.
 
     Args:
-        error: the error.
-        place: the cluster's.
         made: whether the cluster exists already, and so has to stay where it is.
     """
     again = "run `pulumi up --refresh`"
@@ -212,3 +197,24 @@ def free_bytes(path: Path) -> int:
         path = path.parent
     state = os.statvfs(path)
     return state.f_bavail * state.f_frsize
+
+
+@asynccontextmanager
+async def exclusive(place: Place) -> AsyncIterator[bool]:
+    """Let only one run at a time change a cluster.
+
+    Yields whether another run held the lock first: then the cluster may be no longer what it was, or whose it was.
+    """
+    path = lock_file(place)
+    lock, waited = await locks.take(path)
+    try:
+        yield waited
+    finally:
+        if not place.directory.exists():
+            path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def lock_file(place: Place) -> Path:
+    """The file whose lock a run holds while it changes a cluster."""
+    return place.home / "clusters" / f".{place.name}.lock"

@@ -1,11 +1,16 @@
-"""Kill a control plane and start it again, as an experiment's timeline does to a worker of a federation."""
+"""Kill a control plane of the kwok runtime and start it again, as an experiment's timeline does to a worker."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
+from kumulus.host import processes
 from kumulus.nodes.reporter import Silent
-from kumulus.runtimes.kwok import outage
+from kumulus.runtimes.base import Wanted
+from kumulus.runtimes.directories import exclusive
+from kumulus.runtimes.kwok import addition, etcd, objects, starting
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -13,27 +18,44 @@ def can_be_killed(kubeconfig: Path) -> bool:
     """Whether a cluster's control plane consists of processes of this machine, which can be started again.
 
     Args:
-        kubeconfig: the kubeconfig beside the cluster's files.
+        kubeconfig: the kubeconfig beside the cluster's files; so in what follows.
     """
     return bool(Layout(kubeconfig.parent).ports())
 
 
 async def kill(kubeconfig: Path) -> list[str]:
-    """Kill every process of a control plane; returns their names."""
-    return await outage.kill(Layout(kubeconfig.parent))
+    """End every process of a control plane by SIGKILL; returns their names."""
+    there = processes.running(kubeconfig.parent)
+    # This waits until they are gone, in a thread, because the caller measures during that time.
+    await asyncio.to_thread(processes.end, [pid for pids in there.values() for pid in pids])
+    return sorted(there)
 
 
 async def bring_back(kubeconfig: Path) -> bool:
-    """Start the components of a control plane that do not run; returns whether there were any.
-
-    Args:
-        kubeconfig: the kubeconfig beside the cluster's files.
-
-    Raises:
-        ProviderError: a component does not start; the message has its log's last lines.
-    """
-    layout = Layout(kubeconfig.parent)
+    """Start the components of a control plane that do not run; returns whether there were any."""
+    layout, report = Layout(kubeconfig.parent), Silent()
     if layout.removed():
         # It was destroyed with its stack.
         return False
-    return bool(await outage.start(layout, Silent()))
+    async with exclusive(layout):
+        dead = starting.dead(layout)
+        wanted = Wanted(layout.name, "", str(layout.home), "", _options(layout))
+        await starting.start(layout, wanted, report, changed=False, dead=dead)
+    await starting.all_running(layout, report)
+    return bool(dead)
+
+
+def _options(layout: Layout) -> dict[str, Any]:
+    """The options of the cluster that a start needs, read from the cluster's own files."""
+    components = layout.components()
+    found: dict[str, Any] = {}
+    for each in addition.every():
+        found |= each.options_of(components)
+    # What kwokctl has yet to define is no sign: it forgets that once the kinds are defined.
+    kinds = (etcd.flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
+    if objects.STAGE in kinds:
+        found["stageObjects"] = True
+    if objects.USAGE in kinds:
+        # It may be podUsage's: a start does the same for both.
+        found["observability"] = {}
+    return found

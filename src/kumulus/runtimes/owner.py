@@ -21,9 +21,6 @@ def owner(stack: str, urn: str, program: str, identity: str = "") -> str:
     """Write an owner.
 
     Args:
-        stack: the stack's name.
-        urn: the Cluster's URN.
-        program: the program's directory.
         identity: the stack's identity; empty where it has none.
     """
     marked = {_IDENTITY: identity} if identity else {}
@@ -55,6 +52,12 @@ def described(written: str) -> str:
     """The owner in a message: the stack and its program's directory, or the text itself if it lacks one of these."""
     known = _read(written)
     return f"the stack {known['stack']} of {known['program']}" if {"stack", "program"} <= known.keys() else written
+
+
+def stack_and_program(written: str) -> tuple[str, str]:
+    """The stack's name, and the directory of its program; empty where the owner does not say."""
+    known = _read(written)
+    return str(known.get("stack") or ""), str(known.get("program") or "")
 
 
 def cluster_owner(kubeconfig: Path) -> Owner:

@@ -11,14 +11,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kumulus.host import pulumi_project
 from kumulus.host.machine import Machine
 from kumulus.runtimes import owner
 from kumulus.runtimes.place import Place
 
-_MOVE = "`pulumi config set kumulus:moveHere true`"
+_MOVE = "or `pulumi config set kumulus:moveHere true`: the next `pulumi up`"
 LOST = "without the pods, Jobs and whatever else was put into it beside what the stack declares"
 """What is lost when a cluster is made again, in words."""
 
@@ -51,89 +51,54 @@ class Away:
     """A cluster that must not be touched from here.
 
     Attributes:
-        kind: `machine`: it is on another one; `moved`: the project was moved away from it, or with its files; `copied`:
-            it belongs to the project of which this one is a copy.
-        name: the cluster's name.
         directory: where its files are, as recorded.
-        where: where it can be worked on, in words.
-        files: the directory of its files here, if they were moved or copied with the project, or restored.
+        refusal: the message: where it belongs, and what the user can do.
+        moving: the message when the user has it moved here; empty if that cannot be.
+        files: the directory of its files here, if they were moved with the project: the old cluster is ended.
+        taken_up: whether it is started here with all that is in it, instead of being made again.
     """
 
-    kind: Literal["machine", "moved", "copied"]
-    name: str
     directory: Path
-    where: str
-    files: Path | None
-
-    @property
-    def can_be_moved(self) -> bool:
-        """Whether the user can have it moved here.
-
-        A copy of its project cannot: the engine deletes the contents of a replaced cluster one by one, and the original
-        cluster can be reached from here.
-        """
-        return self.kind != "copied"
-
-    @property
-    def can_be_taken_up(self) -> bool:
-        """Whether it can be started here with all that is in it."""
-        return self.kind == "machine" and self.files == self.directory
-
-    def refusal(self) -> str:
-        """Why nothing is done, and what the user can do."""
-        if self.kind == "machine":
-            why = f"cluster {self.name} is on {self.where}"
-            there = "Work on it there (`pulumi destroy` there takes it down)"
-        elif self.kind == "moved":
-            why = f"this project was at {self.where}, and cluster {self.name} with it, whose programs have that path"
-            there = "Move it back"
-        else:
-            return (
-                f"this project is a copy of the one at {self.where}, whose cluster {self.name} is; nothing was "
-                "changed. Work on it there, or remove .pulumi-state and .kumulus here, which were copied too: `pulumi "
-                "up` then makes a cluster of the copy's own"
-            )
-        return f"{why}; nothing was changed. {there}, or {_MOVE}: the next `pulumi up` {self._by_moving()}"
-
-    def _by_moving(self) -> str:
-        if self.can_be_taken_up:
-            return f"starts it here with all that is in it, from {self.directory}; nobody must be running it there then"
-        end = "ends the old one" if self.kind == "moved" else "leaves that one as it is"
-        return f"makes a new one here, {LOST}, and {end}"
-
-    def moving(self) -> str:
-        """The message when it is moved here."""
-        if self.can_be_taken_up:
-            return f"cluster {self.name} was on {self.where} and is started here, with all that is in it"
-        left = {
-            "machine": f"the one on {self.where} is left as it is, at {self.directory}, and is no stack's any more",
-            "moved": f"that of {self.where} is ended",
-        }
-        return f"cluster {self.name} is made again here, {LOST}; {left[self.kind]}"
+    refusal: str
+    moving: str = ""
+    files: Path | None = None
+    taken_up: bool = False
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:
-    """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is.
-
-    Args:
-        outputs: the cluster's recorded outputs.
-        here: where the plugin works.
-    """
+    """A recorded cluster that is elsewhere; None when it is here, or nothing tells where it is."""
     recorded = outputs.get("directory")
     if not isinstance(recorded, str) or not recorded:
         return None
-    directory, name = Path(recorded), str(outputs.get("name"))
-    machine = outputs.get("machine")
+    directory, cluster = Path(recorded), f"cluster {outputs.get('name')}"
+    machine, again = outputs.get("machine"), f"{cluster} is made again here, {LOST}"
+    along = has_files(directory, outputs)
     if isinstance(machine, Mapping) and machine.get("id") and machine["id"] != here.machine.id:
-        files = directory if has_files(directory, outputs) else None
-        return Away("machine", name, directory, _called(machine, here.machine), files)
+        where = _called(machine, here.machine)
+        work = f"{cluster} is on {where}; nothing was changed. Work on it there (`pulumi destroy` there takes it down)"
+        if along:
+            begun = f"starts it here with all that is in it, from {directory}; nobody must be running it there then"
+            moving = f"{cluster} was on {where} and is started here, with all that is in it"
+            return Away(directory, f"{work}, {_MOVE} {begun}", moving, taken_up=True)
+        moving = f"{again}; the one on {where} is left as it is, at {directory}, and is no stack's any more"
+        return Away(directory, f"{work}, {_MOVE} makes a new one here, {LOST}, and leaves that one as it is", moving)
     program = program_of(outputs)
     if program is None or here.state is None or _same(program, here.program):
         return None
-    files = _with_project(directory, program, here.program, outputs)
-    if has_files(directory, outputs):
-        return Away("copied", name, directory, str(program), files) if _has_state(program, here) else None
-    return Away("moved", name, directory, str(program), files) if files else None
+    if along and _has_state(program, here):
+        # No setting moves it: the engine deletes what is in a replaced cluster one by one, and the original answers.
+        return Away(
+            directory,
+            f"this project is a copy of the one at {program}, whose {cluster} is; nothing was changed. Work on it "
+            "there, or remove .pulumi-state and .kumulus here, which were copied too: `pulumi up` then makes a "
+            "cluster of the copy's own",
+        )
+    files = None if along else _with_project(directory, program, here.program, outputs)
+    if files is None:
+        return None
+    why = f"this project was at {program}, and {cluster} with it, whose programs have that path; nothing was changed"
+    by_moving = f"makes a new one here, {LOST}, and ends the old one"
+    return Away(directory, f"{why}. Move it back, {_MOVE} {by_moving}", f"{again}; that of {program} is ended", files)
 
 
 def program_of(outputs: Mapping[str, Any]) -> Path | None:

@@ -81,7 +81,6 @@ def load_stack(
     Args:
         config: the stack's configuration, as for :func:`kumulus.stackfile.load.load`, and also with `clusters`,
             `defaults` and `hub`.
-        stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: by key, such as `clusters`: the places in it that the configuration keeps secret.
@@ -214,7 +213,6 @@ def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     """The defaults overridden by a cluster's own values: mappings key by key, anything else as a whole.
 
     Args:
-        defaults: what all clusters share.
         own: the cluster's own values; a key without a value counts as absent.
     """
     result = dict(defaults)
@@ -227,11 +225,7 @@ def merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
 
 
 def names_in(config: Mapping[str, object]) -> list[str]:
-    """The names of a stack file's clusters, unchecked; none for a file without `clusters`.
-
-    Args:
-        config: the file's configuration.
-    """
+    """The names of a stack file's clusters, unchecked; none for a file without `clusters`."""
     entries = config.get("kumulus:clusters")
     found: list[str] = []
     for raw in entries if isinstance(entries, list) else ():

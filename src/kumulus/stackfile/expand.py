@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kumulus.model.names import SYSTEM_GROUP
-from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, Pool
+from kumulus.model.pools import ARCH_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, NodeInfo, Pool
 from kumulus.model.shards import shards_for
 from kumulus.stackfile.groups import Flavour, identity_labels, pool_of
 from kumulus.stackfile.model import ClusterSpec
@@ -14,16 +14,18 @@ SYSTEM_NODES = 2
 _SYSTEM_CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "110"}
 
 
-def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus") -> list[Pool]:
+def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus", kubelet: str = "") -> list[Pool]:
     """The pools of a cluster, in the order of its groups and their placements.
 
     Args:
-        spec: the cluster.
         cluster_name: the value of the label kumulus.io/cluster.
         flavour: `kemu` adds KEMU's own labels and values.
+        kubelet: the version of nodes whose group names none, such as v1.37.2; where it is empty they say `fake`.
     """
     made = [
-        pool_of(group, placement, cluster_name, flavour) for group in spec.nodeGroups for placement in group.placement
+        _of_version(pool_of(group, placement, cluster_name, flavour), kubelet)
+        for group in spec.nodeGroups
+        for placement in group.placement
     ]
     if spec.runtime_descriptor.local:
         return made
@@ -31,11 +33,19 @@ def pools(spec: ClusterSpec, cluster_name: str, flavour: Flavour = "kumulus") ->
     return [replace(pool, shards=shards) for pool in made]
 
 
-def system_pool(cluster_name: str) -> Pool:
+def _of_version(pool: Pool, kubelet: str) -> Pool:
+    info = pool.node_info
+    if not kubelet or info.kubelet_version != NodeInfo().kubelet_version:
+        return pool
+    return replace(pool, node_info=replace(info, kubelet_version=kubelet))
+
+
+def system_pool(cluster_name: str, kubelet: str) -> Pool:
     """The two untainted nodes for the emulated pods of add-ons where no real node runs containers.
 
     Args:
         cluster_name: the value of the label kumulus.io/cluster.
+        kubelet: their version.
     """
     labels = {
         **identity_labels(SYSTEM_GROUP, SYSTEM_GROUP, cluster_name),
@@ -54,4 +64,5 @@ def system_pool(cluster_name: str) -> Pool:
         labels=labels,
         capacity=dict(_SYSTEM_CAPACITY),
         allocatable=dict(_SYSTEM_CAPACITY),
+        node_info=NodeInfo(kubelet_version=kubelet),
     )

@@ -28,7 +28,6 @@ def resolved(fault: Fault, pools: Mapping[str, Pool], source: str, stack: str = 
     """The nodes of a fault, and what it does there.
 
     Args:
-        fault: the fault.
         pools: the cluster's recorded pools, by name.
         source: where the fault is from, for the message.
         stack: the cluster's stack, where a remedy has to name it.

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where
-from kumulus.model.interruptions import NOTICE, Interruption
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.offer_effects import NOTICE, Interruption, OfferEffects
 from kumulus.nodes.catalog.faults import kinds
-from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault
-from kumulus.stackfile.offers import Offers
+from kumulus.stackfile.faults import NODE_KEYS, OFFER_KEYS, POD_KEYS, Fault, Offers
 
 _DRAWN_BY = ("labels", "count", "percent", "seed")
 # What each kind needs, and may have, in addition to `offers`.
@@ -48,12 +46,7 @@ def offer_effects(fault: Fault) -> OfferEffects | None:
 
 
 def offer_problems(here: Where, fault: Fault) -> Iterator[Problem]:
-    """Keys of such a fault that belong to other faults, and missing ones.
-
-    Args:
-        here: its place.
-        fault: a fault of offerings.
-    """
+    """Keys of such a fault that belong to other faults, and missing ones."""
     kind = str(fault.kind)
     own = ("offers", *_OWN.get(kind, ()))
     for key in ("target", *NODE_KEYS, *POD_KEYS):

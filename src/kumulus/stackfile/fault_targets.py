@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import loss, offered
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.node_sets import NodeSet
+from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pod_effects import PodEffects
@@ -37,7 +36,6 @@ class ResolvedFault:
     """A fault with the nodes that it affects.
 
     Args:
-        name: its name.
         kind: the catalog's entry, or empty.
         nodes: which nodes; empty for a fault of pods anywhere.
         node: what it does to each of them.
@@ -61,8 +59,6 @@ def resolve(
     """Resolve faults on pools; with every problem found, each at its place below `faults`.
 
     Args:
-        faults: as in the stack file.
-        pools: the stack file's pools.
         before: faults that are already declared, with which the new ones must not conflict.
     """
     found: list[ResolvedFault] = []
@@ -115,10 +111,7 @@ def chosen(target: Target, name: str, pools: Iterable[Pool], where: Where) -> tu
     """The nodes that a target selects, or what is wrong with it.
 
     Args:
-        target: the target.
         name: the fault's, which seeds count and percent unless the target has a seed.
-        pools: all pools.
-        where: the target's place.
     """
     pools = list(pools)
     if wrong := list(_unknown(target, pools, where)):

@@ -111,12 +111,7 @@ class Federated:
     asked: Federation
 
     def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
-        """The options of Kueue for a cluster; None for a cluster without Kueue.
-
-        Args:
-            name: the cluster's name in the file.
-            cluster_name: its real name.
-        """
+        """The options of Kueue for a cluster; None for a cluster without Kueue."""
         if name == self.hub:
             asked = self.asked
             found: dict[str, Any] = {"origin": cluster_name, "workerLostTimeout": asked.workerLostTimeout}
@@ -134,7 +129,6 @@ def federated(
     """The federation of a stack file, and what is wrong with it.
 
     Args:
-        values: the file's keys.
         entries: the names of its clusters, by the name of their entry.
     """
     if values.get(KEY) is None:

@@ -5,10 +5,15 @@ As in `rules`, they check the plain file, so that all problems are reported at o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from kumulus.model.checks import problem
+from kumulus.model.claims import GATES
+from kumulus.model.device_checks import milli_problems, partly_problem
+from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, path_text, shown
+from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.named_nodes import count_problems
 from kumulus.model.names import (
     SYSTEM_GROUP,
@@ -18,6 +23,8 @@ from kumulus.model.names import (
     pool_name,
 )
 from kumulus.model.pool_form import allocatable_problems, length_problems
+from kumulus.model.quantity import QuantityError, parse
+from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
 from kumulus.stackfile.plain import Found, count, duplicates, items, text
 from kumulus.stackfile.shapes import shape_problems
@@ -95,3 +102,158 @@ def node_name_problems(raw: Mapping[str, object]) -> Found:
 def _labels_of(template: object) -> object:
     metadata = template.get("metadata") if isinstance(template, Mapping) else None
     return metadata.get("labels") if isinstance(metadata, Mapping) else None
+
+
+# Rules between a group's devices and the rest of the stack file, which no single field can check.
+#
+# As in `rules`, they check the plain file, so that all problems are reported at once.
+
+
+FIRST_VERSION = (1, 34)
+"""The first version that serves and allocates resource.k8s.io/v1 by default (k8s.io/kubernetes pkg/features)."""
+
+_GATE = "DynamicResourceAllocation"
+_SHARED_SINCE = (1, 36)
+"""The first version that allocates parts of devices, of either kind, by default (k8s.io/kubernetes pkg/features)."""
+_API_SWITCHES = ("resource.k8s.io/v1", "api/all", "api/ga")
+
+
+def device_problems(raw: Mapping[str, object]) -> Found:
+    """Every problem between the groups' `resourceSlices` and the rest of a cluster's mapping.
+
+    Args:
+        raw: the mapping as the file has it; parts of the wrong type are skipped, since the models report them.
+    """
+    groups = raw.get("nodeGroups")
+    owners: dict[str, str] = {}
+    some = False
+    gates: dict[str, str] = {}
+    for index, group in enumerate(groups if isinstance(groups, list | tuple) else ()):
+        slices = group.get("resourceSlices") if isinstance(group, Mapping) else None
+        if not isinstance(slices, Mapping):
+            continue
+        some = True
+        where: Where = ("nodeGroups", index, "resourceSlices")
+        template = _mapping(group, "nodeTemplate")
+        yield from _count(where, slices, _mapping(template, "capacity"))
+        yield from _product(where[:2], group, _mapping(_mapping(template, "metadata"), "labels"))
+        yield from _class(where, slices, owners)
+        if slices.get("allowMultipleAllocations") is True:
+            gates[GATES["milli"]] = "allowMultipleAllocations"
+            yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
+        if slices.get("partitionable") is True:
+            gates[GATES["mig"]] = "partitionable"
+            yield from _divided(where, group, slices)
+    if some:
+        yield from _served(raw)
+    for gate, key in gates.items():
+        yield from _gated(raw, gate, key)
+
+
+def _mapping(raw: object, key: str) -> Mapping[str, object]:
+    value = raw.get(key) if isinstance(raw, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _driver(slices: Mapping[str, object]) -> str:
+    driver = slices.get("driver")
+    return driver if isinstance(driver, str) else NVIDIA_DRIVER
+
+
+def _count(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Found:
+    resource = extended_resource(_driver(slices))
+    if slices.get("extendedResource") is False and not resource:
+        message = f"says nothing, as no extended resource is known for the driver {_driver(slices)}"
+        yield problem((*where, "extendedResource"), message, "leave it out, and the resource out of the capacity")
+    if slices.get("count") is not None:
+        return
+    written = capacity.get(resource)
+    if written is None:
+        why = f", and the capacity has no {resource}" if resource else ""
+        yield problem((*where, "count"), f"is missing{why}", "write count: 8")
+        return
+    try:
+        amount = parse(written) if isinstance(written, str | int | float) else None
+    except QuantityError:
+        return
+    if amount is not None and amount.is_whole() and not 1 <= amount.nanos // 10**9 <= 128:
+        message = f"is missing, and the capacity's {resource} is {shown(written)}, not 1 to 128"
+        yield problem((*where, "count"), message, "write count: 8")
+
+
+def _product(where: Where, group: Mapping[str, object], labels: Mapping[str, object]) -> Found:
+    slices = _mapping(group, "resourceSlices")
+    if _driver(slices) != NVIDIA_DRIVER or "productName" in _mapping(slices, "attributes"):
+        return
+    # An unknown product or instance type is reported by its own field.
+    product_known = group.get("gpuProduct") is not None or group.get("instanceType") not in (None, *instance_types())
+    label = labels.get(GPU_PRODUCT_LABEL)
+    if product_known or (isinstance(label, str) and label in gpu_products()):
+        return
+    why = f", and {GPU_PRODUCT_LABEL}, {shown(label)}, is not in the catalog" if label is not None else ""
+    remedy = "write gpuProduct: NVIDIA-H100-80GB-HBM3, or resourceSlices.attributes.productName for any other"
+    yield problem((*where, "gpuProduct"), f"is missing, so that resourceSlices cannot say what is there{why}", remedy)
+
+
+def _divided(where: Where, group: Mapping[str, object], slices: Mapping[str, object]) -> Found:
+    """Only NVIDIA's driver publishes MIG devices, and only the catalog has a product's MIG profiles."""
+    driver = _driver(slices)
+    if driver != NVIDIA_DRIVER:
+        yield problem((*where, "partitionable"), f"is of MIG devices, which {driver} does not have", "leave it out")
+        return
+    if slices.get("allowMultipleAllocations") is True:
+        yield partly_problem((*where, "allowMultipleAllocations"))
+    labels = _mapping(_mapping(_mapping(group, "nodeTemplate"), "metadata"), "labels")
+    named = group.get("instanceType")
+    of_type = instance_types()[named].product if isinstance(named, str) and named in instance_types() else None
+    product = labels.get(GPU_PRODUCT_LABEL) or group.get("gpuProduct") or of_type
+    if isinstance(product, str) and product in gpu_products() and product not in mig_profiles():
+        message = f"is true, and {product} cannot be divided"
+        yield problem((*where, "partitionable"), message, f"leave it out, or take one of {', '.join(mig_profiles())}")
+    elif product not in gpu_products() and "productName" in _mapping(slices, "attributes"):
+        message = "is true, and the catalog does not know which MIG devices the GPUs have"
+        yield problem((*where, "partitionable"), message, "write gpuProduct: NVIDIA-H100-80GB-HBM3")
+
+
+def _class(where: Where, slices: Mapping[str, object], owners: dict[str, str]) -> Found:
+    name, driver = slices.get("deviceClass"), _driver(slices)
+    name = driver if name is None else name
+    if not isinstance(name, str) or not name:
+        return
+    other = owners.setdefault(name, driver)
+    if other != driver:
+        message = f"{shown(name)} is already the class of the driver {other}"
+        yield problem((*where, "deviceClass"), message, "write another name, or leave it out")
+
+
+def _served(raw: Mapping[str, object]) -> Found:
+    version = _version(raw)
+    if version and version < FIRST_VERSION:
+        written = shown(raw["kubernetesVersion"])
+        message = f"is {written}, which does not serve resource.k8s.io/v1 for the groups' resourceSlices"
+        yield problem(("kubernetesVersion",), message, 'write "1.34.0" or later, or leave it out')
+    kwok = _mapping(raw, "kwok")
+    if _mapping(kwok, "featureGates").get(_GATE) is False:
+        message = "is off, but groups have resourceSlices"
+        yield problem(("kwok", "featureGates", _GATE), message, "leave it out: it is on by default")
+    for key in _API_SWITCHES:
+        if _mapping(kwok, "runtimeConfig").get(key) in (False, "false"):
+            if key != _API_SWITCHES[0] and _mapping(kwok, "runtimeConfig").get(_API_SWITCHES[0]) in (True, "true"):
+                continue
+            message = "switches resource.k8s.io/v1 off, but groups have resourceSlices"
+            yield problem(("kwok", "runtimeConfig", key), message, "leave it out")
+
+
+def _gated(raw: Mapping[str, object], gate: str, key: str) -> Found:
+    """A kwok cluster of an older Kubernetes has the gate off; what other API servers drop is reported later."""
+    if raw.get("runtime", "kwok") != "kwok" or (_version(raw) or _SHARED_SINCE) >= _SHARED_SINCE:
+        return
+    if _mapping(_mapping(raw, "kwok"), "featureGates").get(gate) is not True:
+        message = f"is off, but groups have resourceSlices with {key}"
+        yield problem(("kwok", "featureGates", gate), message, f"write featureGates: {{{gate}: true}}")
+
+
+def _version(raw: Mapping[str, object]) -> tuple[int, int] | None:
+    version = raw.get("kubernetesVersion")
+    numbers = re.match(r"v?([0-9]+)\.([0-9]+)\.", version) if isinstance(version, str) else None
+    return (int(numbers[1]), int(numbers[2])) if numbers else None

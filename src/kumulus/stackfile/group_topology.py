@@ -174,8 +174,6 @@ def placement_problems(where: Where, topology: GroupTopology, pool: str, replica
 
     Args:
         where: the place of the zone in the stack file.
-        topology: its group's.
-        pool: the pool's name.
         replicas: how many nodes the zone has.
     """
     places = topology.places()
@@ -198,8 +196,6 @@ def template_problems(where: Where, topology: GroupTopology, labels: object) -> 
     """Labels that a group's template and its topology both set.
 
     Args:
-        where: the group's place.
-        topology: the group's.
         labels: the template's; may be malformed.
     """
     for level in topology.topology().levels:

@@ -225,7 +225,6 @@ def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: 
 
     Args:
         group: the group, completed from the catalog.
-        placement: the zone, one of the group's.
         cluster_name: the value of the label kumulus.io/cluster.
         flavour: `kemu` adds KEMU's own labels and values.
     """

@@ -11,11 +11,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+from kumulus.kube.yaml_writing import Dumper
 from kumulus.model.checks import is_requestable, meant_resource
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text, shown, under
 from kumulus.model.fields.validation import in_file_order
 from kumulus.runtimes import registry
+from kumulus.stackfile.groups import KEMU_LABELS
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.yamltext import read_yaml_texts
@@ -59,7 +64,6 @@ def read_kemu(
 
     Args:
         location: a path, relative to `base` or absolute, or an http(s) URL.
-        base: the project's directory.
         runtime: kwok, kind or existing; KEMU itself supports only kind.
         skip_addons: leave the file's add-ons out.
         asked_in: the stack file that names the location, for errors about reaching it.
@@ -230,3 +234,61 @@ class _Conversion:
                 convert_one((*where, key, index), value) if isinstance(value, dict) else value
                 for index, value in enumerate(values)
             ]
+
+
+_WIDTH = 120
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/:@+-]*")
+
+
+def stack_file_of(file: KemuFile) -> str:
+    """The text of a stack file.
+
+    Args:
+        file: a KEMU file as read; comments list what was corrected in it.
+    """
+    return "\n".join([*_comments(file.source, file.notices), _dumped({"config": {"kumulus:cluster": _cluster(file)}})])
+
+
+def _cluster(file: KemuFile) -> Plain:
+    plain = dict(file.plain)
+    groups = plain.get("nodeGroups")
+    if isinstance(groups, list):
+        plain["nodeGroups"] = [_group(group) for group in groups]
+    return plain
+
+
+def _group(group: Mapping[str, Any]) -> Plain:
+    template = dict(group["nodeTemplate"])
+    metadata = dict(template.get("metadata") or {})
+    # KEMU's own labels, which a template may override, as in KEMU.
+    metadata["labels"] = {**KEMU_LABELS, **(metadata.get("labels") or {})}
+    named = {"name": group["name"], "placement": group["placement"]}
+    return {**named, "nodeTemplate": {**template, "metadata": metadata}}
+
+
+def _comments(source: str, notices: tuple[Notice, ...]) -> list[str]:
+    lines = [f"From KEMU's {source}, by kumulus convert."]
+    if notices:
+        lines += ["What KEMU would have taken otherwise, or this format has not:", *(f"  {each}" for each in notices)]
+    return [f"# {line}" for text in lines for line in text.splitlines()]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes multi-line strings as blocks, and quotes whatever a YAML reader could take for another type."""
+
+    yaml_implicit_resolvers = Dumper.yaml_implicit_resolvers
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None if _PLAIN.fullmatch(text) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _dumped(document: Plain) -> str:
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)

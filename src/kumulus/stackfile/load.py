@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from kumulus import toolchain
 from kumulus.model.errors import Notice, Problem, SpecError, Where, path_text
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
@@ -74,7 +75,7 @@ class Loaded:
     def system_pool(self) -> Pool | None:
         """The pool for the emulated pods of add-ons; None without add-ons, or when real nodes run them."""
         emulated = self.spec.runtime_descriptor.local and bool(self.spec.clusterAddons)
-        return system_pool(self.cluster_name) if emulated else None
+        return system_pool(self.cluster_name, _kubelet(self.spec)) if emulated else None
 
 
 def load(
@@ -91,7 +92,6 @@ def load(
         config: the stack's plain configuration in the namespace kumulus, with or without that prefix: `cluster` (a
             mapping, or its JSON text) or `clusterConfig` (a KEMU file's path or URL), `runtime`, `skipAddons`, `prices`
             and :data:`kumulus.stackfile.settings.CONSENTS`.
-        stack: the stack's name.
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: the places in `cluster` that the configuration keeps secret.
@@ -214,13 +214,21 @@ def _loaded(
     if problems := _missing_files(spec, base, prefix):
         raise SpecError(problems, source)
     name = spec.name or default_cluster_name(stack)
-    expanded = tuple(pools(spec, name, flavour))
+    # KEMU's nodes say that they are fake.
+    expanded = tuple(pools(spec, name, flavour, "" if flavour == "kemu" else _kubelet(spec)))
     faults, problems = resolved(spec, expanded)
     if problems:
         raise SpecError(problems, source)
     if notice := _without_range(spec, expanded, prefix):
         notices = (*notices, notice)
     return Loaded(spec, name, flavour, expanded, faults, notices, source)
+
+
+def _kubelet(spec: ClusterSpec) -> str:
+    """The version of the cluster, which is that of its nodes; empty where the stack does not decide it."""
+    if spec.kubernetesVersion or not spec.runtime_descriptor.local:
+        return spec.kubernetesVersion or ""
+    return f"v{toolchain.kubernetes_versions()[0]}"
 
 
 def _without_range(spec: ClusterSpec, expanded: Sequence[Pool], prefix: Where) -> Notice | None:

@@ -28,7 +28,6 @@ def options(asked: Autoscaler, prices: Prices, cluster: str) -> tuple[dict[str, 
     """The plugin's inputs for an autoscaler, JSON-able, and the problems that leave it without machines.
 
     Args:
-        asked: the stack's section.
         prices: what machines cost; those without a price are not offered.
         cluster: the cluster's name, for the nodes' label.
     """
@@ -82,10 +81,7 @@ def of_groups(
     """The plugin's inputs for an autoscaler of node groups, JSON-able, and the problems that keep it from running.
 
     Args:
-        asked: the stack's section.
         prices: what machines cost; groups without a price are resized too.
-        cluster: the cluster's name.
-        pools: the stack's.
         base: the directory that the program's path is relative to.
     """
     binary = Path(base, asked.binary).absolute()

@@ -40,8 +40,6 @@ def narrowed(target: Target, pools: Sequence[Pool], matched: Callable[[Target], 
     """How many nodes each part of a target matches by itself, when no node matches all parts.
 
     Args:
-        target: the target.
-        pools: all pools.
         matched: counts the nodes that a target matches.
     """
     if not any(pool.replicas for pool in pools):

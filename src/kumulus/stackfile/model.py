@@ -12,18 +12,19 @@ from pydantic import Field, ModelWrapValidatorHandler, create_model, model_valid
 
 from kumulus.host import extras
 from kumulus.model.checks import matching
+from kumulus.model.errors import Problem, Where
 from kumulus.model.fields import Section, checked, short_label
 from kumulus.model.fields.validation import validated, with_rules
 from kumulus.model.names import CLUSTER_NAME_LENGTH
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.runtimes import registry
 from kumulus.runtimes.descriptor import Descriptor
-from kumulus.stackfile.addons import Addon
+from kumulus.runtimes.kind.kind_config import config_problems
+from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
 from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
-from kumulus.stackfile.kind import KindConfig
 from kumulus.stackfile.kwok_charts import KwokCharts
 from kumulus.stackfile.lifecycles import PodLifecycles
 from kumulus.stackfile.prometheus_stack import PrometheusStack
@@ -32,6 +33,15 @@ from kumulus.stackfile.sections import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes
 from kumulus.stackfile.tenants import Tenant
 from kumulus.stackfile.usage import PodUsages
+
+
+def _kind_config_problems(where: Where, raw: object) -> list[Problem]:
+    return mapping_problems(where, raw) or config_problems(where, mapping_of_yaml(raw))
+
+
+KindConfig = Annotated[dict[str, Any], checked(_kind_config_problems, mapping_of_yaml, form="kindConfig")]
+"""kind's own configuration, a mapping or a YAML text of one."""
+
 
 if TYPE_CHECKING:
     from kumulus.runtimes.existing.section import Existing
@@ -180,11 +190,7 @@ class ClusterSpec(_WithSections):
         return {name: found for name in extras.names("sections") if (found := getattr(self, name)) is not None}
 
     def runtime_options(self, base: Path) -> dict[str, Any]:
-        """The file's settings of its runtime, JSON-able: options of the resource Cluster.
-
-        Args:
-            base: the project's directory.
-        """
+        """The file's settings of its runtime, JSON-able: options of the resource Cluster."""
         runtime = self.runtime_descriptor
         section: RuntimeSection = getattr(self, runtime.name)
         further = {key: getattr(self, key) for key in runtime.option_sections}

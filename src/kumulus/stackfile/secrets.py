@@ -53,7 +53,6 @@ def read_secrets(file: Path, key: str) -> Secrets:
     """The secrets of a stack file in a key's value; a file that cannot be read counts as one without the key.
 
     Args:
-        file: the stack file.
         key: such as `kumulus:cluster`, which according to Pulumi contains a secret.
     """
     return Secrets(places_of_secrets(parsed(file), key))

@@ -40,9 +40,6 @@ class ClusterSection(Section):
 def of_extras(taken: Iterable[str]) -> dict[str, Any]:
     """The fields of the sections that extras bring, by name.
 
-    Args:
-        taken: the core's own sections.
-
     Raises:
         BrokenExtra: one cannot be imported, is no section, or has a name that is taken.
     """

@@ -14,9 +14,11 @@ from kumulus.model.gfd import GPU_RESOURCE, gfd_labels
 from kumulus.model.names import nearest
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.model.quantity import LARGEST, NANO, QuantityError, parse
-from kumulus.nodes.catalog.instances import PODS, InstanceType, gpu_products, instance_types
+from kumulus.nodes.catalog.instances import PODS, InstanceType, gpu_products, instance_types, types_with_gpu
 
 Group = Mapping[str, object]
+
+_NAMED = 3
 
 
 def with_shapes(raw: object) -> object:
@@ -37,7 +39,7 @@ def instance_type_problems(where: Where, raw: object) -> list[Problem]:
     """Whether a text is an instance type of the catalog; others are reported with the types that may be meant."""
     if not isinstance(raw, str) or raw in instance_types():
         return []
-    near = nearest(raw, instance_types())
+    near = nearest(raw, instance_types()) or [each.name for each in types_with_gpu(raw)][:_NAMED]
     other = "leave it out and write the shape as nodeTemplate.capacity"
     return [
         problem(where, f"{shown(raw)} is not in the catalog", f"write {_any_of(near)}, or {other}" if near else other)
@@ -56,7 +58,6 @@ def shape_problems(where: Where, group: Group) -> list[Problem]:
     """Conflicts between a completed group's product and its capacity.
 
     Args:
-        where: the group's place.
         group: the group, completed by `with_shapes`.
     """
     product = group.get("gpuProduct")

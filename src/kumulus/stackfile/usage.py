@@ -11,13 +11,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from kumulus.model import durations
-from kumulus.model import usage as model
+from kumulus.model import lifecycles as model
 from kumulus.model.checks import mapping_problems, of_mapping, problem, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import FORM, Section, checked, found, short_label
+from kumulus.model.lifecycles import Amount, Usage
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.model.quantity import NANO, QuantityError, parse
-from kumulus.model.usage import Amount, Usage
 from kumulus.stackfile.pod_selection import PodSelector, order_problems
 
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")

@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from kumulus.kube import ApiError, Client, Unreachable
-from kumulus.kube.pods import PODS
-from kumulus.model.pools import Pool
+from kumulus.kube.paths import inside
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.pools.live import NODES
 from kumulus.nodes.pools.result import explain
@@ -25,12 +24,12 @@ from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError, NotInTime
 from kumulus.testing.manifests import Manifests
 from kumulus.testing.plane import EXPERIMENTS, Plane, Progress, provide, start
-from kumulus.testing.reset import Baseline, Reset, gone_from_discovery, groups
+from kumulus.testing.points import START, Points
+from kumulus.testing.reset import Reset
 from kumulus.testing.views import Event, Node, Pod, events_of
 from kumulus.testing.wanted import Nodes, Spec, resized
 
 T = TypeVar("T")
-_EVENTS = "/api/v1/events"
 _LOOK_EVERY, _LOOK_RARELY = 0.02, 0.25
 _SHOWN = 12
 
@@ -61,6 +60,10 @@ class AsyncCluster:
         ClusterError: something of it is wrong; the message lists every problem, its place and the remedy.
     """
 
+    namespace = "default"
+    """Where objects go that name no namespace."""
+    _within = ""
+
     def __init__(
         self,
         spec: Spec | None = None,
@@ -75,9 +78,7 @@ class AsyncCluster:
         self._ends_with = os.getpid() if ends_with == -1 else ends_with
         self._report = Progress(say)
         self._plane: Plane | None = None
-        self._baseline: Baseline | None = None
-        self._first: dict[str, Pool] = {}
-        self._groups: set[str] = set()
+        self._points: Points | None = None
         self._kept = False
         self._faults = 0
 
@@ -93,13 +94,19 @@ class AsyncCluster:
         Raises:
             ClusterError: it does not start; nothing of it is left.
         """
-        if self._plane is None:
-            self._plane = await start(self._loaded, self._ends_with, self._report)
-            self._first = dict(self._plane.pools)
-            self._baseline = Baseline(self._plane.layout)
-            await asyncio.to_thread(self._baseline.take)
-            self._groups = await groups(self.client)
+        if self._plane is not None:
+            return self
+        self._plane = await self._begun()
+        try:
+            self._points = Points(self._plane, self._within)
+            await self._asked(self._points.mark(START))
+        except BaseException:
+            await self.stop()
+            raise
         return self
+
+    async def _begun(self) -> Plane:
+        return await start(self._loaded, self._ends_with, self._report)
 
     def provide(self) -> None:
         """Get the programs that it needs, if they are missing, as its start does.
@@ -112,9 +119,9 @@ class AsyncCluster:
     async def stop(self) -> None:
         """End its processes and remove its folder; nothing happens when it is not up, or is kept."""
         plane, self._plane = self._plane, None
-        if self._baseline is not None:
-            self._baseline.close()
-            self._baseline = None
+        if self._points is not None:
+            self._points.close()
+            self._points = None
         if plane is None:
             return
         if self._kept:
@@ -181,17 +188,17 @@ class AsyncCluster:
         """Clients of the packages kubernetes, kr8s and lightkube."""
         return Clients(self.kubeconfig)
 
-    async def apply(self, manifests: Manifests, *, namespace: str = "default") -> list[dict[str, Any]]:
+    async def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
         """Apply manifests on the server's side, in their order; returns the objects as they are stored.
 
         Args:
             manifests: a mapping, several, the text of a YAML file, or the path of one or of a folder of them.
-            namespace: for namespaced objects that name none.
+            namespace: for namespaced objects that name none; by default the cluster's `namespace`.
 
         Raises:
             ClusterError: one is none, cannot be read, is of an unknown kind, or is refused.
         """
-        return await self._asked(applying.apply(self.client, manifests, namespace))
+        return await self._asked(applying.apply(self.client, manifests, namespace or self.namespace))
 
     @overload
     async def wait(self, condition: Callable[[], Awaitable[T]], *, timeout: float = ..., what: str = ...) -> T: ...
@@ -234,12 +241,12 @@ class AsyncCluster:
 
     async def pods(self, namespace: str = "", selector: str = "") -> list[Pod]:
         """Its pods, or those of a namespace or that a label selector selects."""
-        path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
-        return [Pod(each) for each in await self._list(path, selector)]
+        return [Pod(each) for each in await self._list(_path("pods", namespace or self._within), selector)]
 
     async def events(self) -> list[Event]:
         """Its events, the latest last; those of a reset's own objects are left out."""
-        return [each for each in events_of(await self._list(_EVENTS, "")) if not each.name.startswith(canaries.NAME)]
+        found = events_of(await self._list(_path("events", self._within), ""))
+        return [each for each in found if not each.name.startswith(canaries.NAME)]
 
     def logs(self, component: str = "", lines: int = 20) -> str:
         """The last lines of a component's log, such as `kube-scheduler`; of all components without a name.
@@ -308,28 +315,33 @@ class AsyncCluster:
         except (ValueError, RuntimeError, OSError) as error:
             raise ClusterError(str(error)) from None
 
-    async def reset(self) -> Reset:
+    async def mark(self, name: str) -> None:
+        """Remember it as it is now, for `reset(to=name)`; waits until nothing in it changes any more.
+
+        Raises:
+            ClusterError: there is a point of that name; or something is changed again and again.
+        """
+        await self._asked(self._marks.mark(name))
+
+    async def reset(self, to: str = START) -> Reset:
         """Put everything back to what it was when the cluster had started: all objects, nodes and faults.
 
         What a webhook or a finalizer would hold back is removed all the same, and named in the result.
 
+        Args:
+            to: a point that was marked, if not the start.
+
         Raises:
-            ClusterError: something is changed again and again by a program outside, or the cluster does not answer.
+            ClusterError: there is no such point; something is changed again and again by a program outside; or the
+                cluster does not answer.
         """
-        plane, baseline, begun, done = self._up, self._baseline, time.monotonic(), Reset()
-        assert baseline is not None
-        gone = await self._asked(baseline.restore(plane.client, done))
-        if gone:
-            lost = [pool for pool in self._first.values() if gone & set(pool.node_names())]
-            plane.pools = dict(self._first)
-            await self._asked(_all(plane.converge(pool) for pool in lost))
-            done.restored += len(gone)
-            await asyncio.to_thread(baseline.made_again, gone)
-            await self._asked(baseline.restore(plane.client, done))
-        plane.pools = dict(self._first)
-        await self._asked(gone_from_discovery(plane.client, self._groups))
-        done.seconds = time.monotonic() - begun
-        return done
+        return await self._asked(self._marks.reset(to))
+
+    @property
+    def _marks(self) -> Points:
+        if self._points is None:
+            raise ClusterError(NOT_UP)
+        return self._points
 
     async def _list(self, path: str, selector: str) -> list[dict[str, Any]]:
         params = {"labelSelector": selector} if selector else None
@@ -348,8 +360,8 @@ class AsyncCluster:
             raise ClusterError(f"{error}; start another cluster{died}") from None
 
 
-async def _all(converging: Any) -> None:
-    await asyncio.gather(*converging)
+def _path(plural: str, namespace: str) -> str:
+    return f"/api/v1{inside(namespace)}/{plural}"
 
 
 async def _pages(client: Client, path: str, params: Mapping[str, str] | None) -> list[dict[str, Any]]:

@@ -2,6 +2,10 @@
 
 A controller hears of each kind by a watch of its own, in the order of the changes. So when it has acted on an object
 that was made after others of that kind were removed, it knows that these are gone, and makes nothing more for them.
+
+A canary itself must leave nothing behind that a controller makes again when it is removed by its key, as long as that
+controller has not heard of it. So a Deployment is paused, which has no ReplicaSet, and a namespace is deleted by the
+API server before its key is: from then on that server takes no object into it.
 """
 
 from __future__ import annotations
@@ -21,18 +25,19 @@ _CONTAINERS = {"containers": [{"name": "none", "image": "none"}]}
 _POD = {"metadata": {"labels": _LABELS}, "spec": _CONTAINERS}
 _NOWHERE = {"metadata": {"labels": _LABELS}, "spec": {**_CONTAINERS, "nodeSelector": {NAME: "none"}}}
 _SELECTED = {"selector": {"matchLabels": _LABELS}, "template": _POD}
-_APPS, _CORE = "/apis/apps/v1/namespaces/default", "/api/v1/namespaces"
+_NAMESPACES = "/api/v1/namespaces"
+_APPS = "/apis/apps/v1/namespaces/{}"
 _REPLICA_SET = {"spec": {"replicas": 0, **_SELECTED}}
 _JOB = {"spec": {"suspend": True, "template": {"spec": {**_CONTAINERS, "restartPolicy": "Never"}}}}
 # By the name below which objects of a kind are stored: where to make one that has no pods, and what it is like.
 _CANARIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "deployments": (f"{_APPS}/deployments", {"spec": {"replicas": 0, **_SELECTED}}),
+    "deployments": (f"{_APPS}/deployments", {"spec": {"replicas": 0, "paused": True, **_SELECTED}}),
     "replicasets": (f"{_APPS}/replicasets", _REPLICA_SET),
     "statefulsets": (f"{_APPS}/statefulsets", {"spec": {"replicas": 0, "serviceName": NAME, **_SELECTED}}),
     "daemonsets": (f"{_APPS}/daemonsets", {"spec": {**_SELECTED, "template": _NOWHERE}}),
-    "controllers": ("/api/v1/namespaces/default/replicationcontrollers", {"spec": {"replicas": 0, "template": _POD}}),
-    "jobs": ("/apis/batch/v1/namespaces/default/jobs", _JOB),
-    "namespaces": (_CORE, {}),
+    "controllers": (f"{_NAMESPACES}/{{}}/replicationcontrollers", {"spec": {"replicas": 0, "template": _POD}}),
+    "jobs": ("/apis/batch/v1/namespaces/{}/jobs", _JOB),
+    "namespaces": (_NAMESPACES, {}),
 }
 KINDS = frozenset({*_CANARIES, "cronjobs"})
 """The kinds whose controllers make other objects, by the names below which they are stored."""
@@ -43,7 +48,7 @@ def is_one(key: bytes) -> bool:
     return f"/{NAME}-".encode() in key
 
 
-async def seen(client: Client, kinds: Collection[str]) -> None:
+async def seen(client: Client, kinds: Collection[str], namespace: str = "") -> None:
     """Wait until the controllers of kinds have seen all that has become of objects of these kinds.
 
     The objects that this makes are left for the caller to remove.
@@ -51,6 +56,7 @@ async def seen(client: Client, kinds: Collection[str]) -> None:
     Args:
         client: of the cluster.
         kinds: of :data:`KINDS`.
+        namespace: where to make them, if not in `default`.
 
     Raises:
         ApiError, Unreachable: the server refused, or gave no answer.
@@ -58,17 +64,21 @@ async def seen(client: Client, kinds: Collection[str]) -> None:
     """
     # Nobody has a CronJob's Jobs before its controller has made one, which it does at a full minute only.
     async with asyncio.timeout(_WITHIN_S):
-        await asyncio.gather(*(_one(client, kind) for kind in sorted(set(kinds) & _CANARIES.keys())))
+        await asyncio.gather(
+            *(_one(client, kind, namespace or "default") for kind in sorted(set(kinds) & _CANARIES.keys()))
+        )
 
 
-async def _one(client: Client, kind: str) -> None:
-    collection, body = _CANARIES[kind]
+async def _one(client: Client, kind: str, namespace: str) -> None:
+    where, body = _CANARIES[kind]
+    collection = where.format(namespace)
     # Another name each time: a controller remembers those that are gone.
     name = f"{NAME}-{time.monotonic_ns():x}"
     await _made(client, collection, {"metadata": {"name": name}, **body})
     if kind == "namespaces":
-        await _until(lambda: _there(client, f"{_CORE}/{name}/serviceaccounts/default"))
-        await _until(lambda: _there(client, f"{_CORE}/{name}/configmaps/kube-root-ca.crt"))
+        await _until(lambda: _there(client, f"{_NAMESPACES}/{name}/serviceaccounts/default"))
+        await _until(lambda: _there(client, f"{_NAMESPACES}/{name}/configmaps/kube-root-ca.crt"))
+        await objects.remove(client, f"{_NAMESPACES}/{name}")
         return
     await _until(lambda: _acted(client, f"{collection}/{name}"))
 

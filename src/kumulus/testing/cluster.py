@@ -17,6 +17,7 @@ from kumulus.testing.clients import Clients
 from kumulus.testing.errors import NOT_UP, ClusterError
 from kumulus.testing.loop import Loop
 from kumulus.testing.manifests import Manifests
+from kumulus.testing.points import START
 from kumulus.testing.reset import Reset
 from kumulus.testing.views import Event, Node, Pod
 from kumulus.testing.wanted import Nodes, Spec
@@ -40,6 +41,13 @@ class Cluster:
     def __init__(self, spec: Spec | None = None, *, nodes: Nodes | None = None, cluster: str = "", **more: Any) -> None:
         self._of = AsyncCluster(spec, nodes=nodes, cluster=cluster, **more)
         self._loop: Loop | None = None
+
+    @classmethod
+    def of(cls, cluster: AsyncCluster) -> Self:
+        """The same for callers without an event loop, of a cluster that is not up yet."""
+        made = cls.__new__(cls)
+        made._of, made._loop = cluster, None
+        return made
 
     def __enter__(self) -> Self:
         return self.start()
@@ -106,7 +114,12 @@ class Cluster:
         """See :attr:`AsyncCluster.clients`."""
         return self._of.clients
 
-    def apply(self, manifests: Manifests, *, namespace: str = "default") -> list[dict[str, Any]]:
+    @property
+    def namespace(self) -> str:
+        """See :attr:`AsyncCluster.namespace`."""
+        return self._of.namespace
+
+    def apply(self, manifests: Manifests, *, namespace: str = "") -> list[dict[str, Any]]:
         """See :meth:`AsyncCluster.apply`."""
         return self._run(self._of.apply(manifests, namespace=namespace))
 
@@ -153,9 +166,13 @@ class Cluster:
         """See :meth:`AsyncCluster.experiment`."""
         return self._run(self._of.experiment(description))
 
-    def reset(self) -> Reset:
+    def mark(self, name: str) -> None:
+        """See :meth:`AsyncCluster.mark`."""
+        self._run(self._of.mark(name))
+
+    def reset(self, to: str = START) -> Reset:
         """See :meth:`AsyncCluster.reset`."""
-        return self._run(self._of.reset())
+        return self._run(self._of.reset(to))
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:

@@ -59,7 +59,7 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
             raise ClusterError(f"{kind} {name}{where} is refused: {error.message}") from None
         if kind == "CustomResourceDefinition":
             defined.add(str(each["spec"]["group"]))
-            await _established(client, f"{collection}/{name}")
+            await objects.established(client, f"{collection}/{name}", _SERVED_S)
     return made
 
 
@@ -139,13 +139,4 @@ async def _resource(client: Client, api_version: str, kind: str, defined: set[st
             raise ClusterError(
                 f"the cluster has no kind {kind} of {api_version}; apply its CustomResourceDefinition first"
             )
-        await asyncio.sleep(_LOOK_EVERY)
-
-
-async def _established(client: Client, path: str) -> None:
-    ends = time.monotonic() + _SERVED_S
-    while time.monotonic() < ends:
-        found = await objects.find(client, path)
-        if found is None or objects.is_established(found):
-            return
         await asyncio.sleep(_LOOK_EVERY)

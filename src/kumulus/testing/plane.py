@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import tempfile
-import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,8 +29,8 @@ from kumulus.nodes.pools.converge import converge
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.result import explain
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Observed, Recorded, Wanted
+from kumulus.runtimes.kwok import launching
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -41,7 +40,7 @@ from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.resource_slices import device_classes
-from kumulus.testing import guard
+from kumulus.testing import control_plane, guard
 from kumulus.testing.errors import ClusterError
 from kumulus.testing.manifests import apply
 from kumulus.testing.wanted import tools
@@ -53,12 +52,10 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 PREFIX = "kumulus-test-"
 """How the temporary folder of a cluster begins."""
-_SILENT_S, _LOOK_EVERY = 30.0, 0.02
 # With fewer nodes, the work is done before the controllers could be told to yield.
 _MANY = 100
-CLUSTERS, EXPERIMENTS = "clusters", "experiments"
-_KEPT = (CLUSTERS, EXPERIMENTS)
-_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+CLUSTERS, EXPERIMENTS, NAMESPACES = "clusters", "experiments", "namespaces"
+_KEPT = (CLUSTERS, EXPERIMENTS, NAMESPACES)
 
 
 class Progress(Reporter):
@@ -205,6 +202,7 @@ def remove(folder: Path) -> None:
     for directory in filter(Path.is_dir, (folder / CLUSTERS).glob("*")):
         layout = Layout(directory)
         wanted = Recorded(layout.name, layout.note().get("owner", ""), str(directory), str(layout.kubeconfig), "")
+        launching.end([pid for pids in processes.running(directory).values() for pid in pids])
         # What was just being started when kwokctl was ended has its name only a moment later.
         while True:
             asyncio.run(KwokRuntime().delete(wanted, Progress(lambda line: None)))
@@ -222,13 +220,12 @@ async def _start(folder: Path, loaded: Loaded, report: Reporter) -> Plane:
     owner = owner_of(loaded.cluster_name, "urn:kumulus:testing", os.getcwd(), identity)
     version = loaded.spec.kubernetesVersion or runtime.default_version()
     wanted = Wanted(loaded.cluster_name, owner, str(folder), version, _options(loaded), nodes)
-    observed = await runtime.create(wanted, report, asyncio.Event())
-    marked = Owner(identity, loaded.cluster_name)
-    client = apiserver.client(Path(observed.kubeconfig), patience=_SILENT_S)
-    plane = Plane(folder, loaded, observed, client, marked, {}, report)
-    pools = [replace(pool, labels={**pool.labels, **marked.labels}) for pool in loaded.pools]
-    await asyncio.gather(_settled(client), *map(plane.converge, pools))
-    await _declared(plane)
+    async with control_plane.started(wanted, report) as (observed, client):
+        marked = Owner(identity, loaded.cluster_name)
+        plane = Plane(folder, loaded, observed, client, marked, {}, report)
+        pools = [replace(pool, labels={**pool.labels, **marked.labels}) for pool in loaded.pools]
+        await asyncio.gather(*map(plane.converge, pools))
+        await _declared(plane)
     return plane
 
 
@@ -236,24 +233,6 @@ def _options(loaded: Loaded) -> dict[str, Any]:
     """The runtime's options: those of the spec, and what its other sections require."""
     asked = loaded.spec.runtime_options(Path.cwd())
     return {"etcdFsync": False, **asked, **local_options(loaded), "stageObjects": True}
-
-
-async def _settled(client: Client) -> None:
-    """Wait for what the controllers make in every new cluster: without a service account, pods are refused."""
-    ends = time.monotonic() + _SILENT_S
-    paths = [
-        f"/api/v1/namespaces/{namespace}/{what}"
-        for namespace in _NAMESPACES
-        for what in ("serviceaccounts/default", "configmaps/kube-root-ca.crt")
-    ]
-    while paths:
-        try:
-            await client.get(paths[-1])
-            paths.pop()
-        except ApiError as error:
-            if error.status != 404 or time.monotonic() > ends:
-                raise
-            await asyncio.sleep(_LOOK_EVERY)
 
 
 async def _declared(plane: Plane) -> None:

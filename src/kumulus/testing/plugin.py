@@ -5,8 +5,10 @@ pytest imports this for everybody who has Kumulus installed, so it imports nothi
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +20,8 @@ _FIXTURES = ("kumulus", "kumulus_cluster")
 _EVENTS, _LINES = 20, 3
 _KEPT = pytest.StashKey[list[str]]()
 _FAILED = pytest.StashKey[bool]()
+_COMMON = pytest.StashKey["Cluster"]()
+_FOLDER = "kumulus_folder"
 
 
 class KumulusWarning(pytest.PytestWarning):
@@ -29,12 +33,24 @@ class _Shared:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._started = 0
         self.cluster: Cluster | None = None
 
     def started(self) -> Cluster:
         if self.cluster is None:
-            self.cluster = _started(self._config, {})
+            self._started += 1
+            share = _is_shared(self._config)
+            self.cluster = self._namespace().start() if share else _cluster(self._config).start()
         return self.cluster
+
+    def _namespace(self) -> Cluster:
+        """A namespace of the cluster that all workers share; after a test that keeps or spoils it, another one."""
+        from kumulus.testing import Cluster
+        from kumulus.testing.share import Share
+
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        folder = getattr(self._config, "workerinput", {}).get(_FOLDER) or str(_common(self._config).folder)
+        return Cluster.of(Share(Path(folder), f"test-{worker}-{self._started}", **_asked(self._config)))
 
     def after(self, *, failed: bool) -> None:
         """Put the cluster back for the next test; one that a failed test is to leave standing is left to it."""
@@ -60,6 +76,9 @@ class _Shared:
     def _end(self, *, keep: bool) -> None:
         assert self.cluster is not None
         cluster, self.cluster = self.cluster, None
+        if keep and _is_shared(self._config):
+            self._config.stash[_KEPT].append(f"a failed test's objects are in namespace {cluster.namespace}")
+            keep = False
         _end(self._config, cluster, keep=keep)
 
 
@@ -71,9 +90,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="leave a failed test's cluster standing, and say how to reach and remove it; without failure the last one",
     )
+    group.addoption(
+        "--kumulus-share",
+        action="store_true",
+        help="one cluster for all workers of pytest-xdist, in which each has a namespace of its own",
+    )
     group.addoption("--kumulus-stack", metavar="FILE", help="the stack file that says what the cluster is like")
     parser.addini("kumulus_stack", "the stack file that says what the cluster is like; below the root directory")
     parser.addini("kumulus_nodes", "its nodes: a number, or numbers by machine such as h100=100 (default: 3)", "args")
+    parser.addini("kumulus_share", "as --kumulus-share", "bool", default=False)
     parser.addini("kumulus_kubernetes", "its Kubernetes version, such as 1.36.4")
 
 
@@ -102,8 +127,10 @@ def kumulus(_kumulus_shared: _Shared, request: pytest.FixtureRequest) -> Iterato
 @pytest.fixture
 def kumulus_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """An emulated cluster of the test's own; the mark `kumulus(nodes=…)` says what it is like."""
+    from kumulus.testing import Cluster
+
     mark = request.node.get_closest_marker("kumulus")
-    cluster = _started(request.config, mark.kwargs if mark else {})
+    cluster = (Cluster(**mark.kwargs) if mark and mark.kwargs else _cluster(request.config)).start()
     yield cluster
     keep = request.config.getoption("kumulus_keep") and request.node.stash.get(_FAILED, False)
     _end(request.config, cluster, keep=keep)
@@ -126,10 +153,20 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand what is left standing to the process that shows it, from a worker of pytest-xdist."""
-    output = getattr(session.config, "workeroutput", None)
+    """Hand what is left standing to the process that shows it, from a worker of pytest-xdist; end what all shared."""
+    config = session.config
+    output = getattr(config, "workeroutput", None)
     if output is not None:
-        output["kumulus_kept"] = session.config.stash[_KEPT]
+        output["kumulus_kept"] = config.stash[_KEPT]
+    if (common := config.stash.get(_COMMON, None)) is not None:
+        _end(config, common, keep=bool(config.stash[_KEPT]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist where the cluster is that all of them share."""
+    if _is_shared(node.config):
+        node.workerinput[_FOLDER] = str(_common(node.config).folder)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -145,17 +182,31 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.line(text)
 
 
-def _started(config: pytest.Config, asked: dict[str, Any]) -> Cluster:
+def _is_shared(config: pytest.Config) -> bool:
+    return bool(config.getoption("kumulus_share") or config.getini("kumulus_share"))
+
+
+def _common(config: pytest.Config) -> Cluster:
+    """The cluster that all workers share, started when it is first asked for."""
+    if _COMMON not in config.stash:
+        config.stash[_COMMON] = _cluster(config).start()
+    return config.stash[_COMMON]
+
+
+def _cluster(config: pytest.Config) -> Cluster:
     from kumulus.testing import Cluster
 
-    if asked:
-        return Cluster(**asked).start()
+    return Cluster(**_asked(config))
+
+
+def _asked(config: pytest.Config) -> dict[str, Any]:
+    """What pytest's configuration says that the cluster is like, as arguments of `Cluster`."""
     version = config.getini("kumulus_kubernetes")
     sections = {"kubernetesVersion": version} if version else {}
     stack = config.getoption("kumulus_stack") or config.getini("kumulus_stack")
     if stack:
-        return Cluster(config.rootpath / stack, **sections).start()
-    return Cluster(nodes=_nodes(config.getini("kumulus_nodes")), **sections).start()
+        return {"spec": config.rootpath / stack, **sections}
+    return {"nodes": _nodes(config.getini("kumulus_nodes")), **sections}
 
 
 def _nodes(words: list[str]) -> int | dict[str, int]:

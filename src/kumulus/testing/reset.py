@@ -19,13 +19,12 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube import Client, objects
+from kumulus.kube import Client
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened
 from kumulus.model.words import listed
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.etcd_keys import Entry, EtcdKeys
-from kumulus.runtimes.kwok.layout import Layout
 from kumulus.testing import canaries
 from kumulus.testing.errors import ClusterError
 
@@ -96,27 +95,44 @@ class Baseline:
     """What is in a cluster at one moment, to which it can be put back.
 
     Args:
-        layout: the cluster.
+        etcd: the cluster's.
+        within: the namespace to which all of it is limited; empty for the whole cluster.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self._etcd = EtcdKeys(layout)
+    def __init__(self, etcd: EtcdKeys, within: str = "") -> None:
+        self._etcd, self._within = etcd, within
         self._kept: dict[bytes, Entry] = {}
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._etcd.__exit__()
+    async def take(self, rest: float = _QUIET_S) -> None:
+        """Keep what there is, once nothing of it changes any more: what is still at work could not be put back.
 
-    def take(self) -> None:
-        """Keep what there is now.
+        Args:
+            rest: seconds without a change.
 
         Raises:
-            ClusterError: etcd does not answer.
+            ClusterError: others keep changing something, or etcd does not answer.
         """
-        self._kept = self._now()
+        ends, now = time.monotonic() + _WITHIN_S, await asyncio.to_thread(self._now)
+        while True:
+            await asyncio.sleep(rest)
+            before, now = now, await asyncio.to_thread(self._now)
+            changed = [
+                key
+                for key in before.keys() | now.keys()
+                if not key.startswith((_EVENTS, _LEASES)) and _value(before, key) != _value(now, key)
+            ]
+            if not changed:
+                self._kept = now
+                return
+            if time.monotonic() > ends:
+                raise _restless(changed, "end the program that does it, or mark the cluster later")
+
+    def entries(self) -> list[tuple[bytes, bytes]]:
+        """The keys that were kept, with their values."""
+        return [(key, entry.value) for key, entry in self._kept.items()]
 
     async def restore(self, client: Client, done: Reset) -> set[str]:
-        """Put everything back but nodes that are gone, until a look finds nothing to do.
+        """Put everything back but nodes that are gone, until looks find nothing to do, nor what looking has left.
 
         Args:
             client: of the cluster.
@@ -128,19 +144,21 @@ class Baseline:
         Raises:
             ClusterError: others keep changing something, or the cluster does not answer.
         """
-        ends, gone, owners, quiet = time.monotonic() + _WITHIN_S, set[str](), set[str](), False
+        ends, gone, owners, quiet = time.monotonic() + _WITHIN_S, set[str](), set[str](), 0
         changes: list[Change] = []
         while time.monotonic() < ends:
             known = set(owners)
-            changes = await asyncio.to_thread(self._look, gone, done, owners)
-            if not changes and quiet:
+            changes, clean = await asyncio.to_thread(self._look, gone, done, owners)
+            quiet = 0 if changes else quiet + 1
+            if quiet > 1 and clean:
                 return gone
-            quiet = not changes
-            await self._seen(client, owners - known, known)
-        named = listed(sorted({_shown(key) for key, _ in changes}), 5)
-        raise ClusterError(
-            f"the cluster does not come to rest: {named} is written again and again; end the program that does it, "
-            "such as an operator that the test has started, before the reset"
+            if quiet > 1:
+                await asyncio.sleep(_QUIET_S)
+            else:
+                await self._seen(client, owners - known, known)
+        raise _restless(
+            (key for key, _ in changes),
+            "end the program that does it, such as an operator that the test has started, before the reset",
         )
 
     async def _seen(self, client: Client, new: set[str], known: set[str]) -> None:
@@ -150,19 +168,22 @@ class Baseline:
             return
         try:
             # A namespace is asked for once: it is not gone at once itself, as controllers fill it.
-            await canaries.seen(client, new or (known - {"namespaces"} | {"deployments"}))
+            await canaries.seen(client, new or (known - {"namespaces"} | {"deployments"}), self._within)
         except TimeoutError:
             raise ClusterError(
                 "the cluster cannot be reset: its kube-controller-manager does nothing; start another one"
             ) from None
 
-    def _look(self, gone: set[str], done: Reset, owners: set[str]) -> list[Change]:
-        """Find what differs and write it; returns it. Of owners, only these: what they own is next, when they are gone.
+    def _look(self, gone: set[str], done: Reset, owners: set[str]) -> tuple[list[Change], bool]:
+        """Find what differs and write it. Of owners, only these: what they own is next, when they are gone.
 
         Args:
             gone: nodes that are gone, to which this adds.
             done: what has been done, likewise.
             owners: the kinds of owners that were removed, likewise.
+
+        Returns:
+            What differed; and whether no canary was left, either.
         """
         now = self._now()
         changes = list(self._changes(now, gone))
@@ -173,12 +194,12 @@ class Baseline:
             owners |= kinds
             self._note(first, now, done)
             self._write(first)
-            return first
+            return first, False
         self._write(changes)
         # Events are reported a while after what they report, and nothing follows from them.
         changes = [each for each in changes if each[0] not in mine and not each[0].startswith(_EVENTS)]
         self._note(changes, now, done)
-        return changes
+        return changes, all(key.startswith(_EVENTS) for key in mine)
 
     def made_again(self, names: Iterable[str]) -> None:
         """Take nodes that were made again for what was there at first."""
@@ -191,9 +212,13 @@ class Baseline:
     def _now(self) -> dict[bytes, Entry]:
         try:
             _, entries = self._etcd.entries(_ROOT)
-            return {each.key: each for each in entries if not each.key.startswith(_OF_THE_MOMENT)}
+            return {each.key: each for each in entries if self._is_ours(each.key)}
         except ProviderError as error:
             raise ClusterError(f"the cluster cannot be reset: {error}; start another one") from None
+
+    def _is_ours(self, key: bytes) -> bool:
+        inside = f"/{self._within}/".encode()
+        return not key.startswith(_OF_THE_MOMENT) and (not self._within or inside in key)
 
     def _changes(self, now: Mapping[bytes, Entry], gone: set[str]) -> Iterator[Change]:
         """What to write, so that the cluster is what it was; adds to the nodes that are gone."""
@@ -240,19 +265,13 @@ class Baseline:
                 done.forced.append(text)
 
 
-async def gone_from_discovery(client: Client, kept: set[str]) -> None:
-    """Wait until the API server serves no further groups than it did: clients would ask for kinds that are gone."""
-    ends = time.monotonic() + _WITHIN_S
-    while time.monotonic() < ends:
-        if await groups(client) <= kept:
-            return
-        await asyncio.sleep(_LOOK_EVERY)
+def _value(entries: Mapping[bytes, Entry], key: bytes) -> bytes | None:
+    return entries[key].value if key in entries else None
 
 
-async def groups(client: Client) -> set[str]:
-    """The versions of API groups that are served."""
-    found = await objects.find(client, "/apis")
-    return {version["groupVersion"] for group in (found or {}).get("groups") or () for version in group["versions"]}
+def _restless(keys: Iterable[bytes], remedy: str) -> ClusterError:
+    named = listed(sorted(set(map(_shown, keys))), 5)
+    return ClusterError(f"the cluster does not come to rest: {named} is written again and again; {remedy}")
 
 
 def _order(change: Change) -> tuple[int, bytes]:

@@ -12,7 +12,7 @@ from kumulus.host import pulumi_project
 from kumulus.model.errors import SpecError
 from kumulus.model.pools import Pool
 from kumulus.model.words import listed
-from kumulus.nodes.catalog.instances import InstanceType, instance_types
+from kumulus.nodes.catalog.instances import InstanceType, instance_types, types_with_gpu
 from kumulus.stackfile.clusters import load_stack
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.secrets import without_secrets
@@ -149,11 +149,11 @@ def _machine(name: str) -> InstanceType:
     known = instance_types()
     if name in known:
         return known[name]
-    fitting = [each for each in known.values() if name.upper() in each.product.upper().replace("_", "-").split("-")]
+    fitting = types_with_gpu(name)
     if not fitting:
         gpus = sorted({each.product for each in known.values() if each.product})
         raise ClusterError(
             f"nodes: {name} is no instance type, and no GPU of the catalog; write an instance type such as "
             f"a3-highgpu-8g, or a part of one of {', '.join(gpus)}"
         )
-    return max(fitting, key=lambda each: int(each.capacity["nvidia.com/gpu"]))
+    return fitting[0]

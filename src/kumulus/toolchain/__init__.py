@@ -28,9 +28,6 @@ def ensure(kubernetes: str | None = None) -> None:
 
     Args:
         kubernetes: also the control plane of this Kubernetes version, one of `kubernetes_versions()`.
-
-    Raises:
-        ToolchainError: something cannot be obtained; says what to do about it.
     """
     from kumulus.toolchain.supply import ensure as build_missing
 
@@ -42,10 +39,6 @@ def install_plugins(pulumi_home: Path) -> None:
 
     Args:
         pulumi_home: the directory that holds, or will hold, `plugins/`.
-
-    Raises:
-        ToolMissing: pulumi or the provider is not there yet.
-        ToolchainError: pulumi refused the plugin.
     """
     from kumulus.toolchain.plugins import install
 

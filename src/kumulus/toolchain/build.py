@@ -32,11 +32,7 @@ class Builder:
         shutil.rmtree(self.caches(workspace), ignore_errors=True)
 
     def build(self, tool: Tool, home: Path, step: Step) -> None:
-        """Build a tool and install it under `home`; readers see either the whole old file or the whole new one.
-
-        Raises:
-            ToolchainError: Go failed; has the last lines of its log, and the log's path.
-        """
+        """Build a tool and install it under `home`; readers see either the whole old file or the whole new one."""
         work = self.scratch / "work" / tool.name
         shutil.rmtree(work, ignore_errors=True)
         for name, content in tool.module_files():

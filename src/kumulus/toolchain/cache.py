@@ -6,7 +6,7 @@
 - `…/downloads/`: release files being downloaded
 - `…/scratch/`: Go's caches while something is being built
 - `…/logs/<tool>.log`: Go's output from when it last built a tool
-- `…/lock` and `…/probes.json`: see lock.py and probe.py
+- `…/lock` and `…/probes.json`: see lock.py and locate.py
 - `…/../charts/`: Helm charts, which are small
 
 What has not been used for :data:`KEPT_DAYS` goes when something else is fetched.
@@ -119,9 +119,6 @@ def remove_old(known: Pins) -> list[Path]:
     """Remove the tools of other pins that are old and that no process runs; returns their directories.
 
     A cluster that was made with them finds those of the current pins at its next start.
-
-    Args:
-        known: the pins whose tools stay.
     """
     current = {home_of(known, tool) for tool in known.tools}
     current |= {control_plane(known, each.version) for each in known.kubernetes}

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kumulus.host.files import sync
-from kumulus.toolchain import build, cache, fetch, probe, releases, unpack
+from kumulus.toolchain import build, cache, fetch, locate, releases, unpack
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.fetch import Limits, NotFetched
 from kumulus.toolchain.pins import Pins, Tool
@@ -23,7 +23,6 @@ class Downloads:
     """Downloads those of some tools that have a release file.
 
     Args:
-        known: the pins.
         required: whether a tool that cannot be downloaded is an error; otherwise it is left to be built.
         limits: how long to wait for servers.
     """
@@ -35,11 +34,7 @@ class Downloads:
     _out: set[str] = field(default_factory=set)
 
     def get(self, lacking: Sequence[Tool]) -> list[Tool]:
-        """Download the tools that have a release file; returns those that were installed.
-
-        Raises:
-            ToolchainError: a file is not the expected one, or a required one cannot be downloaded.
-        """
+        """Download the tools that have a release file; returns those that were installed."""
         files = _by_file(lacking)
         if self.required:
             self._require(lacking)
@@ -159,7 +154,7 @@ def _check(made: Path, tool: Tool, release: Release) -> None:
     """Reject a program that does not run here, for example because a library is missing: it is better built."""
     if tool.probe_pattern is None:
         return
-    version = probe.ask(made, tool)
+    version = locate.ask(made, tool)
     if version is None or not satisfies(version, f"=={release.version}"):
         raise NotFetched(f"{tool.name} of it does not run here as v{normal(release.version)}", host_out=False)
 

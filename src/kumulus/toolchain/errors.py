@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class ToolchainError(Exception):
-    """The tools cannot be made ready. The message's first line says what is wrong, the rest what to do."""
+    """The tools cannot be made ready. The message's first line says what is wrong, the rest what to do.
+
+    Whatever looks for a tool, or gets one, may raise it; docstrings name it only where there is more to say.
+    """
 
 
 class ToolMissing(ToolchainError):

@@ -54,11 +54,7 @@ def on_path(minimum: str) -> tuple[Path | None, str]:
 
 
 def obtain(minimum: str, scratch: Path, say: Callable[[str], None]) -> Path:
-    """A Go that can build the tools, fetched into the scratch directory when PATH has none.
-
-    Raises:
-        ToolchainError: there is no Go, and none can be fetched; says how to get one.
-    """
+    """A Go that can build the tools, fetched into the scratch directory when PATH has none."""
     found, note = on_path(minimum)
     if found is not None:
         return found

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.host import installation
 from kumulus.host.launcher import pulumi_home
-from kumulus.toolchain import cache, pins, probe
+from kumulus.toolchain import cache, pins
 from kumulus.toolchain.errors import ToolchainError, ToolMissing
 from kumulus.toolchain.pins import CONTROL_PLANE, Pins, Tool
 from kumulus.toolchain.versions import normal, satisfies
@@ -36,10 +39,6 @@ def find(tool: str, version: str | None = None) -> Path:
     Args:
         tool: its name in pins.toml, such as "kwokctl".
         version: for the control plane's programs, a Kubernetes version; the default one when not given.
-
-    Raises:
-        ToolMissing: it is not there; the message says how to get it.
-        ToolchainError: there is no such tool, or this version of it is not supported.
     """
     known = pins.load()
     wanted = known.tool(tool)
@@ -60,26 +59,14 @@ def find(tool: str, version: str | None = None) -> Path:
 
 
 def kept(tool: str) -> Path:
-    """The directory of the files kept with a tool, such as its CRDs.
-
-    Args:
-        tool: its name in pins.toml.
-
-    Raises:
-        ToolMissing: it is not built; the message says how to get it.
-        ToolchainError: there is no such tool.
-    """
+    """The directory of the files kept with a tool, such as its CRDs."""
     known = pins.load()
     found, wanted = find(tool), known.tool(tool)
     return found if wanted.files_only else cache.kept(cache.home_of(known, wanted), wanted)
 
 
 def version(tool: str) -> str:
-    """The version a tool is pinned at, without a leading `v`.
-
-    Raises:
-        ToolchainError: there is no such tool.
-    """
+    """The version a tool is pinned at, without a leading `v`."""
     return pins.load().tool(tool).version
 
 
@@ -100,7 +87,7 @@ def locate(known: Pins, tool: Tool) -> Location:
     elif tool.probe_pattern is not None or tool.accepts == pins.ANY:
         on_path = _first_on_path(tool.name)
         if on_path is not None:
-            version = "" if tool.accepts == pins.ANY else probe.version_of(on_path, tool)
+            version = "" if tool.accepts == pins.ANY else version_of(on_path, tool)
             note = _objection(known, tool, on_path, version)
             if version is not None and not note:
                 return Location(tool, on_path, normal(version), "PATH")
@@ -158,3 +145,64 @@ def _objection(known: Pins, tool: Tool, on_path: Path, version: str | None) -> s
 
 def _all_in(folder: Path, names: list[str]) -> bool:
     return all((folder / name).exists() for name in names)
+
+
+_TIMEOUT_SECONDS = 15
+
+
+def version_of(executable: Path, tool: Tool) -> str | None:
+    """The version that the executable reports, or None if its output has none."""
+    status = executable.stat()
+    # With the real path: a link may be changed to a file of the same size and time.
+    key = f"{tool.name} {executable} {executable.resolve()}"
+    fingerprint = [status.st_mtime_ns, status.st_size]
+    known = _remembered()
+    if key in known and known[key][0] == fingerprint:
+        return known[key][1]
+    version = ask(executable, tool)
+    _remember(key, fingerprint, version)
+    return version
+
+
+def ask(executable: Path, tool: Tool) -> str | None:
+    """Run an executable to get its version; None if its output has none."""
+    try:
+        answer = subprocess.run(
+            [executable, *tool.probe_args],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_TIMEOUT_SECONDS,
+            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(tool.probe_pattern or "", answer.stdout + answer.stderr)
+    return match[1] if match else None
+
+
+def _file() -> Path:
+    return cache.root() / "probes.json"
+
+
+def _remembered() -> dict[str, tuple[list[int], str | None]]:
+    try:
+        document = json.loads(_file().read_text())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _remember(key: str, fingerprint: list[int], version: str | None) -> None:
+    # Read again, and replaced as a whole: another process may have written it. A lost entry only costs a probe.
+    document = {**_remembered(), key: (fingerprint, version)}
+    temporary = _file().with_suffix(f".{os.getpid()}")
+    try:
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(document))
+        temporary.replace(_file())
+    except OSError:
+        # A read-only cache is only slower.
+        temporary.unlink(missing_ok=True)

@@ -14,9 +14,8 @@ from typing import Any
 
 from kumulus.toolchain import accepted, releases
 from kumulus.toolchain.errors import ToolchainError
-from kumulus.toolchain.kubernetes import MODULE, KubernetesVersion
 from kumulus.toolchain.releases import Release, Unpinned
-from kumulus.toolchain.versions import normal, numbers
+from kumulus.toolchain.versions import MODULE, KubernetesVersion, normal, numbers
 
 HERE = Path(__file__).resolve().parent
 # The programs of a control plane, which are available in several Kubernetes versions.
@@ -156,11 +155,7 @@ class Pins:
         return max((self.disk[tool.module] for tool in tools if tool.buildable), default=0.0)
 
     def tool(self, name: str) -> Tool:
-        """The tool of this name.
-
-        Raises:
-            ToolchainError: there is none.
-        """
+        """The tool of this name."""
         for tool in self.tools:
             if tool.name == name:
                 return tool
@@ -168,11 +163,7 @@ class Pins:
         raise ToolchainError(f"there is no tool {name!r}; there are {', '.join(known)}")
 
     def named(self, name: str) -> tuple[Tool, ...]:
-        """The tool of this name, or those of a set of this name.
-
-        Raises:
-            ToolchainError: there is neither.
-        """
+        """The tool of this name, or those of a set of this name."""
         return tuple(self.tool(each) for each in self.sets.get(name, (name,)))
 
     @property
@@ -196,11 +187,7 @@ class Pins:
         return tuple(each.version for each in self.kubernetes[1:])
 
     def control_plane(self, version: str) -> tuple[Tool, ...]:
-        """The control plane's programs at one of the supported Kubernetes versions.
-
-        Raises:
-            ToolchainError: this version is not supported.
-        """
+        """The control plane's programs at one of the supported Kubernetes versions."""
         version = normal(version)
         wanted = next((each for each in self.kubernetes if each.version == version), None)
         if wanted is None:
@@ -233,11 +220,7 @@ def combined(tools: tuple[Tool, ...]) -> str:
 
 @functools.lru_cache(maxsize=8)
 def load(path: Path = HERE / "pins.toml") -> Pins:
-    """Read pins.toml; `modules/` is looked for beside it.
-
-    Raises:
-        ToolchainError: the file does not say what it should.
-    """
+    """Read pins.toml; `modules/` is looked for beside it."""
     try:
         document = tomllib.loads(path.read_text())
         versions = tuple(KubernetesVersion(**entry) for entry in document.get("kubernetes", []))

@@ -19,12 +19,7 @@ COMMAND_VERSION = "1.2.1"
 
 
 def install(pulumi_home: Path) -> None:
-    """Install Pulumi's Kubernetes provider for engines with this PULUMI_HOME, unless it is there already.
-
-    Raises:
-        ToolMissing: pulumi or the provider is not there yet.
-        ToolchainError: pulumi refused the plugin; quotes its message.
-    """
+    """Install Pulumi's Kubernetes provider for engines with this PULUMI_HOME, unless it is there already."""
     _put(pulumi_home, PROVIDER)
 
 
@@ -32,10 +27,6 @@ def install_command(pulumi_home: Path) -> None:
     """Get the plugin that runs `hostCommands`, in the version of its SDK, unless some version is there.
 
     If we cannot download it, Pulumi is asked to fetch it itself.
-
-    Raises:
-        ToolMissing: pulumi is not there yet.
-        ToolchainError: it cannot be fetched; quotes pulumi, and says how to install it from a file.
     """
     if has_command_plugin(pulumi_home):
         return

@@ -72,7 +72,6 @@ def read(
 
     Args:
         entries: the tables `download` of pins.toml.
-        where: the platform.
         accepted: the digests of layers that the project accepted, by image.
 
     Raises:
@@ -107,11 +106,7 @@ def read(
 
 
 def mode() -> Mode:
-    """What KUMULUS_TOOLS asks for; `auto` if it is not set.
-
-    Raises:
-        ToolchainError: it is none of the modes.
-    """
+    """What KUMULUS_TOOLS asks for; `auto` if it is not set."""
     written = os.environ.get("KUMULUS_TOOLS", "").strip() or "auto"
     for each in _MODES:
         if written == each:
@@ -123,20 +118,13 @@ def mirror() -> str:
     """The URL of the mirror to download everything from, without a trailing slash; empty if there is none.
 
     It lacks the user and the password, so that it can be printed; :func:`authorization` has these.
-
-    Raises:
-        ToolchainError: KUMULUS_MIRROR is not a valid URL.
     """
     parts = _mirror()
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def authorization(url: str) -> str:
-    """The header `Authorization` for a URL: the mirror's user and password, for its own host; empty for any other.
-
-    Raises:
-        ToolchainError: KUMULUS_MIRROR is not a valid URL.
-    """
+    """The header `Authorization` for a URL: the mirror's user and password, for its own host; empty for any other."""
     parts, asked = _mirror(), urlsplit(url)
     signed, _, place = parts.netloc.rpartition("@")
     if not signed or (asked.scheme, asked.netloc) != (parts.scheme, place):

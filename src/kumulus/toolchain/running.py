@@ -47,11 +47,9 @@ def run(
 
     Args:
         command: the program and its arguments.
-        step: shows the time that it takes.
         log: a file to which the command and its standard error are appended.
         stdout: a file that its standard output is appended to; the log by default.
         stdin: a file to read from; nothing by default.
-        cwd: the directory to run it in.
         env: its whole environment; this process's own by default.
 
     Raises:

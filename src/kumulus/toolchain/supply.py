@@ -24,10 +24,6 @@ def ensure(kubernetes: str | None = None, extra: Sequence[str] = (), known: Pins
     Args:
         kubernetes: another Kubernetes version whose control plane is wanted too.
         extra: names of optional tools, or of sets of them, that are wanted too.
-        known: other pins than the project's.
-
-    Raises:
-        ToolchainError: something can be neither downloaded nor built.
     """
     known = known or pins.load()
     wanted = list(known.required)
@@ -43,20 +39,13 @@ def provide(names: Sequence[str], kubernetes: str | None = None) -> None:
     Args:
         names: of tools, or of sets of them.
         kubernetes: the version for tools that belong to a control plane.
-
-    Raises:
-        ToolchainError: something can be neither downloaded nor built.
     """
     known = pins.load()
     _provide(known, chosen(names, kubernetes, known))
 
 
 def chosen(names: Sequence[str], kubernetes: str | None, known: Pins) -> list[Tool]:
-    """The tools of these names, those of a control plane at a Kubernetes version, in the order of the pins.
-
-    Raises:
-        ToolchainError: there is no such tool, or no such Kubernetes version.
-    """
+    """The tools of these names, those of a control plane at a Kubernetes version, in the order of the pins."""
     programs = {tool.name: tool for tool in known.control_plane(kubernetes)} if kubernetes else {}
     wanted = {tool.name for name in names for tool in known.named(name)}
     return [programs.get(tool.name, tool) for tool in known.tools if tool.name in wanted]
@@ -67,13 +56,9 @@ def built(names: Sequence[str], known: Pins | None = None) -> dict[str, Path]:
 
     Args:
         names: of tools, or of sets of them.
-        known: other pins than the project's.
 
     Returns:
         Their executables by name; for tools of files only, their directory.
-
-    Raises:
-        ToolchainError: something can be neither downloaded nor built.
     """
     known = known or pins.load()
     wanted = [replace(tool, probe_pattern=None, accepts="") for name in names for tool in known.named(name)]

@@ -48,7 +48,6 @@ def has(project: Path, with_: Iterable[str] = ()) -> bool:
     """Whether the environment has the core and these extras, as the requirements are now.
 
     Args:
-        project: the checkout.
         with_: names of extras, or :data:`DEVELOPMENT`.
     """
     digest, there = _installed(project)
@@ -63,9 +62,6 @@ def ensure(project: Path, with_: Iterable[str] = ()) -> None:
     Args:
         project: the checkout, with requirements.txt.
         with_: names of extras that are wanted besides the core, or :data:`DEVELOPMENT`.
-
-    Raises:
-        ToolchainError: Python cannot create one, or a package cannot be had; says what to do.
     """
     wanted = set(with_)
     if has(project, wanted):
@@ -94,11 +90,7 @@ def write_lock(project: Path, upgrade: bool = False) -> None:
     """Write requirements.txt anew from pyproject.toml.
 
     Args:
-        project: the checkout.
         upgrade: with the newest versions that pyproject.toml allows; otherwise those that are in it stay.
-
-    Raises:
-        ToolchainError: no set of versions fits, or no index answers.
     """
     groups = ["--all-extras", "--group", "dev", "--group", "checkout", "--universal", "--python-version", "3.11"]
     form = [
@@ -129,9 +121,6 @@ def ensure_policies(folder: Path) -> None:
 
     Args:
         folder: the pack, with its requirements.txt.
-
-    Raises:
-        ToolchainError: Python cannot create one, or pip failed; says what to do.
     """
     with lock.exclusive(folder / ".venv.lock", "making .venv", say):
         wanted = hashlib.sha256(f"{folder} ".encode() + (folder / "requirements.txt").read_bytes()).hexdigest()

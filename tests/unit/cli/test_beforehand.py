@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.cli import beforehand, tenants_first
+from kumulus.cli import beforehand
+from kumulus.cli.beforehand import require_no_tenants, tenants_refusal
 from kumulus.cli.errors import UserError
 
 SALT = "encryptionsalt: v1:a=:v1:b=:c==\n"
+OURS = "from kumulus import program\n\nprogram.run()\n"
 
 
 @pytest.fixture
@@ -151,7 +153,7 @@ def test_outputs_of_many_groups_are_left_to_be_asked_for(fleet: Path, capsys: py
 
 def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(tenants_first, "require_empty", lambda stack, kubeconfig: asked.append(stack))
+    monkeypatch.setattr(beforehand, "require_no_tenants", lambda stack, kubeconfig: asked.append(stack))
     (up(fleet, "dev") / "kubeconfig.yaml").touch()
     write(fleet, "config: {'kumulus:cluster': {nodeGroups: []}}\n")
     beforehand.check_tenants("dev", False)
@@ -164,9 +166,6 @@ def test_only_a_cluster_with_tenants_is_asked_before_it_goes(fleet: Path, monkey
     file.unlink()
     beforehand.check_tenants("dev", False)
     assert asked == ["dev", "dev"]
-
-
-OURS = "from kumulus import program\n\nprogram.run()\n"
 
 
 @pytest.mark.parametrize("text", ["", SALT, "config: {cluster: {nodeGroups: []}}\n", "nodeGroups: []\n"])
@@ -212,3 +211,19 @@ def test_a_kubeconfig_that_is_not_there_is_refused_before_any_tool_is_fetched(
         return
     told = refused(beforehand.check_declared, "dev")
     assert told.startswith(f"1 problem in stacks/Pulumi.dev.yaml\n  {said}")
+
+
+def test_what_the_teams_have_is_named_with_both_ways_on() -> None:
+    said = tenants_refusal("platform", {"research": [f"Job j{n}" for n in range(5)], "search": ["Service web"]})
+    assert said.splitlines() == [
+        "platform is shared, and other stacks have something in it: their own destroy needs this cluster",
+        "  research: Job j0, Job j1, Job j2 and 2 more",
+        "  search: Service web",
+        "  First, in each team's project: pulumi destroy",
+        "  To take platform down all the same: add --with-tenants; the teams then write",
+        "  PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
+    ]
+
+
+def test_a_cluster_that_cannot_be_asked_keeps_nobody_from_taking_it_down(tmp_path: Path) -> None:
+    require_no_tenants("platform", tmp_path / "nowhere.yaml")

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli.main import parser_of
+from kumulus.cli.main import main, parser_of
 from kumulus.cli.registry import GROUPS, offered
+
+TRACE = ("trace", "import", "csv", "jobs.csv", "--stack", "s.yaml", "--experiment", "e.yaml")
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -36,3 +38,34 @@ def test_commands_are_listed_in_the_groups_of_the_page_of_commands() -> None:
     assert list(sections) == list(GROUPS)
     for name, each in offered().items():
         assert re.search(rf"kumulus {name}\b", sections[each.command.group]), name
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-1", "0"])
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("plan", "--nodes", "10"), "--memory"),
+        (TRACE, "--speed"),
+        (TRACE, "--inflate"),
+        (("replay", "import", "audit.log", "--experiment", "e.yaml"), "--speed"),
+        (("capture", "--to", "capture"), "--rate"),
+        # Before a clone is created, which takes a while.
+        (("fit", "pod.yaml", "--on", "capture", "-s", "none", "--watch"), "--every"),
+    ],
+)
+def test_a_number_that_is_none_is_refused(
+    words: tuple[str, ...],
+    option: str,
+    number: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text("name: fleet\nruntime: python\n")
+    kubeconfig = tmp_path / ".kumulus" / "clusters" / "clone" / "kubeconfig.yaml"
+    kubeconfig.parent.mkdir(parents=True)
+    kubeconfig.touch()
+    (tmp_path / "pod.yaml").write_text("kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n")
+    assert main([*words, option, number]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {option} ")

@@ -113,9 +113,14 @@ def write(file: Path, **config: Any) -> None:
 
 
 def test_a_file_that_does_not_say_brings_all_that_is_usual(stack: Path) -> None:
-    for config in ({}, {"mine:size": 3}, {"kumulus:cluster": {"secure": "v1:abc"}}):
+    write(stack, **{"kumulus:cluster": {"secure": "v1:abc"}})
+    assert set(needs.of_stack("x").tools) == {*CONTROL_PLANE, *needs.ENGINE, PROVIDER}
+
+
+def test_a_program_of_ones_own_brings_no_kubernetes_provider_which_takes_long_to_build(stack: Path) -> None:
+    for config in ({}, {"mine:size": 3}):
         write(stack, **config)
-        assert set(needs.of_stack("x").tools) == {*CONTROL_PLANE, *needs.ENGINE, PROVIDER}, config
+        assert set(needs.of_stack("x").tools) == {*CONTROL_PLANE, *needs.ENGINE}, config
 
 
 def test_mistakes_are_told_before_anything_is_fetched_and_do_not_keep_a_stack_from_going(stack: Path) -> None:

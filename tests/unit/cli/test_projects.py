@@ -68,6 +68,24 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)
 
 
+def test_a_new_project_may_have_a_program_of_its_own(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["new", "fleet", "--program"]) == 0
+    assert capsys.readouterr().out.startswith("made fleet: the stack dev, 30 nodes\n")
+    made = folder / "fleet"
+    assert {path.name for path in made.iterdir()} == {
+        *(".gitignore", "Pulumi.dev.yaml", "Pulumi.yaml", "__main__.py", "requirements.txt")
+    }
+    assert set(yaml.safe_load((made / "Pulumi.dev.yaml").read_text())) == {"encryptionsalt"}
+    assert "from kumulus import KwokCluster, KwokNodeGroup\n" in (made / "__main__.py").read_text()
+    monkeypatch.chdir(made)
+    for command in ("topology", "plan", "price"):
+        assert main([command, "-s", "dev"]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("error: what dev has is declared by your own program, and not in Pulumi.dev.yaml\n")
+
+
 def test_its_program_is_the_checkouts_own(folder: Path) -> None:
     checkout = installation.checkout()
     assert checkout is not None

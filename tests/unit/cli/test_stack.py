@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.cli import stack
+from kumulus.cli import stack, up
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import parser_of
 from kumulus.cli.registry import offered
@@ -24,7 +25,7 @@ from tests.support.processes import await_that
 _PULUMI = """\
 #!/bin/sh
 [ "$1" = version ] && { echo v3.246.0; exit; }
-trap 'sleep 1; echo "$*" >ended; exit 1' INT
+trap 'sleep 1; echo "$*" >ended; exit 1' INT TERM HUP
 # Not before the command waits for it.
 sleep 0.5; touch begun
 i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done
@@ -68,6 +69,29 @@ def test_an_interrupted_command_waits_for_pulumi_to_end(project: Path, call: str
         command.kill()
     assert said.endswith("KeyboardInterrupt\n")
     assert "dev" in (project / "ended").read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_kill_and_a_closed_terminal_are_passed_on_to_pulumi(project: Path, number: signal.Signals) -> None:
+    code = f"import sys; sys.path[:] = {sys.path}; from kumulus.cli import stack; sys.exit({_CALLS['shown']})"
+    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as command:
+        try:
+            await_that((project / "begun").exists, 20, "pulumi runs")
+            command.send_signal(number)
+            assert command.wait(20) == 1
+        finally:
+            command.kill()
+    assert "dev" in (project / "ended").read_text()
+
+
+def test_what_comes_next_is_commands_that_there_are(project: Path) -> None:
+    title, env, *others = up._next("dev")
+    assert title == "\ndev is up. Next:"
+    assert env.split("#")[0].strip().endswith('env dev)"')
+    for line in others:
+        _, name, *words = shlex.split(line, comments=True)
+        assert parser_of(name, offered()[name].command)[1].parse_args(words).stack == "dev"
+    assert len(others) == 2
 
 
 def test_a_fleet_that_was_not_created_leaves_no_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

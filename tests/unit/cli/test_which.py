@@ -15,7 +15,7 @@ from kumulus.extras.advise.commands import advise
 from kumulus.extras.lab.commands import run as experiment_run
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.bench import Options
 from kumulus.kube import Client, Unreachable
 
 KUBECONFIG = """\

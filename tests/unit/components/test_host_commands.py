@@ -13,6 +13,7 @@ import pytest
 from kumulus import EmulatedCluster
 from kumulus.components.host_commands import digest_of_archive, digest_of_image, image_load
 from kumulus.components.kwok_cluster import KwokCluster
+from kumulus.components.needed_plugins import require_kubernetes_plugin
 from kumulus.host import installation
 from kumulus.stackfile.load import load
 from kumulus.stackfile.secrets import Secrets
@@ -64,6 +65,23 @@ def test_a_plugin_that_is_not_there_is_told_before_anything_is_declared(
     ]
     (tmp_path / "plugins" / "resource-command-v9.9.9").mkdir(parents=True)
     assert run(program).of_type(COMMAND)
+
+
+def test_where_the_plugin_for_charts_is_missing_the_way_to_get_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(
+        pulumi.RunError, match=r"tools --with pulumi-resource-kubernetes\n  Where it cannot be download"
+    ):
+        require_kubernetes_plugin()
+    (tmp_path / "plugins" / "resource-kubernetes-v9.9.9").mkdir(parents=True)
+    require_kubernetes_plugin()
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "false")
+    require_kubernetes_plugin()
 
 
 def test_a_command_is_declared_as_it_is_written() -> None:

@@ -20,8 +20,11 @@ NOT_THERE = {
     # The plugin's own default; a state remembers it.
     "Cluster": {"home"},
 }
-# Where a plain object is written as properties outside the components.
-ELSEWHERE = {"NodePool": [Path(pools.__file__), Path(pool_form.__file__)]}
+# What is written as properties outside the components: a plain object, and what an extra declares.
+ELSEWHERE = {
+    "NodePool": [Path(pools.__file__), Path(pool_form.__file__)],
+    "ReleaseReady": [ROOT / "src" / "kumulus" / "extras" / "watch" / "prometheus_stack.py"],
+}
 
 
 def texts(tree: ast.AST) -> set[str]:

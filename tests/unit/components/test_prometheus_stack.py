@@ -11,19 +11,18 @@ from typing import Any
 import pytest
 
 from kumulus import EmulatedCluster
-from kumulus.extras.watch.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.prometheus_stack import laid_on
-from kumulus.helm.readiness import look
+from kumulus.extras.watch.scraping import scraped
+from kumulus.helm.readiness import look, reason
 from kumulus.kube import ApiError
 from kumulus.kwok.controllers import Controllers
-from kumulus.kwok.scraping import scraped
 from kumulus.model.errors import SpecError
 from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.pod_waiting import reason
-from kumulus.provider.resources import release_ready
+from kumulus.provider.resources import release
 from kumulus.provider.resources.base import Operation
-from kumulus.provider.resources.release_ready import ReleaseReady
+from kumulus.provider.resources.release import ReleaseReady
 from kumulus.stackfile.kwok_charts import KwokCharts
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
@@ -350,7 +349,7 @@ def test_what_a_pod_waits_for(found: dict[str, Any], says: str) -> None:
 
 @contextmanager
 def waiting(client: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ReleaseReady, Operation, Said]]:
-    monkeypatch.setattr(release_ready, "_EVERY", 0.01)
+    monkeypatch.setattr(release, "_EVERY", 0.01)
     said = Said()
     resource = ReleaseReady(None)  # type: ignore[arg-type]
 
@@ -375,7 +374,7 @@ async def test_a_release_that_does_not_come_up_fails_with_the_pods_that_are_to_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lists = {"deployments": [item("Deployment", "a", {}), item("Deployment", "b", UP)], "pods": [pod("a-1", UNPULLED)]}
-    monkeypatch.setattr(release_ready, "_QUIET", 0.0)
+    monkeypatch.setattr(release, "_QUIET", 0.0)
     with waiting(Cluster(**lists), monkeypatch) as (resource, op, said):
         with pytest.raises(ProviderError) as raised:
             await resource.create(op, {**INPUTS, "timeout": 0.2})

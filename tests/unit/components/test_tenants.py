@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -11,8 +12,9 @@ import yaml
 
 from kumulus import EmulatedCluster
 from kumulus.components.tenant import ACCOUNT, kubeconfig
+from kumulus.model.contents import objects_of
 from kumulus.stackfile.load import load
-from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
+from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, Registered, run
 from tests.support.project import ROOT
 
 LIFETIME, PROVIDER = "kumulus:index:Lifetime", "pulumi:providers:kubernetes"
@@ -25,6 +27,22 @@ RESEARCH: dict[str, Any] = {
     "quota": {"requests.nvidia.com/gpu": "16", "pods": 50},
     "rules": [RULE],
     "credential": 3,
+}
+TEMPLATE = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "8"}}
+GROUP: dict[str, Any] = {
+    "name": "a100",
+    "placement": [{"availabilityZone": "z", "replicas": 2}],
+    "nodeTemplate": TEMPLATE,
+    "gpuProduct": "NVIDIA-A100-SXM4-80GB",
+    "resourceSlices": {},
+}
+SELECTED = {"name": "training", "selector": {"labels": {"app": "training"}}}
+LIFECYCLE = {**SELECTED, "run": "10m"}
+USAGE = {**SELECTED, "cpu": "80%"}
+PLURALS = {
+    "DeviceClass": "deviceclasses",
+    "Stage": "stages",
+    "ClusterResourceUsage": "clusterresourceusages",
 }
 
 
@@ -121,3 +139,26 @@ def test_a_kubeconfig_is_whole_and_leads_to_the_tenants_namespace() -> None:
 def test_a_secret_without_a_token_is_told_in_words(data: dict[str, str] | None) -> None:
     with pytest.raises(pulumi.RunError, match="the cluster wrote no token into its Secret"):
         kubeconfig("a@dev", "a", "https://127.0.0.1:1", data)
+
+
+def path_of(resource: Registered) -> str:
+    """Where the API server has an object without a namespace."""
+    kind = resource.inputs["kind"]
+    return f"/apis/{resource.inputs['apiVersion']}/{PLURALS[kind]}/{resource.inputs['metadata']['name']}"
+
+
+@pytest.mark.parametrize("runtime", ["existing", "kwok", "kind"])
+def test_the_paths_are_those_of_what_is_declared_and_given_only_where_others_can_be(
+    runtime: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text("clusters: []\nusers: []\n")
+    where = {"existing": {"kubeconfig": str(file)}} if runtime == "existing" else {}
+    cluster = {"runtime": runtime, **where, "nodeGroups": [GROUP], "podLifecycles": [LIFECYCLE], "podUsage": [USAGE]}
+    program = run(lambda: EmulatedCluster("dev", loaded=load({"cluster": cluster}, "dev", ROOT), base=ROOT))
+    # KWOK's own stages are not shared: their names end in the stack's.
+    objects = [path_of(each) for each in program.resources if each.inputs.get("kind") in PLURALS]
+    declared = {path for path in objects if not path.endswith("-dev")}
+    assert {path.split("/")[-2] for path in declared} == set(PLURALS.values())
+    paths = objects_of(program.only(CLUSTER).inputs["contents"])
+    assert paths == (declared if runtime == "existing" else None)

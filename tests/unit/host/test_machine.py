@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from kumulus.host import machine
+from kumulus.host import inotify, machine, memory
+
+MACHINE = psutil.virtual_memory().total
+_CHILD = """
+import resource, sys
+from kumulus.provider.plugin.__main__ import allow_open_files
+resource.setrlimit(resource.RLIMIT_NOFILE, tuple(map(int, sys.argv[1:3])))
+print(allow_open_files(int(sys.argv[3])), *resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+_OPEN = "import ctypes, sys; ctypes.CDLL(None).inotify_init(); print(flush=True); sys.stdin.read()"
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +97,92 @@ def test_a_full_disk_leaves_nothing_half_made(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "fsync", full)
     machine.this(systemd(tmp_path))
     assert list((tmp_path / "state" / "kumulus").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("memory.max", "1073741824\n", 2**30),
+        ("memory.max", "max\n", MACHINE),
+        ("memory.max", f"{MACHINE * 4}\n", MACHINE),
+        ("memory/memory.limit_in_bytes", "2147483648\n", 2**31),
+        ("memory/memory.limit_in_bytes", "9223372036854771712\n", MACHINE),
+    ],
+)
+def test_the_limit_of_a_container_counts(tmp_path: Path, name: str, text: str, expected: int) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert memory.total(tmp_path) == expected
+
+
+def test_without_control_groups_it_is_the_machines(tmp_path: Path) -> None:
+    assert memory.total(tmp_path / "none") == MACHINE
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "enough", "after"),
+    [(256, 900, 65_536, 900), (256, 900, 500, 500), (900, 900, 500, 900), (600, 900, 500, 600)],
+)
+def test_the_limit_afterwards(soft: int, hard: int, enough: int, after: int) -> None:
+    # In a process of its own: what is lowered here could not be raised again.
+    command = [sys.executable, "-c", _CHILD, *map(str, (soft, hard, enough))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == [str(after), str(after), str(hard)]
+
+
+def test_the_limit_is_the_kernels_and_none_where_there_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "max_user_instances"
+    assert inotify.limit(file) is None
+    file.write_text("128\n")
+    assert inotify.limit(file) == 128
+    file.write_text("none\n")
+    assert inotify.limit(file) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+def test_instances_of_every_process_of_the_user_count(tmp_path: Path) -> None:
+    mine = ctypes.CDLL(None).inotify_init()
+    assert mine >= 0
+    with subprocess.Popen([sys.executable, "-c", _OPEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin
+        assert other.stdout
+        other.stdout.readline()
+        # Of all the machine's processes only these two, as others come and go.
+        for pid in (os.getpid(), other.pid):
+            (tmp_path / str(pid)).symlink_to(f"/proc/{pid}")
+        (tmp_path / "4711").symlink_to("/proc/none")
+        (tmp_path / "uptime").write_text("1\n")
+        both = inotify.used(tmp_path)
+        os.close(mine)
+        assert both - inotify.used(tmp_path) == 1
+        before = inotify.used(tmp_path)
+        other.stdin.close()
+        other.wait()
+        assert before - inotify.used(tmp_path) == 1
+
+
+def test_the_real_processes_are_looked_at() -> None:
+    mine = ctypes.CDLL(None).inotify_init()
+    try:
+        assert inotify.used() >= 1
+    finally:
+        os.close(mine)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('{"msg":"Could not run manager","error":"couldn\'t initialize inotify: too many open files"}', True),
+        ("failed to create fsnotify watcher: too many open files", True),
+        ("accept tcp 127.0.0.1:2379: accept4: too many open files", False),
+        ("inotify watches: 3", False),
+    ],
+)
+def test_a_log_says_that_there_was_no_instance(line: str, expected: bool) -> None:
+    assert inotify.refused(f"first\n{line}\nlast") is expected
+
+
+def test_the_remedy_is_enough() -> None:
+    assert "fs.inotify.max_user_instances=1024`" in inotify.remedy(200)
+    assert "fs.inotify.max_user_instances=5000`" in inotify.remedy(5000)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from kumulus.kube import ApiError
 from kumulus.kube.discovery import Resource, namespaced
+from kumulus.kube.paths import address
 
 ALL = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
@@ -62,3 +65,17 @@ async def test_groups_of_measurements_are_not_asked_for() -> None:
     names = ("metrics.k8s.io", "custom.metrics.k8s.io")
     answers = {"/api/v1": [], **{f"/apis/{name}/v1": [kind("Measured", "measured")] for name in names}}
     assert await namespaced(cast(Any, Server(answers, *(group(name, "v1") for name in names)))) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "namespace", "path"),
+    [
+        ("v1", "Namespace", None, "/api/v1/namespaces/a"),
+        ("v1", "Secret", "kueue-system", "/api/v1/namespaces/kueue-system/secrets/a"),
+        ("batch/v1", "Job", "default", "/apis/batch/v1/namespaces/default/jobs/a"),
+        ("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", None, "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/a"),
+    ],
+)
+def test_an_object_is_in_the_collection_of_its_kind(version: str, kind: str, namespace: str | None, path: str) -> None:
+    metadata = {"name": "a", **({"namespace": namespace} if namespace else {})}
+    assert address({"apiVersion": version, "kind": kind, "metadata": metadata}) == path

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import time
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import jq
 import pytest
+import yaml
 
+from kumulus.kwok import base_stages
 from kumulus.kwok.fault_stages import pod_stages
+from kumulus.kwok.pod_statuses import fault
 from kumulus.model.pod_effects import ACTIONS, PodEffects
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"
 RANDOM = random.Random(6)
 UIDS = [str(uuid.UUID(int=RANDOM.getrandbits(128), version=4)) for _ in range(COUNT)]
+BASE = [each for each in base_stages.stages() if each["spec"]["resourceRef"]["kind"] == "Pod"]
+TEXTS = [
+    "UNSUPPORTED ARCHITECTURE",
+    "MESSAGE of REASON: EXIT_CODE, HIT in STATUSES of CONTAINERS",
+    "PULL_REASON PULL_MESSAGE",
+    "GPU \U0001f525 on \u706b, \\ud83d and \\u007b",
+    "quotes \", ' and \\, {{ .spec }}, {{{ and }}, # : - %s",
+    "two\nlines,\ttabs, \u0085 and \u2028",
+]
 
 
 def stage(effects: PodEffects, name: str = "kumulus-fault-x") -> dict[str, Any]:
@@ -124,3 +138,47 @@ def test_no_two_faults_have_a_stage_of_the_same_name() -> None:
         {each["metadata"]["name"] for one in effects for each in pod_stages(name, one, (), SINCE)} for name in names
     ]
     assert sum(map(len, made)) == len(set().union(*made)) == 3 * len(names)
+
+
+def patches(stage: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a stage patches, whichever of its forms it has."""
+    following = stage["spec"].get("next", {})
+    yield from following.get("patches", [])
+    yield from (step["patch"] for step in stage["spec"].get("steps", []) if "patch" in step)
+
+
+@pytest.mark.parametrize("stage", BASE, ids=[each["metadata"]["name"] for each in BASE])
+def test_a_patch_is_of_the_pod_that_kwok_has_seen_and_of_no_other_or_later_one(stage: dict[str, Any]) -> None:
+    found = list(patches(stage))
+    assert found
+    for patch in found:
+        lines = patch["template"].splitlines()[:3]
+        assert lines == [
+            "metadata:",
+            "  uid: {{ .metadata.uid | Quote }}",
+            "  resourceVersion: {{ .metadata.resourceVersion | Quote }}",
+        ]
+
+
+def said(template: str, key: str) -> list[str]:
+    """The texts after a key in a template, as YAML has them."""
+    found = re.findall(rf'\b{key}: ("(?:[^"\\]|\\.)*")', template)
+    return [yaml.load(each, Loader=yaml.CSafeLoader) for each in found]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_faults_texts_arrive_as_they_are(text: str) -> None:
+    effects = PodEffects("fail", container="trainer", exit_code=3, reason=text, message=text)
+    for init in (False, True):
+        template = fault.failed(effects, init)
+        assert said(template, "message") == said(template, "reason") == [text]
+        assert 'eq .name "trainer"' in template
+        assert "exitCode: 3" in template
+    assert said(fault.evicted(effects), "message") == [text] * 2
+    template = fault.unpulled(effects, "ErrImagePull")
+    assert said(template, "message") == [text]
+    assert "reason: ErrImagePull" in template
+    # A text never begins an action of a template.
+    for template in (fault.failed(effects, False), fault.evicted(effects), fault.unpulled(effects, "ErrImagePull")):
+        assert "{{" not in re.sub(r"\{\{ (?:end|else|if|with|range|or|add1|\$|\.)[^}]*\}\}", "", template)
+        assert "{{ .spec }}" not in template

@@ -24,6 +24,9 @@ from kumulus.model.names import (
     pool_name,
     suggest,
 )
+from kumulus.model.words import aligned, counted, listed, with_part
+
+parts = st.lists(st.sampled_from(["a", "1", "0", "b"]), min_size=1, max_size=3).map("-".join)
 
 
 @pytest.mark.parametrize("text", ["a", "a2-ultragpu-8g", "0", "a" * 63])
@@ -110,9 +113,6 @@ def test_a_pool_named_like_another_pools_node_does_not_collide() -> None:
     assert collisions(["x", "x-1"]) == []
 
 
-parts = st.lists(st.sampled_from(["a", "1", "0", "b"]), min_size=1, max_size=3).map("-".join)
-
-
 @given(st.lists(parts, min_size=2, max_size=4))
 def test_collisions_are_exact_at_any_replica_counts(pools: list[str]) -> None:
     names = [{node_name(pool, ordinal) for ordinal in range(12)} for pool in pools]
@@ -146,3 +146,22 @@ def test_a_mistake_that_is_there_thousands_of_times_costs_as_much_as_once() -> N
 
     different = seconds([f"mesure.off.{number}" for number in range(100)])
     assert seconds(["mesure.of.7"] * 100) < different / 5
+
+
+def test_one_thing_is_in_the_singular() -> None:
+    assert [counted(number, "node") for number in (0, 1, 2550)] == ["0 nodes", "1 node", "2,550 nodes"]
+
+
+def test_of_many_names_the_first_are_listed_and_the_others_counted() -> None:
+    assert listed(["a", "b"], 2) == "a, b"
+    assert listed([str(number) for number in range(2000)], 2, "; ") == "0; 1 and 1,998 more"
+    assert listed([], 2) == ""
+
+
+def test_the_columns_of_a_table_are_aligned_and_its_lines_end_with_their_last_word() -> None:
+    assert aligned([("NAME", "SIZE"), ("a", "10 MB"), ("long", "")]) == "NAME  SIZE\na     10 MB\nlong"
+
+
+def test_a_part_of_a_page_is_replaced_between_its_comments() -> None:
+    page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n"
+    assert with_part(page, "x", "new\n") == page.replace("old", "new")

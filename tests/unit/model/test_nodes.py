@@ -6,7 +6,9 @@ import ipaddress
 from dataclasses import replace
 from typing import Any
 
-from kumulus.model.nodes import internal_ip, node_manifest, owned_fields
+import pytest
+
+from kumulus.model.nodes import declared_features, internal_ip, node_manifest, owned_fields
 from kumulus.model.pools import NodeInfo, Pool, Taint
 from kumulus.stackfile.expand import system_pool
 
@@ -130,10 +132,19 @@ def test_what_is_posted_is_what_is_owned_and_nothing_of_others() -> None:
 
 
 def test_the_system_pool_takes_any_pod_and_is_shown_with_its_role() -> None:
-    pool = system_pool("dev")
+    pool = system_pool("dev", "v1.37.2")
     node = manifest(pool, 0)
     assert (pool.name, pool.replicas, pool.zone) == ("system", 2, "")
     assert node["spec"] == {}
     assert node["metadata"]["labels"]["node-role.kubernetes.io/system"] == ""
     assert node["metadata"]["labels"]["kumulus.io/group"] == "system"
     assert node["status"]["allocatable"] == {"cpu": "64", "memory": "256Gi", "pods": "110"}
+
+
+@pytest.mark.parametrize(
+    ("version", "declares"),
+    [("v1.35.4", False), ("v1.36.3", True), ("v1.37.2", True), ("1.40", True), ("fake", False), ("", False)],
+)
+def test_a_node_declares_the_features_of_its_kubelets_version(version: str, declares: bool) -> None:
+    found = declared_features({"kubeletVersion": version})
+    assert ("RestartAllContainersOnContainerExits" in found.get("declaredFeatures", [])) == declares

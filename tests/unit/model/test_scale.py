@@ -159,7 +159,7 @@ def test_plan_says_what_is_too_small_and_ends_with_1() -> None:
         (["--nodes", "2000000"], "not asked beyond 1,000,000"),
         (["--nodes", "10", "--heartbeat-factor", "-1"], "--heartbeat-factor is -1"),
         (["-s", "gcp-larg"], "did you mean gcp-large?"),
-        (["--nodes", "ten"], "invalid int value: 'ten'"),
+        (["--nodes", "ten"], "--nodes is ten, not a whole number"),
     ],
 )
 def test_plan_refuses_what_cannot_be(arguments: list[str], words: str) -> None:

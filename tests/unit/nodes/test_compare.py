@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kumulus.model.applied import APPLIED
+from kumulus.model.applied import APPLIED, record_of
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, NodeInfo, Pool, Taint
-from kumulus.model.posted import record_of
 from kumulus.nodes.pools.compare import field_differences, patches
 from kumulus.nodes.pools.live import live_node
 

@@ -18,25 +18,22 @@ from kumulus.extras.federation import federation
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
 from kumulus.extras.scaling.descriptor import Autoscaler as AnyAutoscaler
 from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.schedulers.hypernodes import HYPERNODES
+from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.helm.history import RECORDED, encoded
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.model.identity import STACK_ID
 from kumulus.model.pool_form import pool_to_properties
-from kumulus.nodes.hypernodes import HYPERNODES
 from kumulus.provider.resources.base import Properties, Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
-from kumulus.provider.resources.destroy_check import DestroyCheck
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.hyper_nodes import HyperNodes
-from kumulus.provider.resources.lifetime import Lifetime
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.release_ready import ReleaseReady
-from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
 from kumulus.provider.values import from_struct
 from tests.support.kinds import CRDS, crd
 from tests.support.object_store import Object, Store

@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import grpc.aio
 import pytest
 
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.changes import Changes
+from kumulus.host import lifetime
 from kumulus.model.contents import contents
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.connections import Connections
@@ -111,6 +115,7 @@ class Machine:
 @pytest.fixture
 async def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     monkeypatch.delenv(UNSHOWN, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     async with AsyncExitStack() as plugins:
         yield Machine(tmp_path / "home", plugins)
 
@@ -146,6 +151,24 @@ async def test_a_forced_replacement_that_no_preview_has_shown_is_refused_before_
     # Nor is one of a cluster that has another URN now.
     assert REFUSED in await refusal(up.plugin.check(f"{old.urn}-renamed", machine.declared(contents=UPDATE)))
     assert machine.identity == before
+
+
+async def test_one_that_a_run_uses_is_not_made_again_whatever_was_agreed_to(machine: Machine) -> None:
+    old = await machine.made()
+    machine.settings = {"allow_replace": True}
+    journal = Journal(Changes("one", "training", machine.identity, lifetime.own()))
+    journal.add()
+    try:
+        for way in WAYS.values():
+            with pytest.raises(grpc.aio.AioRpcError, match=r"experiment training runs .*; nothing was removed"):
+                await way(machine.begin, old, machine.declared(contents=PREVIEW))
+        # Nor is it replaced by a changed option, before which Pulumi would delete what is in it.
+        for changed in ({"name": "other"}, {"options": {"featureGates": "x"}}):
+            with pytest.raises(grpc.aio.AioRpcError, match=r"experiment training runs .*; nothing was removed"):
+                await (await machine.begin()).keep(old, machine.declared(contents=PREVIEW, **changed))
+        assert machine.identity == old.outputs["identity"]
+    finally:
+        journal.discard()
 
 
 async def test_its_preview_says_what_is_lost_and_is_leave_for_the_same_commands_update(machine: Machine) -> None:

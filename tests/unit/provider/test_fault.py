@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.posted import posted_node, record_of
+from kumulus.model.applied import posted_node, record_of
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.faults import records
 from kumulus.provider.connections import Connections

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from kumulus.extras.federation.resource import FederationHub, FederationWorker
 from kumulus.extras.scaling.resource import Autoscaler
+from kumulus.extras.schedulers.resource import HyperNodes
 from kumulus.kube import Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
@@ -22,14 +23,12 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
-from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.release_ready import ReleaseReady
 from tests.support.apiserver import listening
 from tests.support.object_store import storing
 from tests.support.said import Said
@@ -129,6 +128,25 @@ async def test_what_was_in_a_cluster_that_is_gone_is_gone(
     if resource is not ChartCrds:  # Without a look at the chart it makes nothing.
         with pytest.raises(ProviderError, match=f"{title}: kubeconfig .* does not exist"):
             await served.create(op, kept)
+
+
+@pytest.mark.parametrize("error", [Unreachable("GET", "refused"), ProviderError("pool a-z: 3 nodes left to do")])
+async def test_what_was_in_a_cluster_that_goes_meanwhile_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once."""
+    kubeconfig = tmp_path / "kubeconfig.yaml"
+    kept = {**PLACE, "name": "a-z", "replicas": 1, "kubeconfig": str(kubeconfig)}
+    kubeconfig.write_text(KUBECONFIG.format(port=1))
+    served = NodePool(Connections())
+
+    async def remove(_: Operation, outputs: dict[str, Any]) -> None:
+        os.unlink(outputs["kubeconfig"])
+        raise error
+
+    monkeypatch.setattr(served, "remove", remove)
+    await served.delete(operation(Said()), "id", kept)
+    assert not kubeconfig.exists()
 
 
 async def test_what_is_recorded_stands_while_a_cluster_is_silent(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Operation, Resource
 from kumulus.provider.resources.cluster import Cluster
-from kumulus.provider.resources.destroy_check import DestroyCheck
+from kumulus.provider.resources.state_only import DestroyCheck
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import registry
 from tests.support.said import Said

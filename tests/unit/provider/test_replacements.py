@@ -24,9 +24,9 @@ from kumulus.model.identity import STACK_ID
 from kumulus.provider.resources.base import Properties, Resource
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES, resources
-from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release import ReleaseMark
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.resources.state_only import StackIdentity
 from tests.support.kinds import CRDS, crd
 from tests.support.object_store import NODES, Store, storing
 from tests.unit.provider.replacing import (

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from kumulus.host import version
+from kumulus.host.machine import Machine
 from kumulus.model.pools import Pool
-from kumulus.provider.settings import Settings
+from kumulus.nodes.errors import ProviderError
+from kumulus.provider.settings import LastPlace, Settings
+from kumulus.runtimes.whereabouts import Here
 
 LABELS = {"node.kubernetes.io/instance-type": "m5.xlarge", "topology.kubernetes.io/region": "us-east-1"}
 POOL = Pool("a-z", "a", "z", "us-east-1", 3, LABELS)
@@ -29,3 +37,27 @@ def test_another_file_of_prices_is_another_configuration() -> None:
     # What does not differ, the engine configures the plugin with as it was recorded.
     assert Settings.changed({}, {"prices": "a.yaml"})
     assert not Settings.changed({"prices": "a.yaml"}, {"prices": "a.yaml"})
+
+
+def settings() -> Settings:
+    return Settings(place=LastPlace(lambda: Here(Machine("an-id", "bigbox"), Path("/p"), None)))
+
+
+def of_form(form: int) -> dict[str, Any]:
+    """The configuration that an update has left in the state."""
+    return {**settings().kept({}, {}), "writtenBy": json.dumps({"version": "9.8.7", "form": str(form)})}
+
+
+def test_a_state_of_a_later_form_is_refused_with_both_versions() -> None:
+    for refuse in (settings().take, lambda found: settings().kept(found, {})):
+        with pytest.raises(ProviderError) as refused:
+            refuse(of_form(version.FORM + 1))
+        assert "9.8.7" in str(refused.value)
+        assert version.VERSION in str(refused.value)
+        assert "nothing was changed" in str(refused.value)
+
+
+@pytest.mark.parametrize("recorded", [of_form(version.FORM), of_form(0), {}, {"writtenBy": "x"}])
+def test_a_state_of_this_form_or_an_earlier_one_is_taken(recorded: dict[str, Any]) -> None:
+    settings().take(recorded)
+    assert json.loads(settings().kept(recorded, {})["writtenBy"]) == version.stamp()

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from google.protobuf import struct_pb2
 
-from kumulus.model.identity import STACK_ID, Owner, drawn, is_identity
-from kumulus.model.tenancy import STACK_ANNOTATION
+from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner, drawn, is_identity
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.engine import Engine
 from kumulus.provider.protocol import provider_pb2
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.in_cluster import stack_of
-from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.resources.state_only import StackIdentity
 from kumulus.provider.rpc import Servicer
 from kumulus.provider.values import from_struct, to_struct
 from tests.support.said import Said

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pulumi.runtime import rpc
 
 from kumulus.model.unknown import UNKNOWN
+from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.values import contains_unknown, from_struct, to_struct
 
 SIGNATURE = rpc._special_sig_key
@@ -24,6 +25,11 @@ SENTINELS = {
     "archive": "e48ece36-62e2-4504-bad9-02848725956a",
     "object": "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
 }
+plain = st.recursive(
+    st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
 
 
 def wire(values: dict[str, Any]) -> struct_pb2.Struct:
@@ -90,13 +96,74 @@ def test_unknowns_are_found_at_any_depth() -> None:
     assert not contains_unknown({"a": [{"b": "known"}], "c": None, "d": 0, "e": ""})
 
 
-plain = st.recursive(
-    st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
-)
-
-
 @given(st.dictionaries(st.text(), plain, max_size=4))
 def test_what_goes_out_comes_back_as_it_was(values: dict[str, Any]) -> None:
     assert from_struct(struct_pb2.Struct.FromString(to_struct(values).SerializeToString())) == values
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "joined"),
+    [
+        ("labels", "team", "labels.team"),
+        ("labels", "app_2", "labels.app_2"),
+        ("", "replicas", "replicas"),
+        ("capacity", "nvidia.com/gpu", 'capacity["nvidia.com/gpu"]'),
+        ("capacity", "ephemeral-storage", 'capacity["ephemeral-storage"]'),
+        ("labels", "1st", 'labels["1st"]'),
+        ("labels", "", 'labels[""]'),
+        ("annotations", 'say "hi"', 'annotations["say \\"hi\\""]'),
+        ("annotations", "a\\b", 'annotations["a\\\\b"]'),
+        ("labels", "team\n", 'labels["team\n"]'),
+    ],
+)
+def test_keys_are_quoted_where_pulumi_needs_it(path: str, key: str, joined: str) -> None:
+    assert join(path, key) == joined
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"), [(None, "x", "add"), ("x", None, "delete"), ("x", "y", "update"), (1, UNKNOWN, "update")]
+)
+def test_each_kind_of_difference(old: Any, new: Any, kind: Any) -> None:
+    assert differences("a", old, new) == [Difference("a", kind)]
+    forced = differences("a", old, new, replace=True)
+    replacing: Any = f"{kind}-replace"
+    assert forced == [Difference("a", replacing)]
+    assert [d.replaces for d in forced] == [True]
+    assert [d.replaces for d in differences("a", old, new)] == [False]
+
+
+def test_maps_are_compared_key_by_key() -> None:
+    old = {"cpu": "96", "nvidia.com/gpu": "8", "memory": "1Ti"}
+    new = {"cpu": "96", "nvidia.com/gpu": "4", "pods": "110"}
+    assert differences("capacity", old, new) == [
+        Difference("capacity.memory", "delete"),
+        Difference('capacity["nvidia.com/gpu"]', "update"),
+        Difference("capacity.pods", "add"),
+    ]
+
+
+def test_lists_are_taken_whole_as_their_order_has_a_meaning() -> None:
+    assert differences("taints", [{"key": "a"}], [{"key": "b"}]) == [Difference("taints", "update")]
+    assert differences("taints", [1, 2], [2, 1]) == [Difference("taints", "update")]
+
+
+def test_an_unknown_inside_a_map_is_a_difference_there_only() -> None:
+    found = differences("options", {"a": "1", "b": "2"}, {"a": UNKNOWN, "b": "2"}, replace=True)
+    assert found == [Difference("options.a", "update-replace")]
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.dictionaries(st.text(), x) | st.lists(x)))
+def test_a_value_does_not_differ_from_itself(value: Any) -> None:
+    assert differences("a", value, value) == []
+
+
+def test_lists_are_descended_into_where_that_is_asked_for() -> None:
+    old, new = {"n": [{"a": 1}, {"b": 1}]}, {"n": [{"a": 2}, {"b": 1}, {"c": 1}]}
+
+    def kinds(found: list[Difference]) -> dict[str, str]:
+        return {each.path: each.kind for each in found}
+
+    assert kinds(differences("o", old, new)) == {"o.n": "update"}
+    found = differences("o", old, new, replace=True, deep=True)
+    assert kinds(found) == {"o.n[0].a": "update-replace", "o.n[2]": "add-replace"}
+    assert kinds(differences("o", new, old, deep=True)) == {"o.n[0].a": "update", "o.n[2]": "delete"}

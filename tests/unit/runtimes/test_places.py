@@ -17,7 +17,7 @@ from kumulus.host import version
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.kind.place import KindPlace
 from kumulus.runtimes.kind.runtime import KindRuntime

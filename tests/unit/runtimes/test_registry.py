@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import kumulus
+from benchmarks import pages
 from kumulus.components.described_cluster import CLASSES
 from kumulus.provider.plugin import references
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
-from kumulus.runtimes.page import PAGE, with_table
 from kumulus.runtimes.section import RuntimeSection
 from kumulus.toolchain import pins
 from tests.support import toy
@@ -27,7 +27,6 @@ from kumulus.components import described_cluster
 from kumulus.components.kwok_plan import KwokPlan
 from kumulus.model.errors import SpecError
 from kumulus.provider.resources.registry import resources
-from kumulus.runtimes.page import table
 from kumulus.stackfile.load import load
 from kumulus.stackfile.schema.document import DEFINITIONS
 from kumulus.stackfile.schema.stack import stack_schema
@@ -65,7 +64,6 @@ print(json.dumps({
     "needed": needs.of_loaded(toy).tools,
     "parts": list(needs.parts("helm")),
     "kubeconfig": project.kubeconfig("dev").name,
-    "docs": table(),
     "component": [component.token, component.runtime],
     "options": described_cluster._options(toy, Path(), KwokPlan()),
     "alias": [str(each.type_) for each in described_cluster._other_runtimes("kwok")],
@@ -99,12 +97,11 @@ def test_rules_and_loading_know_what_is_its_own(answers: dict[str, Any]) -> None
     assert "write runtime: kind, existing or toy" in answers["charts"]
 
 
-def test_the_command_its_tools_and_the_docs_name_it(answers: dict[str, Any]) -> None:
+def test_the_command_and_its_tools_name_it(answers: dict[str, Any]) -> None:
     assert "{kwok,kind,existing,toy}" in answers["command"]
     assert "helm" in answers["needed"]
     assert "runtime: toy" in answers["parts"]
     assert answers["kubeconfig"] == "toy.yaml"
-    assert "| `toy` | a toy of a cluster | batteries | 1 s |" in answers["docs"]
 
 
 def test_the_plugin_serves_it_and_a_stack_declares_it(answers: dict[str, Any]) -> None:
@@ -138,8 +135,8 @@ def test_every_runtime_of_ours_is_a_class_for_programs_too() -> None:
 
 
 def test_the_page_has_the_table_of_the_registry() -> None:
-    text = Path(PAGE).read_text()
-    assert with_table(text) == text, "run: python -m kumulus.runtimes.page"
+    text = (pages.DOCS / "clusters.md").read_text()
+    assert pages.with_runtimes(text) == text, "run: python -m benchmarks.pages"
 
 
 def test_nobody_else_tells_runtimes_apart_by_their_names() -> None:

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from kumulus.host.machine import Machine
+from kumulus.runtimes.owner import described, identified, identity_of, owner, same
 from kumulus.runtimes.whereabouts import Away, Here, away
 
 LAPTOP, SERVER = Machine("a" * 32, "laptop"), Machine("b" * 32, "server")
+URN = "urn:pulumi:dev::kumulus::kumulus:index:KwokCluster$kumulus:index:Cluster::dev-control-plane"
+ONE, TWO = "1" * 32, "2" * 32
+OLDER = owner("dev", URN, "/home/me/kumulus")
 
 
 def project(root: Path, *, inside: bool = True) -> Path:
@@ -53,8 +57,8 @@ def test_on_another_machine_its_name_and_both_ways_out_are_said(tmp_path: Path) 
     shutil.rmtree(outputs["directory"])
     found = seen(outputs, root, SERVER)
     assert found is not None
-    assert not found.can_be_taken_up
-    told = found.refusal()
+    assert not found.taken_up
+    told = found.refusal
     for words in (
         "the machine laptop",
         "nothing was changed",
@@ -69,16 +73,16 @@ def test_two_machines_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
     found = seen(up(root), root, Machine("c" * 32, LAPTOP.name))
     assert found is not None
-    assert "aaaaaaaa" in found.refusal()
-    assert "cccccccc" in found.refusal()
+    assert "aaaaaaaa" in found.refusal
+    assert "cccccccc" in found.refusal
 
 
 def test_one_whose_files_came_along_to_another_machine_can_be_taken_up(tmp_path: Path) -> None:
     root = project(tmp_path / "fleet")
     found = seen(up(root), root, SERVER)
     assert found is not None
-    assert found.can_be_taken_up
-    assert "starts it here with all that is in it" in found.refusal()
+    assert found.taken_up
+    assert "starts it here with all that is in it" in found.refusal
 
 
 def test_a_moved_project_is_told_where_it_was(tmp_path: Path) -> None:
@@ -87,9 +91,10 @@ def test_a_moved_project_is_told_where_it_was(tmp_path: Path) -> None:
     now = root.rename(tmp_path / "moved")
     found = seen(outputs, now)
     assert found is not None
-    assert (found.kind, found.files) == ("moved", now / ".kumulus" / "clusters" / "dev")
-    assert f"was at {root}" in found.refusal()
-    assert "Move it back" in found.refusal()
+    assert found.files == now / ".kumulus" / "clusters" / "dev"
+    assert "ends the old one" in found.refusal
+    assert f"was at {root}" in found.refusal
+    assert "Move it back" in found.refusal
 
 
 def test_a_project_that_moved_away_from_a_cluster_elsewhere_goes_on_with_it(tmp_path: Path) -> None:
@@ -105,8 +110,8 @@ def test_a_copy_leaves_the_cluster_to_the_original(tmp_path: Path, home: str) ->
     copy = shutil.copytree(root, tmp_path / "copy")
     found = seen(outputs, copy)
     assert found is not None
-    assert (found.kind, found.can_be_moved) == ("copied", False)
-    assert f"copy of the one at {root}" in found.refusal()
+    assert not found.moving
+    assert f"copy of the one at {root}" in found.refusal
     assert seen(outputs, root) is None
 
 
@@ -127,3 +132,31 @@ def test_a_record_that_says_nothing_of_its_place_is_no_obstacle(tmp_path: Path, 
     root = project(tmp_path / "fleet")
     outputs = {**up(root), "owner": owner, "machine": None}
     assert seen(outputs, root.rename(tmp_path / "moved")) is None
+
+
+def test_a_project_that_moved_and_a_stack_that_was_renamed_are_the_same() -> None:
+    assert same(owner("dev", URN, "/home/me/kumulus", ONE), owner("other", "urn", "/srv/kumulus", ONE))
+
+
+def test_another_checkout_is_another_even_where_everything_is_called_alike() -> None:
+    assert not same(owner("dev", URN, "/home/me/kumulus", ONE), owner("dev", URN, "/home/me/kumulus", TWO))
+
+
+def test_one_without_an_identity_is_the_same_when_all_else_is() -> None:
+    assert same(OLDER, owner("dev", URN, "/home/me/kumulus", ONE))
+    assert not same(OLDER, owner("dev", URN, "/home/you/kumulus", ONE))
+    assert same("the tests", "the tests")
+    assert not same("the tests", "others")
+    assert not same("[]", "{")
+
+
+def test_the_identity_is_put_into_an_owner_without_one() -> None:
+    assert identified(OLDER, ONE) == owner("dev", URN, "/home/me/kumulus", ONE)
+    assert identity_of(identified(OLDER, ONE)) == ONE
+    assert (identified(OLDER, ""), identity_of(OLDER)) == (OLDER, "")
+    assert (identified("the tests", ONE), identity_of("the tests")) == ("the tests", "")
+
+
+def test_an_owner_is_told_as_people_know_it() -> None:
+    assert described(owner("dev", URN, "/home/me/kumulus", ONE)) == "the stack dev of /home/me/kumulus"
+    assert described("the tests") == "the tests"

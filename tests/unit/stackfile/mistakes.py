@@ -213,6 +213,7 @@ EXPERIMENT: dict[str, Any] = {
         {"at": "2m", "after": "created", "scheduler": "restart"},
         {"at": "3m", "kill": "worker-1"},
         {"at": "4m", "restore": "worker-1"},
+        {"run": {"command": "python3 operator.py", "background": True}},
     ],
     "until": "running",
     "settle": "5s",
@@ -221,6 +222,8 @@ EXPERIMENT: dict[str, Any] = {
         {"measure": "allocation.gpu", "atLeast": "99%"},
         {"measure": "timeToSchedule.p99", "atMost": "2s"},
         {"workload": "web", "nodes": ["a100-use1-0"]},
+        {"nodes": {"fault": "rack"}, "cordoned": True, "within": "10s"},
+        {"workload": "web", "onFaultedNodes": 0, "within": "30s"},
     ],
 }
 EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
@@ -260,6 +263,13 @@ EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a duration without its unit": (("expect", 1, "atMost"), 2),
     "nodes beside a measure": (("expect", 0, "nodes"), ["a100-use1-0"]),
     "nodes that are no list": (("expect", 2, "nodes"), "a100-use1-0"),
+    "a fault's nodes without a time": (("expect", 3, "within"), GONE),
+    "a fault's nodes by another key": (("expect", 3, "nodes"), {"faults": "rack"}),
+    "a fault's nodes, and how far from a baseline": (("expect", 3, "within"), "10% of baseline"),
+    "a time without its unit after a fault": (("expect", 4, "within"), "30"),
+    "a list of nodes that are cordoned": (("expect", 3, "nodes"), ["a100-use1-0"]),
+    "less than no pod": (("expect", 4, "onFaultedNodes"), -1),
+    "a program without a command": (("timeline", 5, "run"), {"background": True}),
     # What a schema cannot say.
     "two workloads of one name": (("workloads", 1, "name"), "training"),
     "a fault that ends and never began": (("timeline", 1, "clear"), "racks"),
@@ -267,6 +277,7 @@ EXPERIMENT_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a scheduler that is stopped for good": (("timeline", 2, "scheduler"), "stop"),
     "a binary for the cluster's own scheduler": (("scheduler",), {"binary": "./mine"}),
     "the nodes of a workload that is none": (("expect", 2, "workload"), "webb"),
+    "the nodes of a fault that is none": (("expect", 3, "nodes"), {"fault": "racks"}),
 }
 EXPERIMENT_BEYOND: Mapping[str, str] = {
     "two workloads of one name": "names are compared with each other",
@@ -274,6 +285,7 @@ EXPERIMENT_BEYOND: Mapping[str, str] = {
     "a worker that comes back and was never away": "names are looked up in another part of the file",
     "a scheduler that is stopped for good": "it depends on the order of the timeline",
     "the nodes of a workload that is none": "names are looked up in another part of the file",
+    "the nodes of a fault that is none": "names are looked up in another part of the file",
 }
 
 

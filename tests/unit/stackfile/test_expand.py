@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from kumulus.extras.watch import monitoring
+from kumulus.model.errors import SpecError
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import NodeInfo, Pool
+from kumulus.runtimes.kwok import configuration
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.groups import region_of
+from kumulus.stackfile.kwok_options import machine_prices
+from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
+
+PLACEMENT = [{"availabilityZone": "use1", "replicas": 2}]
 
 
 def expand(zone: str = "use1", region: str | None = None, **template: Any) -> Pool:
@@ -109,3 +118,174 @@ def test_a_nodes_labels_are_the_pools_and_its_host_name() -> None:
     pool = expand()
     metadata: Any = node_manifest(pool, 1, "2026-01-31T12:00:00Z", "dev")["metadata"]
     assert metadata["labels"] == {**pool.labels, "kubernetes.io/hostname": "a100-use1-1"}
+
+
+def pool(**group: Any) -> Pool:
+    spec = ClusterSpec.checked({"nodeGroups": [{"name": "g", "placement": PLACEMENT, **group}]})
+    return pools(spec, "dev")[0]
+
+
+def told(**group: Any) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        pool(**group)
+    return {
+        each.path.removeprefix("nodeGroups[0]."): f"{each.message}; {each.remedy}" for each in caught.value.problems
+    }
+
+
+def test_an_instance_type_is_enough() -> None:
+    made = pool(instanceType="a3-highgpu-8g")
+    assert made.capacity == {
+        "cpu": "208",
+        "memory": "1872Gi",
+        "ephemeral-storage": "6000Gi",
+        "pods": "110",
+        "nvidia.com/gpu": "8",
+    }
+    assert made.allocatable == made.capacity
+    assert made.gpu_product == "NVIDIA-H100-80GB-HBM3"
+    assert made.labels["node.kubernetes.io/instance-type"] == "a3-highgpu-8g"
+    assert made.labels["cloud.google.com/gke-accelerator"] == "nvidia-h100-80gb"
+    assert made.labels["nvidia.com/gpu.machine"] == "Google-Compute-Engine"
+    assert made.labels["kumulus.io/group"] == "g"
+
+
+def test_what_the_template_says_wins() -> None:
+    made = pool(
+        instanceType="a3-highgpu-8g",
+        nodeTemplate={
+            "capacity": {"cpu": 64, "nvidia.com/gpu": 4, "example.com/nic": 2},
+            "allocatable": {"memory": "1800Gi"},
+            "metadata": {"labels": {"nvidia.com/gpu.memory": "1", "node.kubernetes.io/instance-type": "mine"}},
+        },
+    )
+    assert (made.capacity["cpu"], made.capacity["nvidia.com/gpu"], made.capacity["example.com/nic"]) == ("64", "4", "2")
+    assert (made.capacity["memory"], made.allocatable["memory"]) == ("1872Gi", "1800Gi")
+    assert made.labels["nvidia.com/gpu.memory"] == "1"
+    assert made.labels["node.kubernetes.io/instance-type"] == "mine"
+    assert made.labels["nvidia.com/gpu.count"] == "4"
+
+
+def test_a_shape_without_gpus_has_no_gpu_labels() -> None:
+    for group in (
+        {"instanceType": "n2-standard-8"},
+        {"instanceType": "a3-highgpu-8g", "nodeTemplate": {"capacity": {"nvidia.com/gpu": 0}}},
+    ):
+        assert not [key for key in pool(**group).labels if key.startswith("nvidia.com/")]
+
+
+def test_an_arm_machine_says_so() -> None:
+    made = pool(instanceType="m7g.4xlarge")
+    assert made.node_info.architecture == made.labels["kubernetes.io/arch"] == "arm64"
+    assert (
+        pool(instanceType="m7g.4xlarge", nodeTemplate={"nodeInfo": {"architecture": "amd64"}}).labels[
+            "kubernetes.io/arch"
+        ]
+        == "amd64"
+    )
+
+
+def test_a_shape_of_ones_own_can_name_its_gpus() -> None:
+    made = pool(gpuProduct="NVIDIA-L40S", nodeTemplate={"capacity": {"pods": 110, "nvidia.com/gpu": 2}})
+    assert (made.gpu_product, made.labels["nvidia.com/gpu.count"]) == ("NVIDIA-L40S", "2")
+    assert made.labels["nvidia.com/gpu.machine"] == "unknown"
+    assert pool(instanceType="p4d.24xlarge", gpuProduct="NVIDIA-A100-SXM4-80GB").labels["nvidia.com/gpu.memory"] == (
+        "81920"
+    )
+
+
+def test_the_fake_gpu_operator_gets_its_label_only_when_asked_for() -> None:
+    key = "run.ai/simulated-gpu-node-pool"
+    assert key not in pool(instanceType="p5.48xlarge").labels
+    assert pool(instanceType="p5.48xlarge", gpuOperator={}).labels[key] == "g"
+    assert pool(instanceType="p5.48xlarge", gpuOperator={"simulatedPool": "h100"}).labels[key] == "h100"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("a3-highgpu-8gb", "write a3-highgpu-8g, a4-highgpu-8g or a3-highgpu-4g"),
+        ("P5.48XLARGE", "write p5.48xlarge"),
+        ("standard_nd96isr_h100_v4", "write Standard_ND96isr_H100_v5"),
+        ("quantum-9000", "leave it out and write the shape as nodeTemplate.capacity"),
+    ],
+)
+def test_an_unknown_type_names_the_near_ones_and_nothing_else_is_told(name: str, near: str) -> None:
+    problems = told(instanceType=name)
+    assert list(problems) == ["instanceType"]
+    assert "is not in the catalog" in problems["instanceType"]
+    assert near in problems["instanceType"]
+
+
+@pytest.mark.parametrize("wrong", [3, ["p5.48xlarge"], {"a": 1}, True])
+def test_a_type_that_is_no_text_is_told_alone(wrong: object) -> None:
+    assert list(told(instanceType=wrong)) == ["instanceType"]
+
+
+def test_an_unknown_product_names_the_near_ones() -> None:
+    problems = told(gpuProduct="H100-80GB", nodeTemplate={"capacity": {"pods": 1}})
+    assert list(problems) == ["gpuProduct"]
+    assert "is not in the catalog; write NVIDIA-H100-80GB-HBM3" in problems["gpuProduct"]
+
+
+def test_a_product_without_a_gpu_is_told() -> None:
+    problems = told(gpuProduct="NVIDIA-L40S", nodeTemplate={"capacity": {"pods": 1}})
+    assert problems["gpuProduct"].startswith("is given, but no node of the group has nvidia.com/gpu; write")
+
+
+def test_what_is_wrong_in_the_template_keeps_its_path() -> None:
+    problems = told(
+        instanceType="a3-highgpu-8g",
+        nodeTemplate={"capacity": {"cpu": "many"}, "allocatable": {"memory": "2Ti"}, "metadata": {"labels": {"a": 1}}},
+    )
+    assert list(problems) == [
+        "nodeTemplate.allocatable.memory",
+        "nodeTemplate.capacity.cpu",
+        "nodeTemplate.metadata.labels.a",
+    ]
+
+
+def test_malformed_parts_are_told_by_the_model() -> None:
+    assert list(told(instanceType="a3-highgpu-8g", nodeTemplate=[])) == ["nodeTemplate"]
+    assert list(told(instanceType="a3-highgpu-8g", nodeTemplate={"capacity": []})) == ["nodeTemplate.capacity"]
+    assert list(told(instanceType="a3-highgpu-8g", nodeTemplate={"metadata": 3})) == ["nodeTemplate.metadata"]
+    assert list(told(instanceType="a3-highgpu-8g", gpuOperator={"pool": "x"})) == ["gpuOperator.pool"]
+
+
+def group(name: str, zone: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "placement": [{"availabilityZone": zone, "replicas": 1}], **fields}
+
+
+def test_each_kind_of_machine_has_its_price_once_and_what_has_none_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text(yaml.safe_dump({"regions": {"*": {"onDemand": {"rack": 9.5}}}}))
+    spot = {"metadata": {"labels": {"cloud.google.com/gke-spot": "true"}}}
+    own = {"capacity": {"cpu": "8", "memory": "8Gi", "pods": "110"}}
+    groups = [
+        group("a", "us-central1-a", instanceType="e2-standard-4"),
+        group("b", "us-central1-b", instanceType="e2-standard-4"),
+        group("c", "us-central1-a", instanceType="e2-standard-4", nodeTemplate=spot),
+        group("rack", "here", nodeTemplate=own),
+        group("other", "here", nodeTemplate=own),
+    ]
+    scaler = {"name": "karpenter", "zones": ["us-central1-a"], "instanceTypes": ["e2-standard-8"]}
+    loaded = load({"cluster": {"nodeGroups": groups, "autoscaler": scaler}, "prices": "prices.yaml"}, "dev", tmp_path)
+    found = machine_prices(loaded)
+    assert [(each["instanceType"], each["region"], each["capacityType"]) for each in found] == [
+        ("e2-standard-4", "us-central1", "on-demand"),
+        ("e2-standard-4", "us-central1", "spot"),
+        ("e2-standard-8", "us-central1", "on-demand"),
+        ("rack", "", "on-demand"),
+    ]
+    assert found[-1]["hourly"] == 9.5
+    assert found[0]["hourly"] > found[1]["hourly"]
+
+
+def test_other_prices_restart_prometheus_alone_and_are_told() -> None:
+    price = {"instanceType": "x", "region": "", "capacityType": "on-demand", "hourly": 1.0}
+    before = {"observability": {}, "prices": [price]}
+    after = {"observability": {}, "prices": [{**price, "hourly": 2.0}]}
+    then, now = configuration.parts(before), configuration.parts(after)
+    assert {name for name in then if then[name] != now[name]} == {"prometheus"}
+    assert configuration.fingerprint(before) != configuration.fingerprint(after)
+    assert "with other prices of machines" in monitoring.repriced(before, after)[0]
+    assert monitoring.repriced(before, before) == monitoring.repriced({}, after) == []

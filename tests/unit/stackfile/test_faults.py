@@ -8,21 +8,19 @@ from typing import Any
 
 import pytest
 
+from benchmarks import pages
 from kumulus.model.active_faults import FAULTS_ANNOTATION, ActiveFault, faults_of
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
-from kumulus.model.fault_clashes import clashes
 from kumulus.model.fault_consequences import described, ended, loss
-from kumulus.model.interruptions import Interruption
-from kumulus.model.node_delta import delta
+from kumulus.model.node_changes import delta
 from kumulus.model.node_effects import XID_ANNOTATION, NodeEffects, lost, node_effects_from, reduced
-from kumulus.model.node_sets import from_plain, ordinals, ranges, size, to_plain
+from kumulus.model.node_sets import clashes, from_plain, ordinals, ranges, size, to_plain
 from kumulus.model.nodes import owned_fields
-from kumulus.model.offer_effects import OfferEffects, offer_effects_from
+from kumulus.model.offer_effects import Interruption, OfferEffects, offer_effects_from
 from kumulus.model.pod_effects import pod_effects_from
 from kumulus.model.pools import Pool
 from kumulus.model.slices import Part, slice_spec
-from kumulus.nodes.catalog.fault_page import PAGE, with_table
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults.records import record_from
 from kumulus.stackfile.expand import pools
@@ -413,5 +411,5 @@ def test_every_kind_can_be_declared_as_it_is() -> None:
 
 
 def test_the_page_has_the_catalog_as_it_is() -> None:
-    text = PAGE.read_text()
-    assert with_table(text) == text, "run: python -m kumulus.nodes.catalog.fault_page"
+    text = (pages.DOCS / "faults.md").read_text()
+    assert pages.with_faults(text) == text, "run: python -m benchmarks.pages"

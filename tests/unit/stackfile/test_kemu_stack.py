@@ -9,8 +9,7 @@ import yaml
 
 from kumulus.model.errors import SpecError
 from kumulus.stackfile.expand import pools
-from kumulus.stackfile.kemu import KemuFile, convert, read_kemu
-from kumulus.stackfile.kemu_stack import stack_file_of
+from kumulus.stackfile.kemu import KemuFile, convert, read_kemu, stack_file_of
 from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.yamltext import read_yaml
 from tests.support.kemu import EXAMPLES, needs_examples

@@ -14,6 +14,7 @@ import pytest
 
 from kumulus.model.errors import SpecError
 from kumulus.model.names import default_cluster_name
+from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile import location
 from kumulus.stackfile.load import Loaded, load
 
@@ -142,6 +143,23 @@ def test_add_ons_can_be_left_out(skip: object, kemu: Path) -> None:
     assert len(read(own).addons_in_order()) == 1
     assert read({**own, "skipAddons": skip}).addons_in_order() == []
     assert read({"clusterConfig": "kemu.yaml", "skipAddons": skip}, kemu).spec.clusterAddons == []
+
+
+@pytest.mark.parametrize(
+    ("own", "version"),
+    [
+        ({}, KwokRuntime().default_version()),
+        ({"kubernetesVersion": "1.36.3"}, "v1.36.3"),
+        ({"runtime": "kind", "kubernetesVersion": "1.36.3"}, "v1.36.3"),
+        ({"runtime": "kind"}, "fake"),
+    ],
+)
+def test_nodes_have_the_version_of_their_cluster(own: dict[str, Any], version: str) -> None:
+    (pool,) = read({"cluster": {**CLUSTER, **own}}).pools
+    assert pool.node_info.kubelet_version == version
+    named = {**GROUP, "nodeTemplate": {**GROUP["nodeTemplate"], "nodeInfo": {"kubeletVersion": "v1.35.4"}}}
+    (pool,) = read({"cluster": {**CLUSTER, **own, "nodeGroups": [named]}}).pools
+    assert pool.node_info.kubelet_version == "v1.35.4"
 
 
 def test_emulated_add_ons_bring_the_system_pool() -> None:

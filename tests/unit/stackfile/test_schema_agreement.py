@@ -16,8 +16,7 @@ from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.file.schema import experiment_schema
 from kumulus.model.errors import SpecError
 from kumulus.stackfile import clusters
-from kumulus.stackfile.kemu import read_kemu
-from kumulus.stackfile.kemu_stack import stack_file_of
+from kumulus.stackfile.kemu import read_kemu, stack_file_of
 from kumulus.stackfile.schema.stack import stack_schema
 from kumulus.stackfile.secrets import without_secrets
 from kumulus.stackfile.yamltext import read_yaml

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kumulus.testing import ClusterError
+from kumulus.testing.manifests import read
+from kumulus.testing.plugin import _nodes
 from kumulus.testing.wanted import loaded, resized, tools
 
 STACK = """
@@ -17,6 +21,11 @@ config:
     nodeGroups:
       - {name: plain, placement: [{availabilityZone: a, replicas: 4}], nodeTemplate: {capacity: {cpu: "1", pods: "9"}}}
 """
+IMPORTED = (
+    "import sys; import kumulus.testing.plugin; print(*(name for name in sys.modules if name.startswith('kumulus')))"
+)
+A, B = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in "ab")
+TEXT = "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
 
 
 def test_a_number_is_plain_nodes_without_taints() -> None:
@@ -87,3 +96,52 @@ def test_other_numbers_are_of_pools_that_there_are(nodes: Any, message: str) -> 
     assert [(pool.name, pool.replicas) for pool in resized(pools, {"l4": 7})] == [("l4-zone-1", 7)]
     with pytest.raises(ClusterError, match=message):
         resized(pools, nodes)
+
+
+def test_nothing_of_kumulus_is_imported_before_a_fixture_is_used() -> None:
+    found = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.split() == ["kumulus", "kumulus.testing", "kumulus.testing.plugin"]
+
+
+@pytest.mark.parametrize(
+    ("written", "nodes"),
+    [([], 3), (["30"], 30), (["h100=100"], {"h100": 100}), (["h100=1,", "l4=2"], {"h100": 1, "l4": 2})],
+)
+def test_nodes_in_pytests_configuration_are_a_number_or_numbers_by_machine(written: list[str], nodes: object) -> None:
+    assert _nodes(written) == nodes
+
+
+def test_other_nodes_in_pytests_configuration_are_refused_with_an_example() -> None:
+    with pytest.raises(pytest.UsageError, match="kumulus_nodes is 'many'; write 30, or h100=100"):
+        _nodes(["many"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[A, B], {"apiVersion": "v1", "kind": "List", "items": [A, B]}, f"---{TEXT % 'a'}---{TEXT % 'b'}---\n"],
+    ids=["mappings", "a list", "a text"],
+)
+def test_documents_come_in_their_order(given: Any) -> None:
+    assert list(read(given)) == [A, B]
+
+
+def test_a_folders_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    (tmp_path / "2.yaml").write_text(TEXT % "b")
+    (tmp_path / "1.yml").write_text(TEXT % "a")
+    (tmp_path / "notes.txt").write_text("none")
+    assert list(read(tmp_path)) == list(read(str(tmp_path))) == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("absent.yaml", r"absent\.yaml cannot be read"),
+        ("a: [\n", "the text is not YAML"),
+        ("a: b\n", "without apiVersion, kind or metadata.name; write all three"),
+        ({"kind": "ConfigMap", "metadata": {"name": "a"}}, "without apiVersion"),
+        (["text"], "without apiVersion"),
+    ],
+)
+def test_what_is_no_manifest_is_named(given: Any, message: str) -> None:
+    with pytest.raises(ClusterError, match=message):
+        list(read(given))

@@ -11,9 +11,8 @@ import pytest
 from kumulus import toolchain
 from kumulus.toolchain import cache, environment, pins
 from kumulus.toolchain.build import install
-from kumulus.toolchain.kubernetes import KubernetesVersion
 from kumulus.toolchain.locate import is_installed, locate, plugin_directory
-from kumulus.toolchain.versions import satisfies
+from kumulus.toolchain.versions import KubernetesVersion, satisfies
 from tests.unit.toolchain.sample import ROOT, Sample
 
 

@@ -1,21 +1,43 @@
-"""The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed."""
+"""The advised fleet for a workload and some offers: solved, checked by placing pod by pod, and corrected if needed.
+
+Pods are placed one by one as kube-scheduler does by default, since it may not find a packing that exists. The scores
+are those of NodeResourcesFit with LeastAllocated and of NodeResourcesBalancedAllocation; ties are random. Source:
+k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources, least_allocated.go and balanced_allocation.go.
+Offline runs of experiments place by policies for GPUs, and know neither selectors nor the limit of pods on a node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from kumulus.extras.advise.demand import ORDERS, Demand, largest_first
-from kumulus.extras.advise.errors import Unadvisable
+import numpy as np
+import numpy.typing as npt
+
+from kumulus.extras.advise.demand import ORDERS, Demand, Shape, Unadvisable, largest_first
 from kumulus.extras.advise.offers import Offer, Offers, useful, without
-from kumulus.extras.advise.placing import place
 from kumulus.extras.advise.programme import Programme
+from kumulus.kube import yaml_writing
+from kumulus.model.names import dns_safe
+from kumulus.model.pools import REGION_LABEL
+from kumulus.model.words import counted, listed
+from kumulus.stackfile.groups import region_of
 
 _ROUNDS = 40
 # If an order of the pods costs this much more than the best so far, removing unneeded nodes will not make up for it.
 _HOPELESS = 1.25
 # A packing found with only one random choice among equal nodes would be luck.
 _SEEDS = (0, 1, 2)
+_SCORED = ("cpu", "memory")
+# What the scheduler's scores assume for a container that requests nothing: 100m and 200 MiB.
+_LEAST = {"cpu": 100, "memory": 200 << 20}
+# Below every score.
+_NONE = -1.0
+_NAMED = 4
+_FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": "pods of the most memory"}
 
 
 @dataclass(frozen=True)
@@ -63,9 +85,6 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
         offers: the machines to choose from.
         most_types: how many types the fleet may have.
         seconds: how long each of the programme's two parts may take.
-
-    Raises:
-        Unadvisable: a pod fits nowhere, or no fleet was found.
     """
     if most_types < 1:
         raise Unadvisable(f"a fleet of {most_types} types has no nodes; write --max-types 1 or more")
@@ -160,3 +179,126 @@ def _trimmed(offers: list[Offer], nodes: list[int], demand: Demand) -> list[int]
 
 def _cost(offers: Sequence[Offer], nodes: Sequence[int]) -> float:
     return sum(number * offer.hourly for offer, number in zip(offers, nodes, strict=True))
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The result of placing pods.
+
+    Args:
+        pending: how many of each shape found no node.
+        used: how many nodes have pods.
+    """
+
+    pending: tuple[int, ...]
+    used: int
+
+
+def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Packing:
+    """Place pods, one shape after the other, in the given order.
+
+    Args:
+        offers: the machines.
+        nodes: how many of each there are.
+        shapes: the pods.
+        seed: for the random choice among equal nodes.
+    """
+    kinds = np.repeat(np.arange(len(offers)), nodes)
+    resources = sorted({resource for shape in shapes for resource in shape.wants} | set(_SCORED))
+    has = np.array([[offer.has.get(resource, 0) for resource in resources] for offer in offers], dtype=np.int64)
+    free = has[kinds]
+    scored = [resources.index(resource) for resource in _SCORED]
+    there = np.maximum(free[:, scored], 1).astype(float)
+    counted = np.zeros_like(there)
+    source = random.Random(seed)
+    pending = []
+    touched = np.zeros(len(kinds), dtype=bool)
+    # By group, the nodes that have their one pod of it.
+    taken = {shape.apart: np.zeros(len(kinds), dtype=bool) for shape in shapes if shape.apart}
+    for shape in shapes:
+        wants = np.array([shape.wants.get(resource, 0) for resource in resources], dtype=np.int64)
+        weight = np.array([shape.wants.get(resource) or _LEAST[resource] for resource in _SCORED], dtype=float)
+        open_to = np.array([offer.takes(shape) for offer in offers])[kinds]
+        fitting = open_to & (free >= wants).all(axis=1)
+        if shape.apart:
+            fitting &= ~taken[shape.apart]
+        # Among pods of one shape, only the score of the node that took the last pod changes.
+        scores = np.where(fitting, _scores(counted + weight, there), _NONE)
+        left = shape.count
+        while left and (top := scores.max(initial=_NONE)) > _NONE:
+            best = np.flatnonzero(scores == top)
+            chosen = int(best[source.randrange(len(best))])
+            free[chosen] -= wants
+            counted[chosen] += weight
+            touched[chosen] = True
+            left -= 1
+            if shape.apart:
+                taken[shape.apart][chosen] = True
+            full = bool(shape.apart) or bool((free[chosen] < wants).any())
+            one = slice(chosen, chosen + 1)
+            scores[chosen] = _NONE if full else _scores(counted[one] + weight, there[one])[0]
+        pending.append(left)
+    return Packing(tuple(pending), int(touched.sum()))
+
+
+def _scores(asked: npt.NDArray[np.double], there: npt.NDArray[np.double]) -> npt.NDArray[np.double]:
+    shares = np.minimum(asked / there, 1.0)
+    least = np.floor(((1.0 - shares) * 100).mean(axis=1))
+    scores: npt.NDArray[np.double] = least + np.floor((1.0 - shares.std(axis=1)) * 100)
+    return scores
+
+
+def lines(advice: Advice) -> Iterator[str]:
+    """The advice for a terminal; everything else than YAML is a comment, so that all of it can be pasted."""
+    nodes = sum(number for _, number in advice.nodes)
+    kinds = counted(len({offer.kind for offer, _ in advice.nodes}), "type")
+    yield f"# {counted(advice.pods, 'pod')} on {counted(nodes, 'node')} of {kinds}"
+    yield f"# price        ${advice.hourly:,.2f}/h"
+    yield f"# lower bound  ${advice.bound:,.2f}/h: no fleet of these types costs less"
+    yield f"# gap          {advice.gap:.1%}".replace("%", " %")
+    yield f"# packed as tightly as the solver knows: ${advice.packed:,.2f}/h"
+    if advice.in_file_order:
+        first = _FIRST[advice.order]
+        yield f"# {first} are placed first; in the files' order {advice.in_file_order:,} would find no node"
+    if advice.unmodelled:
+        yield f"# left to the scheduler: {', '.join(advice.unmodelled)}"
+    if advice.unpriced:
+        yield f"# not looked at, no price is known: {listed(advice.unpriced, _NAMED)}"
+    if advice.uncounted:
+        yield f"# not counted, as it is not known how many pods they have: {listed(advice.uncounted, _NAMED)}"
+    yield yaml_writing.written(json.loads(json.dumps({"nodeGroups": groups(advice)}))).rstrip()
+
+
+def plain(advice: Advice) -> dict[str, Any]:
+    """The advice for programs."""
+    return {
+        "pods": advice.pods,
+        "nodes": sum(number for _, number in advice.nodes),
+        "hourly": advice.hourly,
+        "lowerBound": advice.bound,
+        "gap": advice.gap,
+        "packed": advice.packed,
+        "unmodelled": advice.unmodelled,
+        "unpriced": advice.unpriced,
+        "uncounted": advice.uncounted,
+        "nodeGroups": groups(advice),
+    }
+
+
+def groups(advice: Advice) -> list[dict[str, Any]]:
+    """The node groups of a stack file; nodes are spread over the zones of their offer."""
+    found: dict[str, dict[str, Any]] = {}
+    for offer, number in advice.nodes:
+        group = found.setdefault(offer.kind, {"name": dns_safe(offer.kind, 40), **offer.group, "placement": []})
+        region = offer.labels.get(REGION_LABEL, "")
+        for zone, replicas in _spread(number, offer.zones):
+            # Without its region, a node would have no price, and not be where the pods are to be.
+            there = {"region": region} if region and region != region_of(zone) else {}
+            group["placement"].append({"availabilityZone": zone, "replicas": replicas, **there})
+    return list(found.values())
+
+
+def _spread(number: int, zones: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for at, zone in enumerate(zones):
+        if replicas := number // len(zones) + (at < number % len(zones)):
+            yield zone, replicas

@@ -57,9 +57,6 @@ class _Kind:
 def groups(pods: Sequence[Pods]) -> tuple[list[str], bool]:
     """The pods of which a node takes only one.
 
-    Args:
-        pods: all of a workload.
-
     Returns:
         For each of `pods`, the group of pods that it is of, empty if it may share its node with any; and whether there
         are rules that these groups do not express.

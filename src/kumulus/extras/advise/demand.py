@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kumulus.extras.advise.apart import Pods, groups
-from kumulus.extras.advise.errors import Unadvisable
 from kumulus.model.pod_requests import spec_requests
 from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
 
@@ -22,6 +21,12 @@ _RULES = ("nodeSelector", "affinity", "topologySpreadConstraints", "tolerations"
 # Rules between pods, of which all but "one on each node" are left to the scheduler, as are claims of devices.
 _SELECTING = ("podAffinity", "topologySpreadConstraints", "podAntiAffinity")
 _LEFT = ("podAffinity", "topologySpreadConstraints", "resourceClaims")
+ORDERS = ("share", "cpu", "memory")
+"""How pods may be ordered, see :func:`largest_first`."""
+
+
+class Unadvisable(Exception):
+    """There is no fleet to advise; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,6 @@ class Demand:
     def pods(self) -> int:
         """How many pods there are, without those of DaemonSets."""
         return sum(shape.count for shape in self.shapes)
-
-
-ORDERS = ("share", "cpu", "memory")
-"""How pods may be ordered, see :func:`largest_first`."""
 
 
 def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ...]:
@@ -122,9 +123,6 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequen
         pods: each kind of pod.
         daemons: the specs of pods that run once on each node.
         uncounted: objects with more pods, of which it is not known how many.
-
-    Raises:
-        Unadvisable: there are no pods, or a request is invalid.
     """
     shapes: dict[str, Shape] = {}
     whole: dict[str, Shape] = {}

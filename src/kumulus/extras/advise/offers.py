@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kumulus.extras.advise.demand import Demand, Shape, amount
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, amount
 from kumulus.model.names import nearest
 from kumulus.model.pools import (
     CLUSTER_LABEL,
@@ -79,9 +78,6 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
         zones: their zones; none for a zone of the first type's cloud, or of Google's.
         prices: what they cost.
         spot: whether to use spot machines.
-
-    Raises:
-        Unadvisable: a type is unknown, or no type has a price.
     """
     known = instance_types()
     for kind in types:
@@ -117,9 +113,6 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
         prices: what their types cost.
         region: the region for the prices of nodes without one.
         spot: whether to use spot machines, instead of what the groups say.
-
-    Raises:
-        Unadvisable: no group has a price.
     """
     found, unpriced = [], []
     for member, pool in ((member, pool) for member, some in given.items() for pool in some):
@@ -167,9 +160,6 @@ def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()
         offers: the machines.
         demand: the workload.
         unpriced: types without a price, for the error message.
-
-    Raises:
-        Unadvisable: a pod fits on no offer.
     """
     for shape in demand.shapes:
         if not any(offer.takes(shape) for offer in offers):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Unadvisable
 
 Row = tuple[Mapping[int, float], float]
 """Coefficients by column, and the least that their sum may be."""
@@ -48,9 +48,6 @@ def solve(
         upper: the maximum of each column; no limit unless given.
         whole: whether columns are integers.
         seconds: how long an integer programme may take; after that, the best solution so far is used.
-
-    Raises:
-        Unadvisable: there is no solution, or none was found in time.
     """
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.advise.apart import Pods
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Unadvisable
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.manifest import objects_of
@@ -71,9 +71,6 @@ def of_objects(objects: Iterable[Object], name: str = "") -> Workloads:
     Args:
         objects: as kubectl takes them; objects without pods are ignored.
         name: what to call the pods; the objects' names unless given.
-
-    Raises:
-        Unadvisable: an object of a kind that has pods has no template of them.
     """
     pods: list[Pods] = []
     daemons: list[Object] = []

@@ -37,9 +37,6 @@ def pack(folder: Path, to: Path, private: bool) -> None:
         folder: the directory of the files.
         to: the archive; in it, the files are in a directory of the same name.
         private: whether to keep other users of this machine from reading it.
-
-    Raises:
-        OSError: it cannot be written.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:

@@ -54,12 +54,7 @@ def gates(objects: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def owned(manifest: dict[str, Any], uids: Mapping[str, str]) -> dict[str, Any]:
-    """A slice to post; a node's slice is deleted with the node, like one that a kubelet's plugin publishes.
-
-    Args:
-        manifest: the slice.
-        uids: of the existing nodes, by name.
-    """
+    """A slice to post; a node's slice is deleted with the node, like one that a kubelet's plugin publishes."""
     node = str((manifest.get("spec") or {}).get("nodeName") or "")
     if node not in uids:
         return manifest

@@ -15,16 +15,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.probe import DRY_LABEL, Probe
-from kumulus.extras.capture.verdict import Verdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import DRY_LABEL, Probe, Verdict, looked_at, unschedulable
 from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.changes import RaisedQuota
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal, parse
-from kumulus.model.tenancy import RUN_LABEL
 
 if TYPE_CHECKING:
     from kumulus.extras.journal.book import Journal
@@ -54,10 +53,6 @@ async def dry_run(client: Client, name: str, say: Callable[[str], None]) -> Asyn
         client: of the clone.
         name: the workload's.
         say: takes what earlier runs had left, a line for each.
-
-    Raises:
-        JournalError: another run is under way, or has left the cluster half changed; or something cannot be put back.
-        ApiError, Unreachable: the cluster refused, or gave no answer.
     """
     journal, lines = await recover.begin(client, f"fit-{secrets.token_hex(4)}", name, command="fit")
     for line in lines:
@@ -101,9 +96,6 @@ class Dry:
 
         The clone has pending pods that lack room: whenever a pod is removed, hundreds of them are tried again, each
         on all nodes, and the dry pods would wait for them for minutes.
-
-        Raises:
-            ApiError: the class that the workload names does not exist, or the dry one cannot be created.
         """
         if named := probe.spec.get("priorityClassName"):
             await self._client.get(f"{_CLASSES}/{named}")
@@ -124,11 +116,8 @@ class Dry:
         with tolerating(409):
             metadata = {"name": name, "labels": {RUN_LABEL: self._run}}
             await self._client.write("POST", NAMESPACES, {"metadata": metadata})
-        ends = time.monotonic() + self._within
-        while await objects.find(self._client, f"{NAMESPACES}/{name}/serviceaccounts/default") is None:
-            if time.monotonic() > ends:
-                raise Undecided(f"the namespace {name} gets no service account")
-            await asyncio.sleep(_LOOK_EVERY)
+        if not await objects.has_account(self._client, name, self._within):
+            raise Undecided(f"the namespace {name} gets no service account")
 
     async def pods(
         self, probe: Probe, count: int, priority_class: str, *, keep: bool = False, among: int = 0
@@ -214,11 +203,6 @@ class Dry:
 
     async def raise_quota(self, namespace: str, name: str, hard: Mapping[str, str]) -> None:
         """Raise a ResourceQuota; its original amounts are restored at the end.
-
-        Args:
-            namespace: the quota's.
-            name: the quota's.
-            hard: the new amounts.
 
         Raises:
             Undecided: the quota's controller does not update the status.

@@ -32,11 +32,7 @@ class Refused(Exception):
 
 
 def files(paths: list[Path]) -> list[Path]:
-    """The files of paths; a directory, such as must-gather's, stands for its files. Symlinks are not followed.
-
-    Raises:
-        Refused: there are none.
-    """
+    """The files of paths; a directory, such as must-gather's, stands for its files. Symlinks are not followed."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -52,12 +48,7 @@ def files(paths: list[Path]) -> list[Path]:
 
 
 def objects(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects in a file, those of lists one by one.
-
-    Raises:
-        Refused: it is too large, too deep, has aliases, or is neither YAML nor JSON.
-        OSError: it cannot be read.
-    """
+    """The objects in a file, those of lists one by one."""
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise Refused(f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are read")
@@ -135,11 +126,7 @@ class _Builder:
         self._values = 0
 
     def take(self, event: Any) -> Iterator[Any]:
-        """The values that one more event completes.
-
-        Raises:
-            Refused: the text is nested too deeply, has an alias, or an object of too many values.
-        """
+        """The values that one more event completes."""
         if isinstance(event, yaml.AliasEvent):
             raise Refused(f"{self._name}: line {_line(event)} has an alias, which no such file needs")
         if isinstance(event, yaml.ScalarEvent):

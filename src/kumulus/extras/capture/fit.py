@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.capture import mark
 from kumulus.extras.capture.dry import Dry, dry_run
-from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.probe import Probe, Verdict
 from kumulus.extras.capture.raising import raised_quotas
-from kumulus.extras.capture.verdict import Verdict
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL
 from kumulus.model.words import counted
 from kumulus.nodes.catalog import prices

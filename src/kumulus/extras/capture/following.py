@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.definitions import define
 from kumulus.extras.capture.fields import OBJECTS
-from kumulus.extras.capture.putting import Put, Putting, accounts, checked, path_of, posted, read
+from kumulus.extras.capture.putting import Put, Putting, accounts, checked, define, path_of, posted, read
 from kumulus.extras.capture.workload import SHAPE, manifest
 from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
@@ -63,12 +62,7 @@ class Difference:
 
 
 def contents(file: Path) -> Contents:
-    """Read a workload file.
-
-    Raises:
-        Refused: it is not a workload file.
-        OSError: it cannot be read.
-    """
+    """Read a workload file."""
     found = Contents()
     for document in read(file):
         if document["kind"] == SHAPE:
@@ -118,9 +112,6 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
 
     Returns:
         What was created, and what was refused.
-
-    Raises:
-        ApiError, Unreachable: the clone could not be asked.
     """
     done = Put()
 

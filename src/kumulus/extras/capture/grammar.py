@@ -36,12 +36,7 @@ class Leaf(Enum):
 
 @dataclass(frozen=True)
 class Each:
-    """The form of a mapping whose keys are names.
-
-    Args:
-        key: what its keys are.
-        of: the form of its values.
-    """
+    """The form of a mapping whose keys are names."""
 
     key: Leaf
     of: Form
@@ -49,11 +44,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Selecting:
-    """The form of a mapping that has a meaning even when empty: a selector that selects everything.
-
-    Args:
-        fields: the forms of its fields.
-    """
+    """The form of a mapping that has a meaning even when empty: a selector that selects everything."""
 
     fields: Mapping[str, Form]
 

@@ -95,11 +95,7 @@ def _machine(info: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, st
 
 
 def stack(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The cluster section of a stack file, for nodes as `captured_node` makes them.
-
-    Args:
-        nodes: in any order, with unique names.
-    """
+    """The cluster section of a stack file, for nodes as `captured_node` makes them."""
     listed = sorted(nodes, key=lambda node: str(node["metadata"]["name"]))
     own = _own_labels(listed)
     alike: dict[str, list[Mapping[str, Any]]] = defaultdict(list)

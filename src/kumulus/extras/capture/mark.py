@@ -37,10 +37,6 @@ async def write(client: Client, capture: Path, *names: str) -> None:
         client: of the cluster.
         capture: the capture's directory.
         names: of its files that the cluster is like now; the mark keeps what it has of the other one.
-
-    Raises:
-        OSError: a file cannot be read.
-        ApiError, Unreachable: the cluster refused, or gave no answer.
     """
     data = {name: _digest(capture / name) for name in names}
     metadata = {"name": MARK.rpartition("/")[2]}
@@ -54,9 +50,6 @@ def is_of(mark: Mapping[str, str], *captures: Path) -> bool:
     Args:
         mark: as `read` returns it.
         captures: the capture's directory; and that of a newer one, which the clone is being made like, file by file.
-
-    Raises:
-        OSError: a file cannot be read.
     """
     return all(
         mark.get(name) in [_digest(each / name) for each in captures if (each / name).exists()]

@@ -295,4 +295,4 @@ STORED: Tables = {
     "Pod": {"metadata": (1, "ObjectMeta"), "spec": (2, "PodSpec"), "status": (3, "PodStatus")},
     "PodStatus": {"phase": (1, "string")},
 }
-"""By message, in the format of `kumulus.kube.message_tables.Tables`."""
+"""By message, in the format of `kumulus.kube.protobuf.Tables`."""

@@ -1,8 +1,11 @@
-"""The pods that should fit: those of a workload's file, as its controller would create them. Pure functions."""
+"""The pods that should fit, those of a workload's file as its controller would create them, and whether they do."""
 
 from __future__ import annotations
 
 import copy
+import re
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,31 +14,25 @@ from typing import Any
 import yaml
 
 from kumulus.extras.capture.dumps import Refused, documents
+from kumulus.extras.lab.file.recording import IMAGE
 from kumulus.model.errors import SpecError
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.manifests import expected_pods, manifest_problems
-from kumulus.model.tenancy import RUN_LABEL
 
 DRY_LABEL = "kumulus.io/fit"
 """On dry pods: which try of their run they are of."""
 _TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job")
 _KINDS = ("Pod", *_TEMPLATES)
-_IMAGE = "captured"
 CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity", "topologySpreadConstraints")
 """The constraints that can be removed from a pod so that it may fit."""
+_NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
+# The part of the scheduler's message about preemption, which dry pods never do.
+_PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Identical pods.
-
-    Args:
-        name: of the workload.
-        namespace: the pods' namespace, whose quota applies.
-        labels: of the pods.
-        spec: of the pods.
-        count: how many.
-        annotations: of the pods.
-    """
+    """Identical pods."""
 
     name: str
     namespace: str
@@ -72,7 +69,7 @@ class Probe:
                 # Nothing in the container should run or be mounted.
                 for key in ("command", "args", "env", "envFrom", "volumeMounts", "volumeDevices"):
                     container.pop(key, None)
-                container.setdefault("image", _IMAGE)
+                container.setdefault("image", IMAGE)
         spec["volumes"] = [each for each in spec.get("volumes") or () if "persistentVolumeClaim" in each]
         for key in ("priority", "preemptionPolicy", "priorityClassName", "serviceAccountName", "serviceAccount"):
             spec.pop(key, None)
@@ -96,10 +93,6 @@ def read(file: Path, count: int | None = None) -> Probe:
     Args:
         file: YAML with a Pod, Deployment, ReplicaSet, StatefulSet or Job.
         count: how many pods; the workload's own number unless given.
-
-    Raises:
-        Refused: there is no such workload in it, or it cannot be read.
-        OSError: the file cannot be read.
     """
     try:
         with file.open("rb") as opened:
@@ -129,3 +122,50 @@ def _probe(file: Path, workload: Mapping[str, Any], count: int | None) -> Probe:
         count=expected_pods(workload) if count is None else count,
         annotations={str(key): str(value) for key, value in (about.get("annotations") or {}).items()},
     )
+
+
+@dataclass
+class Verdict:
+    """What happened to dry pods.
+
+    Attributes:
+        wanted: how many pods were wanted.
+        on: how many went to each node.
+        reason: the message of the scheduler, or of the quota, about the first pod that did not fit.
+        refused: how many the API server rejected.
+    """
+
+    wanted: int
+    on: Counter[str] = field(default_factory=Counter)
+    reason: str = ""
+    refused: int = 0
+
+    @property
+    def fitted(self) -> int:
+        """How many pods have a node."""
+        return self.on.total()
+
+    @property
+    def all_fit(self) -> bool:
+        """Whether all pods have a node."""
+        return self.fitted == self.wanted
+
+
+def unschedulable(pod: Mapping[str, Any]) -> str | None:
+    """The scheduler's message about a pod without a node; None if there is none yet."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            message = str(condition.get("message") or condition.get("reason") or "")
+            return without_preemption(message)
+    return None
+
+
+def without_preemption(message: str) -> str:
+    """The scheduler's message about a pod, without the part about preemption."""
+    return _PREEMPTION.sub("", message)
+
+
+def looked_at(message: str) -> int:
+    """How many nodes a message of the scheduler is about; any other message is taken to be about all nodes."""
+    found = _NODES_LOOKED_AT.match(message)
+    return int(found[1]) if found else sys.maxsize

@@ -1,22 +1,29 @@
-"""Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes."""
+"""Creates the objects of a workload file in a cluster: referenced objects first, then the pods, on their old nodes.
+
+The kinds of Kueue and Volcano are defined by the pinned tools' definitions, so that a clone can store captured queues
+without running either. Kueue's older versions are converted by a webhook of its controller, which does not run here: a
+capture asks for the stored version, which needs no conversion.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.definitions import define
 from kumulus.extras.capture.devices import owned
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
 from kumulus.extras.capture.grammar import reduced
-from kumulus.extras.capture.kinds import BY_NAME, PODS
+from kumulus.extras.capture.kinds import BY_NAME, KUEUE, PODS, VOLCANO
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
-from kumulus.kube import ApiError
+from kumulus.extras.schedulers import definitions
+from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.objects import CAPTURED_LABEL, established
+from kumulus.kube import ApiError, objects
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import METADATA_ONLY
@@ -26,6 +33,8 @@ if TYPE_CHECKING:
 
 _ACCOUNTS_WITHIN = 60.0
 Progress = Callable[[str, int], None]
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
 
 
 @dataclass
@@ -46,12 +55,7 @@ class Put:
 
 
 def read(file: Path) -> Iterator[dict[str, Any]]:
-    """The documents of a workload file, reduced to what a capture writes.
-
-    Raises:
-        Refused: it is not a workload file.
-        OSError: it cannot be read.
-    """
+    """The documents of a workload file, reduced to what a capture writes."""
     with file.open("rb") as opened:
         for document in documents(opened, file.name):
             kind = document.get("kind") if isinstance(document, dict) else None
@@ -71,10 +75,6 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
         client: of the cluster, which has its nodes already.
         file: the workload file.
         progress: takes a kind and how many of its objects exist.
-
-    Raises:
-        Refused: it is not a workload file.
-        OSError: the file cannot be read.
     """
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()
     first: list[dict[str, Any]] = []
@@ -172,11 +172,7 @@ class Putting:
 
 
 def path_of(kind: str, body: dict[str, Any]) -> str:
-    """The path of the collection of a captured object.
-
-    Raises:
-        Refused: it has an API version that no capture has.
-    """
+    """The path of the collection of a captured object."""
     known = PODS if kind == "Pod" else BY_NAME[kind]
     version = str(body["apiVersion"]).rpartition("/")[2]
     if version not in known.versions:
@@ -207,10 +203,37 @@ async def _nodes(client: Client) -> dict[str, str]:
 
 async def accounts(client: Client, namespaces: set[str]) -> None:
     """Wait until each namespace has its default service account: admission rejects pods before."""
-    ends = asyncio.get_running_loop().time() + _ACCOUNTS_WITHIN
-    for namespace in sorted(namespaces):
-        while asyncio.get_running_loop().time() < ends:
-            with tolerating(404):
-                await client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
-                break
-            await asyncio.sleep(0.1)
+    waiting = (objects.has_account(client, each, _ACCOUNTS_WITHIN) for each in sorted(namespaces))
+    await asyncio.gather(*waiting)
+
+
+async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:
+    """Define the kinds of a capture's objects that the cluster does not have.
+
+    Returns:
+        Why kinds could not be defined, by kind: their tool is not built.
+    """
+    missing: dict[str, str] = {}
+    for group, tool in _TOOLS.items():
+        wanted = {BY_NAME[kind].plural: kind for kind in kinds if BY_NAME[kind].group == group}
+        if not wanted:
+            continue
+        try:
+            found = definitions.crds(tool)
+        except SchedulerError as error:
+            missing |= dict.fromkeys(wanted.values(), str(error))
+            continue
+        for definition in found:
+            if definition["spec"]["group"] == group and definition["spec"]["names"]["plural"] in wanted:
+                await _define(client, definition, tool)
+    return missing
+
+
+async def _define(client: Client, definition: dict[str, Any], tool: str) -> None:
+    metadata = definition["metadata"]
+    spec = {key: value for key, value in definition["spec"].items() if key != "conversion"}
+    marked = {**metadata, "labels": {**(metadata.get("labels") or {}), CAPTURED_LABEL: tool}}
+    # An existing definition is used as it is: the cluster's own, or one of a clone that is being restored.
+    with tolerating(409):
+        await client.write("POST", _DEFINITIONS, {**definition, "metadata": marked, "spec": spec})
+    await established(client, f"{_DEFINITIONS}/{metadata['name']}")

@@ -42,9 +42,6 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
         kind: its kind.
         raw: the object as JSON gives it.
         api_version: of its group and version.
-
-    Raises:
-        Refused: it has a form that no API server would have stored, in a file that somebody has made.
     """
     metadata = raw.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:

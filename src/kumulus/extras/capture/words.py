@@ -169,11 +169,7 @@ class Words:
         return _WORD.sub(lambda found: self._taken.get(found["word"].replace("_", "-"), found[0]), text)
 
     def save(self, file: Path) -> None:
-        """Write the table atomically, readable only by its owner.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write the table atomically, readable only by its owner."""
         content = {"kind": "KumulusTranslation", "key": self.key.hex(), "words": dict(sorted(self.by_name.items()))}
         files.write(file, json.dumps(content, indent=1), mode=0o600)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from kumulus.extras.capture.groups import node_name
 from kumulus.extras.capture.reading import OWNER_ANNOTATION
+from kumulus.extras.lab.file.recording import IMAGE
 
 SHAPE, API_VERSION = "PodShape", "kumulus.io/v1alpha1"
 _NAME, _NODE = "$(name)", "$(node)"
@@ -24,8 +25,6 @@ _OWN_LABELS = (
     "batch.kubernetes.io/job-completion-index",
     "leaderworkerset.sigs.k8s.io/worker-index",
 )
-IMAGE = "captured"
-"""The image of all containers, as their own images are not kept."""
 
 
 def shapes(pods: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -54,9 +54,6 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
         spool: what has been read.
         directory: the directory for the files.
         words: replace the names; None keeps them.
-
-    Raises:
-        OSError: they cannot be written.
     """
     done = Written(missing={kind.name: note for kind in KINDS if (note := spool.note(kind.name))})
     mode = 0o600 if words is None else 0o644

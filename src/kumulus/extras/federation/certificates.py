@@ -51,7 +51,6 @@ async def mount(client: Client, directory: Path) -> None:
     """Write the certificates that Kueue makes to where it looks for them, once it has made them.
 
     Args:
-        client: of the cluster.
         directory: the configuration's `certDir`; created if missing.
 
     Raises:

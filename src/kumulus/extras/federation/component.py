@@ -70,9 +70,6 @@ def definitions(port: int) -> list[dict[str, Any]]:
 
     Args:
         port: the port of its webhooks, on 127.0.0.1.
-
-    Raises:
-        toolchain.ToolMissing: Kueue is not built.
     """
     return manifests.definitions(manifests.kept(), functools.partial(certificates.reached, port))
 

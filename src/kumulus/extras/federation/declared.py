@@ -67,9 +67,6 @@ async def look(
     """Compare the cluster's objects with what is wanted.
 
     Args:
-        client: of the cluster.
-        wanted: the objects.
-        owner: the stack.
         recorded: addresses of what the stack has created before; those no longer wanted are extra.
         patience: seconds to keep trying an unreachable server.
     """
@@ -94,13 +91,7 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
     """Create, change and delete objects until they are as wanted, in this order; the others are not touched.
 
     Args:
-        client: of the cluster.
-        wanted: the objects.
-        owner: the stack.
         seen: what :func:`look` has just found.
-
-    Raises:
-        ProviderError: a name is taken.
     """
     refuse(seen)
     for manifest in wanted:
@@ -113,11 +104,7 @@ async def converge(client: Client, wanted: Sequence[Manifest], owner: Owner, see
 
 
 def refuse(seen: DeclaredState) -> None:
-    """Raise where an object of another owner has a name that is wanted.
-
-    Raises:
-        ProviderError: names the owner, and what to do.
-    """
+    """Raise where an object of another owner has a name that is wanted."""
     for name, words in seen.foreign.items():
         raise ProviderError(
             f"{name} is there already, and {words}; it is left alone: write another `queue:` in kumulus:federation, "

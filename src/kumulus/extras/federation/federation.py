@@ -52,10 +52,6 @@ def worker(hub: str, queue: Queue) -> list[Manifest]:
 
     A hub watches all of a worker's Jobs and Workloads, since Kueue does not limit its requests to a namespace; it may
     change them in the queue's namespaces.
-
-    Args:
-        hub: the hub's name.
-        queue: the worker's.
     """
     name = account(hub)
     inside = {"name": name, "namespace": queue.namespace}
@@ -86,8 +82,6 @@ def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAME
     """What a further namespace of an existing hub or worker needs before Jobs may be in it.
 
     Args:
-        queue: the LocalQueue's name.
-        namespace: the namespace.
         hub: on a worker, the hub's name; empty on the hub itself.
         kueue: on a worker, the namespace of Kueue.
     """
@@ -103,7 +97,6 @@ def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
 
     Args:
         workers: kubeconfigs by the workers' names.
-        queue: the hub's.
     """
     made: list[Manifest] = []
     # Pulumi's engine does not keep the order of mappings, and Kueue keeps the order of its lists.
@@ -135,7 +128,6 @@ def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
 
     Args:
         name: the name of its cluster, user and context.
-        server: the API server's address.
         data: the data of the token's Secret: ``token`` and ``ca.crt`` in base64.
     """
     document = {

@@ -24,11 +24,7 @@ Reached = Callable[[str], dict[str, Any]]
 
 
 def kept() -> tuple[Mapping[str, Any], ...]:
-    """Every manifest that was kept when Kueue was built.
-
-    Raises:
-        toolchain.ToolMissing: Kueue is not built; the message says how to get it.
-    """
+    """Every manifest that was kept when Kueue was built."""
     toolchain.find("kueue")
     return _parsed(toolchain.kept("kueue"))
 
@@ -37,7 +33,6 @@ def definitions(manifests: Iterable[Mapping[str, Any]], reached: Reached) -> lis
     """The CustomResourceDefinitions, with older versions of a kind converted by the webhook.
 
     Args:
-        manifests: the module's manifests.
         reached: how the webhook is reached.
     """
     made = []
@@ -58,7 +53,6 @@ def webhooks(
     """The configurations of the webhooks for Kueue's own kinds and those of the integrations.
 
     Args:
-        manifests: the module's manifests.
         reached: how a webhook is reached.
         frameworks: the integrations, such as `batch/job`.
     """

@@ -16,7 +16,7 @@ from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import already_there
-from kumulus.runtimes.kwok import components, last_words
+from kumulus.runtimes.kwok import components, logs
 from kumulus.runtimes.kwok.layout import Layout, dump
 
 if TYPE_CHECKING:
@@ -68,12 +68,7 @@ def with_component(
 
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
-        layout: the cluster.
         asked: Kueue's settings.
-        listening: its ports.
-
-    Raises:
-        toolchain.ToolMissing: Kueue is not built; the message says how to get it.
     """
     components.link(layout, NAME, toolchain.find(NAME))
     folder = layout.directory / NAME
@@ -97,29 +92,19 @@ def fingerprint(asked: Mapping[str, Any]) -> str:
 
 
 async def define(client: Client, layout: Layout) -> None:
-    """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit.
-
-    Raises:
-        ProviderError: the cluster has a Kueue that was not made here.
-    """
+    """Make all that Kueue needs in the cluster before it starts: without its kinds, it would exit."""
     port = ports(layout)["webhooks"]
     made = component.definitions(port)
     await asyncio.gather(*(_make(client, each) for each in made))
-    give_up = time.monotonic() + _PATIENCE
-    while not all([await _established(client, each) for each in made]):
-        if time.monotonic() > give_up:
-            raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
-        await asyncio.sleep(0.1)
+    served = (objects.established(client, paths.address(each), _PATIENCE) for each in made)
+    if not all(await asyncio.gather(*served)):
+        raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
     for each in component.objects(port):
         await _make(client, each)
 
 
 async def working(client: Client, layout: Layout) -> None:
-    """Wait until Kueue has its certificates and its webhooks answer.
-
-    Raises:
-        ProviderError: it has ended, or does not answer in time.
-    """
+    """Wait until Kueue has its certificates and its webhooks answer."""
     task = asyncio.ensure_future(_working(client, layout))
     give_up = time.monotonic() + _PATIENCE
     try:
@@ -128,7 +113,7 @@ async def working(client: Client, layout: Layout) -> None:
             gone = NAME not in processes.running(layout.directory)
             if not task.done() and (gone or time.monotonic() > give_up):
                 what = "ended" if gone else f"does not answer after {_PATIENCE:.0f} s"
-                raise ProviderError(last_words.with_log(f"{NAME} of cluster {layout.name} {what}", layout, NAME))
+                raise ProviderError(logs.with_log(f"{NAME} of cluster {layout.name} {what}", layout, NAME))
         await task
     finally:
         task.cancel()
@@ -199,7 +184,3 @@ async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
     # The contents of these two are Kueue's.
     if manifest["kind"] not in ("Secret", "Namespace"):
         await objects.replace(client, paths.collection(manifest), body)
-
-
-async def _established(client: Client, definition: Mapping[str, Any]) -> bool:
-    return objects.is_established(await client.get(paths.address(definition)))

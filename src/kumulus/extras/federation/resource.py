@@ -55,11 +55,9 @@ class _Member(InCluster[Properties]):
     outputs: ClassVar = (Property(_MADE, listing(STRING), "Addresses of what was made."), DRIFT)
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"{self.role} {properties.get('clusterName')}"
 
     def id_of(self, inputs: Properties) -> str:
-        """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/{self.role}/{known(inputs, 'queue')}"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
@@ -71,13 +69,11 @@ class _Member(InCluster[Properties]):
         """The objects.
 
         Args:
-            inputs: the resource's.
             patience: seconds to keep trying a server that does not answer.
             whole: whether to fail on what cannot be read at the moment, rather than leave it out.
         """
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         if not contains_unknown(inputs):
             op.report.info(self.described(inputs))
         if old is not None and (drift := old.get("drift")):
@@ -89,7 +85,6 @@ class _Member(InCluster[Properties]):
         """A description of what is wanted, for users."""
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`."""
         before: list[str] = list((old or {}).get(_MADE) or [])
         with self.needing_cluster(inputs):
             client = await self.client(inputs, WORK_PATIENCE)
@@ -112,7 +107,6 @@ class _Member(InCluster[Properties]):
         """Wait until what was made works."""
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`."""
         client = await self.client(inputs, LOOK_PATIENCE)
         wanted = await self.wanted(inputs, LOOK_PATIENCE, whole=False)
         before: list[str] = list(outputs.get(_MADE) or [])
@@ -125,7 +119,6 @@ class _Member(InCluster[Properties]):
         return drifted({**kept, **inputs, _MADE: before}, drift)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`."""
         client = await self.client(outputs, WORK_PATIENCE)
         await declared.remove(client, outputs.get(_MADE) or [], self.owner(op, outputs))
 

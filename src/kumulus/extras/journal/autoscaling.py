@@ -47,13 +47,8 @@ async def exchange(
     """Give an autoscaler other pools, other delays or both, after recording in the journal what it has.
 
     Args:
-        client: of the cluster.
-        journal: the run's.
         wanted: NodePools that replace all existing ones; None to keep those.
         node_class: its delay applies from now on; None to keep the present one.
-
-    Raises:
-        NotWritten: the journal cannot be written; nothing was changed.
     """
     there = await pools(client) or []
     names = {pool["metadata"]["name"] for pool in there}

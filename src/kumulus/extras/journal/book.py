@@ -23,20 +23,12 @@ _LOCK = ".lock"
 
 
 def directory(cluster: str) -> Path:
-    """Where a cluster's journals are.
-
-    Args:
-        cluster: UID of its kube-system namespace.
-    """
+    """Where a cluster's journals are."""
     return state_home() / "kumulus" / "experiments" / (Path(cluster).name or "none")
 
 
 class Journal:
-    """The journal of one run: what is written here is on the disk when the call returns.
-
-    Args:
-        changes: its initial content.
-    """
+    """The journal of one run: what is written here is on the disk when the call returns."""
 
     def __init__(self, changes: Changes) -> None:
         self.changes = changes
@@ -47,9 +39,6 @@ class Journal:
 
         Args:
             found: fields of :class:`Changes`; a list is added to the recorded one.
-
-        Raises:
-            NotWritten: the change must not be made.
         """
         merged: dict[str, Any] = {}
         for key, value in found.items():
@@ -62,9 +51,6 @@ class Journal:
 
         Args:
             done: fields of :class:`Changes`: for a list the entries to remove, otherwise None.
-
-        Raises:
-            NotWritten: it still has all entries.
         """
         remaining: dict[str, Any] = {}
         for key, value in done.items():
@@ -75,22 +61,14 @@ class Journal:
             self._write(changed)
 
     def close(self) -> None:
-        """Close it: removed if nothing is to be restored; otherwise the next command sees that the run is over.
-
-        Raises:
-            NotWritten: it is unchanged.
-        """
+        """Close it: removed if nothing is to be restored; otherwise the next command sees that the run is over."""
         if self.changes.empty:
             self.discard()
         else:
             self._write(replace(self.changes, process=""))
 
     def discard(self) -> None:
-        """Remove it: everything has been restored, or went with its cluster.
-
-        Raises:
-            NotWritten: it cannot be removed.
-        """
+        """Remove it: everything has been restored, or went with its cluster."""
         with _os_errors_explained(self.file):
             files.remove(self.file)
 
@@ -127,11 +105,7 @@ def runs(journal: Journal) -> bool | None:
 
 
 def under_way(cluster: str) -> str:
-    """Say which run is or may be under way on a cluster, and what to do; empty without one. Without network.
-
-    Args:
-        cluster: UID of its kube-system namespace.
-    """
+    """Say which run is or may be under way on a cluster, and what to do; empty without one. Without network."""
     for journal in read(cluster)[0]:
         changes, known = journal.changes, runs(journal)
         if known:
@@ -158,11 +132,7 @@ def discard(cluster: str) -> None:
 
 @asynccontextmanager
 async def run_lock(cluster: str) -> AsyncIterator[None]:
-    """Let one process at a time begin a run on a cluster or restore what others left.
-
-    Raises:
-        NotWritten: the lock's file cannot be created.
-    """
+    """Let one process at a time begin a run on a cluster or restore what others left."""
     folder = directory(cluster)
     with _os_errors_explained(folder / _LOCK):
         lock, _ = await locks.take(folder / _LOCK)

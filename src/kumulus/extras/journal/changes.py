@@ -124,6 +124,7 @@ class Changes:
         pods: paths of the collections in which it has pods that carry its mark.
         quotas: those it has raised.
         restoring: the snapshot that it is restoring.
+        commands: the user's own commands that it has started.
         command: which command it is a run of.
         finish: the command line that finishes what is neither done nor to be undone; None if all of it is undone.
     """
@@ -144,6 +145,7 @@ class Changes:
     pods: tuple[str, ...] = ()
     quotas: tuple[RaisedQuota, ...] = ()
     restoring: Restoring | None = None
+    commands: tuple[str, ...] = ()
     command: str = EXPERIMENT
     finish: str | None = None
 
@@ -195,6 +197,7 @@ def changes_from(raw: Mapping[str, Any]) -> Changes:
             RaisedQuota(str(each["path"]), str(each["former"]), str(each["raised"])) for each in raw.get("quotas") or ()
         ),
         restoring=_restoring_from(restoring) if restoring else None,
+        commands=_texts(raw, "commands"),
         command=str(raw["command"]),
         finish=str(raw["finish"]) if raw.get("finish") else None,
     )

@@ -30,7 +30,6 @@ async def server_of(client: Client, secret: str) -> str:
     """The address by which a hub reaches a worker.
 
     Args:
-        client: of the hub.
         secret: path of the Secret with the worker's kubeconfig.
 
     Raises:
@@ -46,9 +45,7 @@ async def reroute(client: Client, journal: Journal, rerouted: Rerouted) -> None:
     """Let a hub reach a worker by another address, after recording the present one in the journal.
 
     Args:
-        client: of the hub.
         journal: the run's on the hub.
-        rerouted: the worker.
 
     Raises:
         NotWritten: the journal cannot be written; nothing was changed.

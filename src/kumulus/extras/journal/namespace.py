@@ -61,8 +61,6 @@ async def remove(client: Client, name: str, collections: Iterable[str] = ()) -> 
     """Delete a namespace and wait until it is gone.
 
     Args:
-        client: of the cluster.
-        name: the namespace.
         collections: paths of what to delete in it before its pods, so that no controller makes new ones.
 
     Raises:
@@ -100,8 +98,6 @@ async def _remove_all(client: Client, path: str, options: Mapping[str, Any], fre
     """Delete a collection's objects, many at a time: the API server itself deletes them one after the other.
 
     Args:
-        client: of the cluster.
-        path: the collection.
         options: DeleteOptions.
         free: whether to remove their finalizers first.
     """

@@ -23,9 +23,6 @@ async def recover(client: Client) -> list[str]:
 
     Returns:
         What was done, a line for each run; and a line for each journal that cannot be read.
-
-    Raises:
-        JournalError: something is still as a run has left it; its journal stays.
     """
     # Nearly always there is no journal at all, and no need to ask which cluster this is.
     if not any(book.directory("any").parent.glob("*/*.json")):
@@ -44,7 +41,6 @@ async def recover_cluster(client: Client, cluster: str) -> list[str]:
     """Like :func:`recover`, for a caller that already knows the cluster.
 
     Args:
-        client: of the cluster.
         cluster: UID of its kube-system namespace.
     """
     if not any(book.directory(cluster).glob("*.json")):
@@ -59,8 +55,6 @@ async def begin(
     """Begin a run: restore what others left, and open its journal. It ends with :func:`end`.
 
     Args:
-        client: of the cluster.
-        run: the run's id.
         name: of its experiment, workload, capture or snapshot.
         command: which command it is a run of. What an earlier run of the same one has not finished, this one finishes.
         finish: the command line that finishes the run if it is cut off; None if what it changes is to be undone.

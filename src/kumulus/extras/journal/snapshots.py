@@ -35,10 +35,7 @@ async def restore(
     """Restore a snapshot; before the first change, the journal has what is to be restored.
 
     Args:
-        client: of the cluster.
-        journal: the run's.
         kubeconfig: the kubeconfig beside the cluster's files.
-        file: the snapshot.
         stop: set to stop early, as :func:`kumulus.extras.snapshots.clusters.restore` does.
         of_another: put what users had in another cluster of the runtime kwok into this one.
         only: paths of the objects that may be touched, of a cluster that is not kwok's; None for all.
@@ -68,9 +65,7 @@ async def finish(client: Client, journal: Journal, begun: Restoring) -> str:
     Through the API, it touches nothing but what it was to touch before.
 
     Args:
-        client: of the cluster.
         journal: of the run that was cut off.
-        begun: its restore.
 
     Raises:
         NotPutBack: it cannot be finished; says what to do.

@@ -16,17 +16,29 @@ from kumulus.extras.journal.changes import Changes, RaisedQuota, Stopped
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.extras.schedulers import SchedulerError, children
 from kumulus.extras.schedulers import objects as of_schedulers
+from kumulus.host import processes
 from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
+from kumulus.model.identity import RUN_LABEL
 from kumulus.model.quantity import equal
-from kumulus.model.tenancy import RUN_LABEL
 from kumulus.model.words import counted
 from kumulus.nodes.faults import operations, records
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+
+RUN_VARIABLE = "KUMULUS_RUN"
+"""The environment variable by which the user's commands, and all that they start, are known; its value is the run."""
+
+
+def end_commands(run: str) -> int:
+    """Kill the user's commands that a run has started, and what they have started; returns how many processes."""
+    pids = processes.with_variable(RUN_VARIABLE, run)
+    processes.end(pids)
+    return len(pids)
 
 
 async def put_back(client: Client, journal: Journal) -> list[str]:
@@ -36,8 +48,13 @@ async def put_back(client: Client, journal: Journal) -> list[str]:
         NotPutBack: something is still as the run left it.
         NotWritten: the journal cannot be written.
     """
-    changes = journal.changes
-    lines = await _put_back_control_plane(client, journal)
+    changes, lines = journal.changes, []
+    if changes.commands:
+        # First: they may change what is put back.
+        if end_commands(changes.run):
+            lines.append(f"{', '.join(changes.commands)} ended")
+        journal.drop(commands=changes.commands)
+    lines += await _put_back_control_plane(client, journal)
     lines += await _put_back_workers(client, journal)
     if changes.scheduler is not None:
         # Webhooks without a server would refuse the later requests.
@@ -95,9 +112,6 @@ async def remove_marked(client: Client, run: str, paths: Iterable[str], *, one_b
     """Remove those objects that carry a run's mark; returns how many there were.
 
     Args:
-        client: of the cluster.
-        run: the run's id.
-        paths: of the objects.
         one_by_one: one at a time, in this order.
     """
     removed = 0
@@ -120,7 +134,6 @@ async def remove_pods(client: Client, collection: str, selectors: Mapping[str, s
     """Remove pods at once, without a grace period; returns how many there were.
 
     Args:
-        client: of the cluster.
         collection: path of the collection that they are in.
         selectors: which, such as ``{"labelSelector": "kumulus.io/experiment-run=a"}``.
     """
@@ -137,9 +150,6 @@ async def remove_namespace(client: Client, run: str, name: str, collections: Ite
     """Remove a namespace that carries a run's mark, with everything in it; returns whether it existed.
 
     Args:
-        client: of the cluster.
-        run: the run's id.
-        name: the namespace.
         collections: paths of what to delete in it before its pods, so that no controller makes new ones.
 
     Raises:

@@ -12,9 +12,9 @@ import yaml
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load, loaded_from
-from kumulus.extras.lab.report import other_forms
-from kumulus.extras.lab.run.options import Options
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.report import junit
+from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.running import Run
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
 from kumulus.model.errors import SpecError
 
@@ -93,7 +93,7 @@ async def _run(
         commit="",
         stop=asyncio.Event(),
         on_sample=lambda outcome: None,
-        on_report=other_forms.write,
+        on_report=junit.write_forms,
         say=say,
     )
     async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:

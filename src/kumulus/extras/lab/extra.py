@@ -11,7 +11,7 @@ EXTRA = Extra(
         "numpy",
         "aiohttp",
     ),
-    files=("kumulus.extras.lab.file.described:EXPERIMENT",),
+    files=("kumulus.extras.lab.file.schema:EXPERIMENT",),
     commands={
         "experiment": Command(
             "kumulus.extras.lab.commands.experiment",

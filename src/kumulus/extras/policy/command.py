@@ -29,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Create the pack.
-
-    Raises:
-        UserError: the directory has other content, or cannot be written to.
-    """
+    """Create the pack."""
     from kumulus.toolchain import venv
 
     folder: Path = project.expanded(args.directory)
@@ -51,7 +47,6 @@ def write(folder: Path) -> None:
     """Write the pack, but keep the files that a user may have changed.
 
     Raises:
-        UserError: the directory has other content.
         OSError: it cannot be written to.
     """
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "PulumiPolicy.yaml").exists():

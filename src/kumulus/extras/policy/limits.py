@@ -26,7 +26,6 @@ def limit_for(stack: str, config: Mapping[str, Any]) -> int:
     """How many a stack may have.
 
     Args:
-        stack: its name.
         config: ``most``, for every stack that ``stacks`` does not name; ``stacks`` by name or by a pattern such as
             ``search-*``; the longest match counts.
     """
@@ -100,7 +99,6 @@ def not_allowed(release: Props, allowed: Iterable[str], local: bool) -> str:
     """What is said of a Helm release from somewhere else than the repositories allowed; empty for others.
 
     Args:
-        release: its inputs.
         allowed: URLs of repositories, and ``oci://`` references up to any slash in them.
         local: whether charts may be taken from a path.
     """

@@ -36,7 +36,6 @@ async def apply(client: Client, options: Mapping[str, Any]) -> None:
 
     Raises:
         ProviderError: one of the objects was made by somebody else; nothing is changed.
-        toolchain.ToolMissing: the autoscaler is not built.
     """
     found = registry.autoscaler_of(options)
     for name in registry.NAMES:
@@ -60,13 +59,9 @@ async def put(
     """Create or update objects of an autoscaler, and remove objects of its kinds that are no longer wanted.
 
     Args:
-        client: of the cluster.
         autoscaler: their owner, which they carry as a label.
         wanted: the objects, in the order in which to create them.
         labels: further labels for them.
-
-    Raises:
-        ProviderError: a kind is not served.
     """
     kept = set()
     for manifest in wanted:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import applying
 from kumulus.extras.scaling.descriptor import Autoscaler, Manifest
+from kumulus.helm.readiness import reason
 from kumulus.kube import ApiError, objects, paths
 from kumulus.kwok.stages import STAGES
 from kumulus.model.identity import Owner
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
-from kumulus.nodes.pod_waiting import reason
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -57,9 +57,7 @@ async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest
     """Compare what exists with what is wanted.
 
     Args:
-        client: of the cluster.
         autoscaler: which.
-        wanted: its objects.
         owner: the stack that owns it.
 
     Raises:
@@ -86,16 +84,13 @@ async def deploy(
     """Create or update it, and wait until it works.
 
     Args:
-        client: of the cluster.
         autoscaler: which.
-        wanted: its objects.
         owner: the stack that owns it.
         stop: when set, the wait ends.
         say: called with its progress.
 
     Raises:
         NotOurs: one of the objects is somebody else's; nothing was changed.
-        ProviderError: it does not work in time; says why its pod does not.
     """
     await look(client, autoscaler, wanted, owner)
     deployment = next(each for each in wanted if each["kind"] == _DEPLOYMENT)
@@ -118,14 +113,10 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
     are removed for it.
 
     Args:
-        client: of the cluster.
         autoscaler: which.
         owner: the stack that owns it.
         stop: when set, the wait ends.
         say: called with its progress.
-
-    Raises:
-        ProviderError: the server has not removed its kinds after a minute.
     """
     marks = {applying.LABEL: autoscaler.name, **owner.labels}
     ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}

@@ -91,12 +91,7 @@ def with_component(
 
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
-        layout: the cluster.
-        options: the cluster's options.
         allotted: the ports that the processes listen on, by their keys in :func:`ports`.
-
-    Raises:
-        toolchain.ToolMissing: the autoscaler is not built; the message says how to get it.
     """
     found = registry.autoscaler_of(options)
     if not found:

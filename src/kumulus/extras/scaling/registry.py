@@ -1,4 +1,4 @@
-"""The autoscalers: each has a folder of this package, and a name in `kumulus.model.autoscaling`.
+"""The autoscalers: each has a folder of this package, and a name in `kumulus.model.bounds`.
 
 A folder `NAME` has an :class:`~kumulus.extras.scaling.descriptor.Autoscaler` called `AUTOSCALER` in its `__init__.py`.
 It is imported when asked for, so that the names alone cost nothing.
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kumulus.model import autoscaling
+from kumulus.model import bounds
 
 if TYPE_CHECKING:
     from kumulus.extras.scaling.descriptor import Autoscaler
 
 
-NAMES = autoscaling.NAMES
+NAMES = bounds.NAMES
 
 
 def get(name: str) -> Autoscaler:

@@ -45,11 +45,9 @@ class Autoscaler(InCluster[Properties]):
     outputs: ClassVar = (DRIFT,)
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"autoscaler {_name(properties)}".rstrip()
 
     def id_of(self, inputs: Properties) -> str:
-        """See :meth:`InCluster.id_of`."""
         return f"{known(inputs, 'clusterName')}/autoscaler"
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
@@ -57,7 +55,6 @@ class Autoscaler(InCluster[Properties]):
         return (_name(properties),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """See :meth:`InCluster.failed`."""
         return with_remedy(super().failed(properties, error), properties)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
@@ -98,7 +95,6 @@ class Autoscaler(InCluster[Properties]):
         return inputs
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`."""
         client = await self.client(inputs, LOOK_PATIENCE)
         autoscaler, wanted = self._wanted(inputs)
         try:

@@ -21,8 +21,6 @@ def granted(name: str, rules: Collection[Rule], subject: Mapping[str, str]) -> l
     """A ClusterRole, and its binding to a subject.
 
     Args:
-        name: of both.
-        rules: what it grants.
         subject: to whom, as in a ClusterRoleBinding.
     """
     plain = [{"apiGroups": [group], "resources": list(kinds), "verbs": list(verbs)} for group, kinds, verbs in rules]

@@ -14,7 +14,7 @@ from typing import IO
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import Program
 from kumulus.host import processes
-from kumulus.host.logs import last_lines
+from kumulus.host.files import last_lines
 
 _LINES_OF_LOG = 8
 # Go collects garbage each time the heap has doubled; the control plane's programs let it grow threefold, and so do

@@ -5,6 +5,7 @@ from kumulus.host.extras import Extra
 EXTRA = Extra(
     "schedulers",
     "schedulers beside the cluster's own",
+    resources=("kumulus.extras.schedulers.resource:HyperNodes",),
     schedulers={
         "kube-scheduler": "kumulus.extras.schedulers.kube_scheduler:SCHEDULER",
         "native": "kumulus.extras.schedulers.native:SCHEDULER",

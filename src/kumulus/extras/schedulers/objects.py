@@ -13,8 +13,7 @@ from kumulus.kube import ApiError, namespaces, paths
 from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.model.identity import NOBODY, Owner
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -153,16 +152,10 @@ async def established(client: Client, address: str) -> None:
         SchedulerError: it does not within half a minute.
         ApiError, Unreachable: there is no such definition, or no answer.
     """
-    deadline = time.monotonic() + _ESTABLISHED_WITHIN
-    while True:
-        found = await client.get(address)
-        if verbs.is_established(found):
-            return
-        if time.monotonic() > deadline:
-            name = address.rpartition("/")[2]
-            conditions = (found.get("status") or {}).get("conditions") or []
-            raise SchedulerError(f"the API server does not take the definition {name}: {conditions}")
-        await asyncio.sleep(0.05)
+    if not await verbs.established(client, address, _ESTABLISHED_WITHIN):
+        name, found = address.rpartition("/")[2], await client.get(address)
+        conditions = (found.get("status") or {}).get("conditions") or []
+        raise SchedulerError(f"the API server does not take the definition {name}: {conditions}")
 
 
 async def _ours(client: Client, collection: str, scheduler: str, run: str) -> list[str]:

@@ -26,15 +26,12 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
     """Save the objects in a cluster.
 
     Args:
-        client: of the cluster.
         kubeconfig: the kubeconfig beside its files.
         stack: the stack that owns it.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the ones to save, of a cluster that is not kwok's; all of the users' if empty.
 
     Raises:
-        ProviderError: etcd does not answer, a namespace does not exist, or the namespaces have to be named.
-        ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
         OSError: the file cannot be written.
     """
     if layout := of_kwok(kubeconfig):
@@ -61,9 +58,7 @@ async def restore(
     """Make a cluster's objects what they were.
 
     Args:
-        client: of the cluster.
         kubeconfig: the kubeconfig beside its files.
-        source: the snapshot.
         begin: called before the first change.
         stop: set to stop before the next change; a cluster of the runtime kwok is restored to the end all the same, as
             its controllers are paused and it takes seconds.
@@ -75,8 +70,6 @@ async def restore(
         Refused: the cluster would refuse a part of it; nothing was changed.
         Damaged: it is no snapshot, or not as it was written; nothing was changed.
         CutOff: it was stopped.
-        ProviderError: etcd does not answer, or an object is not deleted or created in time.
-        ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """
     layout = of_kwok(kubeconfig)

@@ -107,7 +107,6 @@ def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Cont
 
     Args:
         wanted: the object in the snapshot.
-        found: the present one.
         gone: UIDs of removed objects: an object with such an owner would be removed as well.
     """
     body, metadata = made(wanted), found["metadata"]

@@ -45,7 +45,6 @@ class About:
     """What a snapshot contains.
 
     Args:
-        stack: the stack.
         cluster: the identity of its cluster: the UID of the namespace kube-system.
         taken: when, RFC 3339 in UTC.
         nodes: how many nodes there were.
@@ -95,23 +94,13 @@ def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
 
 
 def about(file: Path) -> About:
-    """What a snapshot contains, by its first line.
-
-    Raises:
-        Damaged: it is not a snapshot.
-        OSError: it cannot be read.
-    """
+    """What a snapshot contains, by its first line."""
     with file.open("rb") as opened:
         return _first_line(file, opened)
 
 
 def read(file: Path) -> tuple[About, Iterator[tuple[bytes, bytes]]]:
-    """Read a snapshot, after checking all of it against its checksum.
-
-    Raises:
-        Damaged: it is not a snapshot, is of another version, or is not as it was written.
-        OSError: it cannot be read.
-    """
+    """Read a snapshot, after checking all of it against its checksum."""
     with file.open("rb") as opened:
         found = _first_line(file, opened)
         digest = hashlib.sha256()

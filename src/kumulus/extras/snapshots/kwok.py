@@ -24,7 +24,7 @@ from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, names
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
 from kumulus.host import locks, processes
 from kumulus.nodes.reporter import Silent
-from kumulus.runtimes.exclusive import lock_file
+from kumulus.runtimes.directories import lock_file
 from kumulus.runtimes.kwok import starting
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
@@ -67,13 +67,11 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
     """Save a cluster's objects as of now.
 
     Args:
-        layout: the cluster.
         stack: the stack that owns it.
         cluster: its identity, the UID of the namespace kube-system.
         file: the file; an existing one is replaced once the new one is complete.
 
     Raises:
-        ProviderError: etcd does not answer.
         OSError: the file cannot be written.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -89,15 +87,11 @@ def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded)
     Another restore finishes one that was interrupted: objects that are already as they were are left alone.
 
     Args:
-        layout: the cluster.
-        cluster: its identity.
-        file: the snapshot.
         begin: called before the first change.
 
     Raises:
         OfAnother: the snapshot is of another cluster.
         Damaged: it is no snapshot, or not as it was written.
-        ProviderError: etcd does not answer.
         OSError: the file cannot be read.
     """
     about, entries = snapshot_file.read(file)
@@ -121,14 +115,12 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
     restore finishes one that was interrupted.
 
     Args:
-        layout: the cluster.
         file: the snapshot of the other one.
         begin: called before the first change.
 
     Raises:
         OfAnother: its pods are on nodes that this cluster does not have.
         Damaged: it is no snapshot, or not as it was written.
-        ProviderError: etcd does not answer.
         OSError: the file cannot be read.
     """
     about, entries = snapshot_file.read(file)

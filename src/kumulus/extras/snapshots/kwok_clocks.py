@@ -49,7 +49,6 @@ def moved(key: bytes, value: bytes, seconds: int) -> bytes:
     """A stored object whose clocks are put forward.
 
     Args:
-        key: its key in etcd.
         value: the object as the API server stores it.
         seconds: by how much.
 

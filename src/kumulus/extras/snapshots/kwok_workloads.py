@@ -54,7 +54,6 @@ class Place:
     Args:
         resource: the name below which it is, such as ``pods``; for a custom resource ``<group>/<plural>``.
         namespace: empty for an object that is in none.
-        name: its name.
     """
 
     resource: str
@@ -120,7 +119,6 @@ def workloads(entries: Mapping[bytes, bytes], known: frozenset[str], staying: It
     """The objects of a cluster that move.
 
     Args:
-        entries: its keys and values.
         known: the custom resources that move: those that the other cluster knows.
         staying: further namespaces that stay.
     """

@@ -34,14 +34,10 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
     """Save users' objects in a cluster.
 
     Args:
-        client: of the cluster.
-        stack: its stack.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the selected ones; empty for all of the users'.
 
     Raises:
-        ProviderError: one of the namespaces does not exist.
-        ApiError, Unreachable: the cluster could not be asked, or refuses to list something.
         OSError: the file cannot be written.
     """
     about = About(
@@ -72,15 +68,12 @@ async def restore(
     """Restore users' objects in a cluster's namespaces.
 
     Args:
-        client: of the cluster.
-        source: the snapshot.
         begin: called before the first change.
         stop: set to stop before the next change.
         only: paths of the objects that may be touched, as :func:`plan` said before; None for all.
 
     Raises:
         CutOff: it was stopped.
-        ProviderError: an object is not deleted or created in time.
         OfAnother, Refused, Damaged, ApiError, Unreachable, OSError: as for :func:`plan`.
     """
     about, todo = await _planned(client, source, only)
@@ -95,15 +88,10 @@ async def restore(
 async def plan(client: Client, source: Path) -> Plan:
     """What a restore would do now.
 
-    Args:
-        client: of the cluster.
-        source: the snapshot.
-
     Raises:
         OfAnother: it is of another cluster, or nodes of its pods do not exist.
         Refused: the cluster would refuse a part of it.
         Damaged: it is not a snapshot, or not as it was written.
-        ApiError, Unreachable: the cluster could not be asked, or refuses something.
         OSError: the file cannot be read.
     """
     return (await _planned(client, source, None))[1]

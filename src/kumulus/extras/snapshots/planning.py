@@ -17,7 +17,6 @@ class Plan:
 
     Args:
         wanted: the snapshot's objects, without those that are left alone.
-        present: the cluster's.
         removed: what is deleted and not created again by the restore.
         replaced: what is deleted and created again, under the same name.
         changed: what is changed back in its place.

@@ -7,11 +7,10 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.snapshots import clocks
 from kumulus.extras.snapshots.families import changed_back, made, rank
 from kumulus.extras.snapshots.planning import Plan, names
 from kumulus.extras.snapshots.restored import UNCHANGEABLE, CutOff, Refused, Restored
@@ -35,6 +34,8 @@ _ORPHAN = {"propagationPolicy": "Orphan"}
 # no pod is lost with them.
 _REPLACEABLE = frozenset({"Service", "RoleBinding"})
 _SHOWN = 3
+_ENDED = ("Succeeded", "Failed")
+_TIMES = ("startTime", "startedAt", "finishedAt")
 
 
 async def checked(client: Client, plan: Plan) -> Plan:
@@ -44,7 +45,6 @@ async def checked(client: Client, plan: Plan) -> Plan:
 
     Raises:
         Refused: it would refuse a change.
-        ApiError, Unreachable: it could not be asked.
     """
     replaced: set[str] = set()
     left: set[str] = set()
@@ -85,7 +85,6 @@ class Restoring:
     """One restore.
 
     Args:
-        client: of the cluster.
         taken: when the snapshot was taken.
         plan: what to do, as :func:`checked`.
         stop: set to stop before the next change.
@@ -103,8 +102,6 @@ class Restoring:
 
         Raises:
             CutOff: it was stopped.
-            ProviderError: an object is not deleted or created in time.
-            ApiError, Unreachable: the cluster refuses something, or gave no answer.
         """
         plan = self._plan
         await self._remove()
@@ -221,7 +218,7 @@ class Restoring:
     async def _statuses(self, pods: Iterable[str]) -> None:
         """Restore pods' statuses: KWOK would run them from their beginning, and may write at the same moment."""
         bound = {path: self._wanted[path] for path in pods if node_of(self._wanted[path])}
-        wanted = {path: clocks.moved(each.get("status") or {}, self._passed) for path, each in bound.items()}
+        wanted = {path: moved(each.get("status") or {}, self._passed) for path, each in bound.items()}
         for _ in range(_LOOKS):
             if not (
                 wanted := {path: status for path, status in wanted.items() if await self._is_another(path, status)}
@@ -276,3 +273,29 @@ async def _change_back(client: Client, path: str, plan: Plan, *, dry: bool = Fal
 def node_of(found: Mapping[str, Any]) -> str:
     """The node that a pod is bound to; empty for one that is not bound, and for other objects."""
     return str(found["spec"].get("nodeName") or "") if found["kind"] == "Pod" else ""
+
+
+def moved(status: Mapping[str, Any], seconds: int) -> dict[str, Any]:
+    """A pod's status with its times moved forward; those of a pod that has ended stay.
+
+    Args:
+        status: as the API server has it.
+        seconds: by how much.
+    """
+    return dict(status) if status.get("phase") in _ENDED else _moved(dict(status), seconds)
+
+
+def _moved(found: Any, seconds: int) -> Any:
+    if isinstance(found, list):
+        return [_moved(each, seconds) for each in found]
+    if not isinstance(found, Mapping):
+        return found
+    return {
+        key: _later(value, seconds) if key in _TIMES and isinstance(value, str) else _moved(value, seconds)
+        for key, value in found.items()
+    }
+
+
+def _later(time: str, seconds: int) -> str:
+    moment = datetime.fromisoformat(time.replace("Z", "+00:00")) + timedelta(seconds=seconds)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -54,12 +54,7 @@ async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:
     """What users have in the chosen namespaces, or in all that are theirs.
 
     Args:
-        client: of the cluster.
         chosen: names of namespaces; one that does not exist counts as empty.
-
-    Raises:
-        ApiError, Unreachable: the cluster could not be asked, or refuses to list namespaces, Secrets, workloads or
-            claims.
     """
     found: dict[str, dict[str, Any]] = {}
     forbidden: set[str] = set()

@@ -13,6 +13,7 @@ from typing import Any
 
 from kumulus import toolchain
 from kumulus.extras.watch import dashboards
+from kumulus.extras.watch.scraping import configuration
 from kumulus.host import files
 from kumulus.model.durations import seconds
 from kumulus.model.observability import Observability, as_bytes, observability_from
@@ -20,9 +21,8 @@ from kumulus.model.quantity import human, parse
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
-from kumulus.runtimes.kwok import access, components, last_words, pidfiles
+from kumulus.runtimes.kwok import access, components, kwokctl, logs
 from kumulus.runtimes.kwok.layout import Layout, dump
-from kumulus.runtimes.kwok.scraping import configuration
 
 PROMETHEUS, KUBE_STATE_METRICS = "prometheus", "kube-state-metrics"
 NAMES = (PROMETHEUS, KUBE_STATE_METRICS)
@@ -175,9 +175,9 @@ async def answering(layout: Layout, started: Sequence[str], report: Reporter) ->
     async with Client(connection, request_timeout=5.0) as client:
         give_up = time.monotonic() + _PATIENCE
         while time.monotonic() < give_up:
-            gone = pidfiles.ended(layout.directory)
+            gone = kwokctl.missing_component(layout.directory)
             if gone in NAMES:
-                raise ProviderError(last_words.with_log(f"{gone} of cluster {layout.name} ended", layout, gone))
+                raise ProviderError(logs.with_log(f"{gone} of cluster {layout.name} ended", layout, gone))
             try:
                 await client.get("/-/ready", patience=0.5)
                 return

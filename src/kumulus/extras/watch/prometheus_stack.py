@@ -12,12 +12,10 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Service
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.helm_addon import HelmAddon, HelmAddonArgs
-from kumulus.components.helm_resources import ReleaseReady
-from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike, depended_on
-from kumulus.components.secrets import marked
+from kumulus.components.inputs import Checked, marked
+from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards
-from kumulus.kwok.scraping import scraped
+from kumulus.extras.watch.scraping import scraped
 from kumulus.model import real_nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes
@@ -120,14 +118,17 @@ class PrometheusStack(pulumi.ComponentResource):
             # As with add-ons: see docs/decisions/deleted-with.md.
             deleted_with=cluster.lifetime,
         )
-        self.ready = ReleaseReady(
+        self.ready = InCluster(
+            "kumulus:index:ReleaseReady",
             f"{resource_name}-ready",
-            namespace=namespace,
-            name=NAME,
-            revision=self.addon.release.status.apply(lambda status: status["revision"] if status else None),
-            timeout=chart["timeout"],
-            cluster=cluster,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[self.addon], deleted_with=cluster.lifetime),
+            cluster,
+            {
+                "namespace": namespace,
+                "name": NAME,
+                "revision": self.addon.release.status.apply(lambda status: status["revision"] if status else None),
+                "timeout": chart["timeout"],
+            },
+            pulumi.ResourceOptions(parent=self, depends_on=[self.addon], deleted_with=cluster.lifetime),
         )
         self.dashboards = _dashboards(resource_name, namespace, inside)
         self.namespace = pulumi.Output.from_input(namespace)

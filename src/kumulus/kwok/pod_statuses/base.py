@@ -1,113 +1,122 @@
-"""The statuses of pods: running and completed for those without a lifecycle of their own, and ended for deleted ones.
+"""The statuses of pods without a lifecycle of their own: running, completed, restarted; and ended for deleted ones.
 
-The first two follow KWOK's own ``pod/fast`` (kwok v0.8.0), with the differences listed in `kumulus.kwok.base_stages`.
+They differ from KWOK's own ``pod/fast`` (kwok v0.8.0) as listed in `kumulus.kwok.base_stages`.
 """
 
 from __future__ import annotations
 
-from kumulus.kwok.pod_statuses.fragments import ASSUMED, NO_SANDBOX
+from kumulus.kwok.endings import EXIT_CODE, FAILING
+from kumulus.kwok.pod_statuses.fragments import (
+    ASSUMED,
+    CONTAINER,
+    DECLARED,
+    INIT_ALL,
+    INITIALIZED,
+    NO_SANDBOX,
+    NOT_READY,
+    NOW,
+    OBSERVED,
+    PLACE,
+    REFUSES,
+    RUNNING,
+    SANDBOX,
+    UNINITIALIZED,
+    WAITING,
+    condition,
+    conditions,
+)
+from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
+from kumulus.kwok.pod_statuses.lifecycle import made_ready, over, restarted
 
-READY = """
-{{ $now := Now }}
-conditions:
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: PodReadyToStartContainers}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Ready}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: ContainersReady}
-{{ range .spec.readinessGates }}
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: {{ .conditionType | Quote }}}
-{{ end }}
-containerStatuses:
-{{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
-  started: true
-  restartCount: 0
-  state:
-    running:
-      startedAt: {{ $now | Quote }}
-{{ end }}
-initContainerStatuses:
-{{ range .spec.initContainers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
-  restartCount: 0
-  {{ if eq .restartPolicy "Always" }}
-  started: true
-  state:
-    running:
-      startedAt: {{ $now | Quote }}
-  {{ else }}
-  state:
-    terminated:
-      exitCode: 0
-      finishedAt: {{ $now | Quote }}
-      reason: Completed
-      startedAt: {{ $now | Quote }}
-  {{ end }}
-{{ end }}
-{{ $hostIPs := NodeIPsWith .spec.nodeName }}
-{{ with $hostIPs }}
-hostIP: {{ index . 0 | Quote }}
-hostIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
-{{ $hostNetwork := or .spec.hostNetwork false }}
-{{ $uid := or .metadata.uid "" }}
-{{ $podIPs := PodIPsWith .spec.nodeName $hostNetwork $uid ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
-{{ with $podIPs }}
-podIP: {{ index . 0 | Quote }}
-podIPs:
-{{ range . }}
-- ip: {{ . | Quote }}
-{{ end }}
-{{ end }}
-phase: Running
-startTime: {{ $now | Quote }}
-"""
+# Of a container in the spec: how long after its start its probes begin.
+_STARTS_UP = '(dig "startupProbe" "initialDelaySeconds" 0 .)'
+_PROBED = f'(or (dig "readinessProbe" "initialDelaySeconds" 0 .) {_STARTS_UP})'
 
-COMPLETE = (
-    """
-{{ $now := Now }}
-{{ $root := . }}
-conditions:
+READY = (
+    NOW
+    + f"""
+{{{{ $later := false }}}}
+{{{{ range .spec.containers }}}}{{{{ if {_PROBED} }}}}{{{{ $later = true }}}}{{{{ end }}}}{{{{ end }}}}
 """
-    + NO_SANDBOX
-    + ASSUMED
+    + conditions(SANDBOX + INITIALIZED + "{{ if $later }}\n" + NOT_READY + "{{ else }}\n" + IS_READY + "{{ end }}\n")
+    + "{{ if .spec.initContainers }}"
+    + INIT_ALL
+    + "{{ end }}"
+    + RUNNING % {"ready": f"{{{{ not {_PROBED} }}}}", "started": f"{{{{ not {_STARTS_UP} }}}}"}
+    + PLACE
+)
+# An init container has failed, again if it has a status.
+INIT_FAILED = (
+    NOW
     + """
-- {lastTransitionTime: {{ $now | Quote }}, status: "True", type: Initialized, reason: PodCompleted}
-- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: Ready, reason: PodCompleted}
-- {lastTransitionTime: {{ $now | Quote }}, status: "False", type: ContainersReady, reason: PodCompleted}
-containerStatuses:
-{{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
+{{ $never := eq (or .spec.restartPolicy "Always") "Never" }}
+{{ $failed := false }}
+initContainerStatuses:
+{{ range $container := .spec.initContainers }}
+{{ $was := dict }}
+{{ range $root.status.initContainerStatuses }}{{ if eq .name $container.name }}{{ $was = . }}{{ end }}{{ end }}
+"""
+    + EXIT_CODE
+    + CONTAINER
+    + """
+{{ if $failed }}
   ready: false
   started: false
   restartCount: 0
-  state:
-    terminated:
-      exitCode: 0
-      finishedAt: {{ $now | Quote }}
-      reason: Completed
-      message: emulated; the exit code is assumed
-      startedAt: {{ $root.status.startTime | Quote }}
+  state: {waiting: {reason: PodInitializing}}
+{{ else if eq (or .restartPolicy "") "Always" }}
+  ready: true
+  started: true
+  restartCount: 0
+  state: {running: {startedAt: {{ dig "state" "running" "startedAt" $now $was | Quote }}}}
+{{ else }}
+{{ $reason := ternary "Error" "Completed" (ne $code 0) }}
+{{ $end := dict "exitCode" $code "reason" $reason "startedAt" $now "finishedAt" $now }}
+  ready: {{ eq $code 0 }}
+  started: false
+{{ if and $was (ne $code 0) }}
+  restartCount: {{ add1 (printf "%v" $was.restartCount | int) }}
+  state: {waiting: {reason: CrashLoopBackOff, message: {{ print "back-off restarting " .name | Quote }}}}
+  lastState: {terminated: {{ $end | toJson }}}
+{{ else }}
+  restartCount: 0
+  state: {terminated: {{ dig "state" "terminated" $end $was | toJson }}}
 {{ end }}
-phase: Succeeded
+{{ if ne $code 0 }}{{ $failed = true }}{{ end }}
+{{ end }}
+{{ end }}
+{{ if not .status.startTime }}
 """
+    + PLACE
+    + "{{ end }}\n"
+    + WAITING % "PodInitializing"
+    + conditions(
+        UNINITIALIZED
+        + "{{ if $never }}\n"
+        + NO_SANDBOX
+        + DECLARED
+        + condition("Ready", "False", "PodFailed")
+        + condition("ContainersReady", "False", "PodFailed")
+        + "{{ else }}\n"
+        + SANDBOX
+        + NOT_READY
+        + "{{ end }}\n"
+    )
+    + "phase: {{ if $never }}Failed{{ else }}Pending{{ end }}\n"
 )
+MADE_READY = made_ready()
+COMPLETE = over('{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
+_FAILED_CHECK = 'dict "exitCode" 1 "reason" "Emulated" "message" "emulated; a check that has not run fails"'
+REFUSED = over("{{ $end = merge (" + _FAILED_CHECK + ") $end }}", REFUSES)
+EXITED = over(FAILING, DECLARED)
+RESTARTED = restarted(start_up=False)
 
 # What a kubelet writes when it has ended the containers of a deleted pod (k8s.io/kubernetes v1.35, pkg/kubelet:
 # syncTerminatingPod, getPhase, and TerminatePod of the status manager; recorded of v1.37.2 in tests/data/kubelet). What
 # had ended before stays as it ended; a container that waits for its restart has its last end; one that never started is
 # lost, unless the pod was not yet initialized. A process ends at the first signal, SIGTERM, which a kubelet sends even
 # if the grace period is 0.
-TERMINATED = (
-    """
+_TERMINATED = """
 {{ $now := Now }}
 {{ $root := . }}
 {{ $killed := dict "exitCode" 143 "reason" "Error" "finishedAt" $now }}
@@ -117,7 +126,7 @@ TERMINATED = (
 {{ range .status.conditions }}
 {{ if and (eq .type "Initialized") (eq .status "True") }}{{ $initialized = true }}{{ end }}
 {{ end }}
-{{ $succeeded := true }}
+{{ $succeeded := SUCCEEDED }}
 containerStatuses:
 {{ range .spec.containers }}
 {{ $name := .name }}
@@ -137,33 +146,41 @@ containerStatuses:
 {{ $_ := set $status "started" false }}
 - {{ $status | toJson }}
 {{ end }}
-{{ with .status.initContainerStatuses }}
-initContainerStatuses:
+{{ range $list := list "initContainerStatuses" "ephemeralContainerStatuses" }}
+{{ with index $root.status $list }}
+{{ $list }}:
 {{ range . }}
 {{ $status := . }}
 {{ $end := dig "lastState" "terminated" dict $status }}
 {{ with dig "state" "running" dict $status }}{{ $end = merge (dict "startedAt" .startedAt) $killed }}{{ end }}
 {{ if and $end (not (dig "state" "terminated" dict $status)) }}
 {{ $_ := set $status "state" (dict "terminated" $end) }}
-{{ $_ := set $status "ready" false }}
-{{ $_ := set $status "started" false }}
+{{ $_ := set (set $status "ready" false) "started" false }}
 {{ end }}
 - {{ $status | toJson }}
 {{ end }}
 {{ end }}
+{{ end }}
+MORE
 phase: {{ if $succeeded }}Succeeded{{ else }}Failed{{ end }}
 {{ $reason := ternary "PodCompleted" "PodFailed" $succeeded }}
-conditions:
+""" + conditions(
+    """
 {{ range $type := list "Ready" "ContainersReady" }}
 {{ $since := $now }}
 {{ range $root.status.conditions }}
 {{ if and (eq .type $type) (eq .status "False") }}{{ $since = .lastTransitionTime }}{{ end }}
 {{ end }}
-- {type: {{ $type }}, status: "False", reason: {{ $reason }}, message: null, lastTransitionTime: {{ $since | Quote }}}
+- {type: {{ $type }}, status: "False", reason: {{ $reason }}, message: null, lastTransitionTime: {{ $since | Quote }},
+  OBSERVED}
 {{ end }}
 {{ if $succeeded }}
-- {type: Initialized, status: "True", reason: PodCompleted}
+- {type: Initialized, status: "True", reason: PodCompleted, OBSERVED}
 {{ end }}
-"""
+""".replace("OBSERVED", OBSERVED)
     + NO_SANDBOX
+)
+TERMINATED = _TERMINATED.replace("SUCCEEDED", "true").replace("MORE", "")
+DEADLINE_EXCEEDED = _TERMINATED.replace("SUCCEEDED", "false").replace(
+    "MORE", "reason: DeadlineExceeded\nmessage: Pod was active on the node longer than the specified deadline"
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from kumulus.kwok.pod_statuses.fragments import DECLARED
+from kumulus.kwok.pod_statuses.fragments import CONTAINER, DECLARED, conditions
+from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
 from kumulus.model.pod_effects import PodEffects
 
 
@@ -17,7 +18,6 @@ def _filled(template: str, effects: PodEffects, init: bool = False, **more: str)
 
     Args:
         template: has the values' words in their places.
-        effects: the fault's.
         init: whether it hits init containers.
         more: further values by their words.
     """
@@ -59,13 +59,7 @@ _NOT_READY = """
 """
 
 # The beginning of the status of a container that does not run.
-_DOWN = """\
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  ready: false
-  started: false
-"""
+_DOWN = f"{CONTAINER}  ready: false\n  started: false\n"
 
 _FAILED = (
     _BEGIN
@@ -122,31 +116,14 @@ _RESTARTED = (
     _BEGIN
     + """
 STATUSES:
-{{ range $index, $status := .status.STATUSES }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: ""
-  restartCount: {{ .restartCount }}
-  ready: READY
-  started: true
-  state: {running: {startedAt: {{ $now | Quote }}}}
-  {{ with .lastState }}{{ with .terminated }}
-  lastState:
-    terminated:
-      exitCode: {{ .exitCode }}
-      reason: {{ .reason | Quote }}
-      message: {{ or .message "" | Quote }}
-      startedAt: {{ .startedAt | Quote }}
-      finishedAt: {{ .finishedAt | Quote }}
-  {{ end }}{{ end }}
+{{ range .status.STATUSES }}
+{{ $_ := set . "state" (dict "running" (dict "startedAt" $now)) }}
+{{ $_ := set (set . "ready" READY) "started" true }}
+- {{ . | toJson }}
 {{ end }}
 """
 )
-_READY_AGAIN = """
-conditions:
-- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
-- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
-"""
+_READY_AGAIN = conditions(IS_READY)
 
 _EVICTED = (
     _BEGIN

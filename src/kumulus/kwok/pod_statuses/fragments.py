@@ -1,6 +1,7 @@
 """The pieces of a pod's statuses, as Go templates of YAML: conditions, and lists of containers.
 
-Each may use ``$now`` and ``$root``, which :data:`NOW` sets.
+Each may use ``$now`` and ``$root``, which :data:`NOW` sets. What a container's status has beside what is written here
+is kept: a list is written anew of the statuses that there are, or of the spec for the first time.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import json
 
 NOW = "{{ $now := Now }}{{ $root := . }}"
+OBSERVED = "observedGeneration: {{ or $root.metadata.generation 0 }}"
 
 
 def condition(kind: str, status: str, reason: str = "null", message: str = "null", *, changed: bool = True) -> str:
     """A condition; its time is left out if its status is known to be unchanged."""
     since = "lastTransitionTime: {{ $now | Quote }}, " if changed else ""
-    return f'- {{{since}status: "{status}", type: {kind}, reason: {reason}, message: {message}}}\n'
+    rest = f"reason: {reason}, message: {message}, {OBSERVED}"
+    return f'- {{{since}status: "{status}", type: {kind}, {rest}}}\n'
 
 
 _NAMES = "[{{ range $i, $c := %s }}{{ if $i }} {{ end }}{{ $c.name }}{{ end }}]"
@@ -22,26 +25,56 @@ _INCOMPLETE = f"'containers with incomplete status: {_NAMES % '.spec.initContain
 NOT_READY = condition("Ready", "False", "ContainersNotReady", _UNREADY) + condition(
     "ContainersReady", "False", "ContainersNotReady", _UNREADY
 )
-READY = (
-    condition("Ready", "True")
-    + condition("ContainersReady", "True")
-    + "{{ range .spec.readinessGates }}\n"
-    + condition("{{ .conditionType | Quote }}", "True")
+# Afterwards $closed has what is said of the readiness gates that their controllers have not opened.
+GATES = """
+{{ $closed := list }}
+{{ range $gate := .spec.readinessGates }}
+{{ $is := "" }}
+{{ range $root.status.conditions }}{{ if eq .type $gate.conditionType }}{{ $is = .status }}{{ end }}{{ end }}
+{{ $name := print "pod readiness gate " ($gate.conditionType | Quote) }}
+{{ if not $is }}
+{{ $closed = append $closed (print "corresponding condition of " $name " does not exist.") }}
+{{ else if ne $is "True" }}
+{{ $closed = append $closed (print "the status of " $name " is not \\"True\\", but " $is) }}
+{{ end }}
+{{ end }}
+"""
+READY_BY_GATES = (
+    "{{ if $closed }}\n"
+    + condition("Ready", "False", "ReadinessGatesNotReady", '{{ join ", " $closed | Quote }}')
+    + "{{ else }}\n"
+    + condition("Ready", "True")
     + "{{ end }}\n"
 )
+READY = GATES + READY_BY_GATES + condition("ContainersReady", "True")
 SANDBOX = condition("PodReadyToStartContainers", "True")
 NO_SANDBOX = condition("PodReadyToStartContainers", "False", "PodSandboxNotReady", "pod sandbox is not ready")
 ASSUMED = condition(
     "kumulus.io/Emulated", "True", "ExitCodeAssumed", "no container has run; nobody has declared that it exits with 0"
 )
 """On a pod that has ended: what it did is nobody's word."""
+REFUSES = condition(
+    "kumulus.io/Emulated", "True", "MustRun", "no container has run; a check does not pass by assumption"
+)
+"""Likewise: it would find out whether something works."""
 DECLARED = condition("kumulus.io/Emulated", "True", "ExitCodeDeclared", "no container has run; its end is declared")
-"""Likewise: its end is that of a lifecycle or a fault."""
+"""Likewise: its end is that of a lifecycle, a fault or its command."""
 INITIALIZED = condition("Initialized", "True")
 UNINITIALIZED = condition("Initialized", "False", "ContainersNotInitialized", _INCOMPLETE)
 
+# Resources at the level of the pod. What its containers sum up to is left out: templates cannot add quantities.
+POD_RESOURCES = """
+{{ with .spec.resources }}
+resources: {{ toJson . }}
+{{ with .requests }}
+allocatedResources: {{ toJson . }}
+{{ end }}
+{{ end }}
+"""
+
 # The pod's addresses and start time, as a kubelet writes them with the first status.
-PLACE = """
+PLACE = (
+    """
 {{ with NodeIPsWith .spec.nodeName }}
 hostIP: {{ index . 0 | Quote }}
 hostIPs:
@@ -59,42 +92,45 @@ podIPs:
 {{ end }}
 startTime: {{ $now | Quote }}
 """
+    + POD_RESOURCES
+)
 
-WAITING = """
-containerStatuses:
-{{ range .spec.containers }}
+# The beginning of a container's status, within a range over the spec.
+CONTAINER = """\
 - image: {{ .image | Quote }}
   name: {{ .name | Quote }}
+  resources: {{ .resources | toJson }}
+{{ with .resources.requests }}
+  allocatedResources: {{ . | toJson }}
+{{ end }}
+"""
+
+_WAITS = (
+    CONTAINER
+    + """\
   ready: false
   restartCount: 0
   started: false
   state: {waiting: {reason: %s}}
-{{ end }}
 """
-
-INIT_WAITING = """
-initContainerStatuses:
-{{ range .spec.initContainers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: false
-  restartCount: 0
-  started: false
-  state: {waiting: {reason: PodInitializing}}
-{{ end }}
-"""
+)
+WAITING = "\ncontainerStatuses:\n{{ range .spec.containers }}\n" + _WAITS + "{{ end }}\n"
+INIT_WAITING = (
+    "\ninitContainerStatuses:\n{{ range .spec.initContainers }}\n" + _WAITS % "PodInitializing" + "{{ end }}\n"
+)
 
 # Ends the running init container and starts the next one; afterwards $done tells whether there was none left.
-INIT_NEXT = """
+INIT_NEXT = (
+    """
 initContainerStatuses:
 {{ range $index, $container := .spec.initContainers }}
 {{ $was := dict }}
 {{ if $root.status.initContainerStatuses }}{{ $was = index $root.status.initContainerStatuses $index }}{{ end }}
 {{ $sidecar := eq (or $container.restartPolicy "") "Always" }}
 {{ $since := dig "state" "running" "startedAt" "" $was }}
-- image: {{ $container.image | Quote }}
-  name: {{ $container.name | Quote }}
-  restartCount: 0
+"""
+    + CONTAINER
+    + """  restartCount: 0
 {{ if dig "state" "terminated" "finishedAt" "" $was }}
   ready: true
   started: false
@@ -115,14 +151,16 @@ initContainerStatuses:
 {{ end }}
 {{ end }}
 """
+)
 
-# All init containers at once, for lifecycles without an `init`.
-INIT_ALL = """
+# All init containers at once, for pods whose lifecycle has no `init`.
+INIT_ALL = (
+    """
 initContainerStatuses:
 {{ range .spec.initContainers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: true
+"""
+    + CONTAINER
+    + """  ready: true
   restartCount: 0
 {{ if eq (or .restartPolicy "") "Always" }}
   started: true
@@ -133,65 +171,60 @@ initContainerStatuses:
 {{ end }}
 {{ end }}
 """
+)
 
-RUNNING = """
+RUNNING = (
+    """
 containerStatuses:
 {{ range .spec.containers }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: %(ready)s
+"""
+    + CONTAINER
+    + """  ready: %(ready)s
   restartCount: 0
-  started: %(ready)s
+  started: %(started)s
   state: {running: {startedAt: {{ $now | Quote }}}}
 {{ end }}
 phase: Running
 """
+)
 
-# A container that has ended stays as it is; a running one ends now. $again tells whether the pod will run again.
+# A container that has ended stays as it is; a running one ends now, as `failure` has it, which may change $end.
+# Afterwards $failed tells whether one has failed, and $again whether the pod will run again.
 ENDING = """
 {{ $policy := or .spec.restartPolicy "Always" }}
-{{ $failing := %(failing)s }}
-{{ $again := or (eq $policy "Always") %(again)s }}
+{{ $failed := false }}
 containerStatuses:
-{{ range .status.containerStatuses }}
-{{ $failed := eq .name $failing }}
+{{ range $status := .status.containerStatuses }}
 {{ $restarts := printf "%%v" .restartCount | int }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: false
-  started: false
-  restartCount: {{ $restarts }}
 {{ $since := dig "state" "running" "startedAt" "" . }}
-{{ if not $since }}
-  state: {{ .state | toJson }}
-  lastState: {{ or .lastState dict | toJson }}
-{{ else }}
-{{ $end := dict "exitCode" 0 "reason" "Completed" "startedAt" $since "finishedAt" $now }}
-{{ if $failed }}{{ $end = merge (%(failure)s | fromJson) $end }}{{ end }}
-{{ if and (gt $restarts 0) (or (eq $policy "Always") (and $failed (eq $policy "OnFailure"))) }}
-  state: {waiting: {reason: CrashLoopBackOff, message: {{ print "back-off restarting " .name | Quote }}}}
-  lastState: {terminated: {{ $end | toJson }}}
-{{ else }}
-  state: {terminated: {{ $end | toJson }}}
-  lastState: {{ or .lastState dict | toJson }}
+{{ $end := dig "state" "terminated" dict . }}
+{{ if $since }}
+{{ $end = dict "exitCode" 0 "reason" "Completed" "startedAt" $since "finishedAt" $now }}
+%(failure)s
 {{ end }}
+{{ $code := printf "%%v" (or $end.exitCode 0) }}
+{{ if ne $code "0" }}{{ $failed = true }}{{ end }}
+{{ $restarted := or (eq $policy "Always") (and (ne $code "0") (eq $policy "OnFailure")) }}
+{{ if and $since $restarted (gt $restarts 0) }}
+{{ $why := dict "reason" "CrashLoopBackOff" "message" (print "back-off restarting " .name) }}
+{{ $_ := set . "state" (dict "waiting" $why) }}
+{{ $_ := set . "lastState" (dict "terminated" $end) }}
+{{ else if $since }}
+{{ $_ := set . "state" (dict "terminated" $end) }}
 {{ end }}
+- {{ set (set . "ready" false) "started" false | toJson }}
 {{ end }}
+{{ $again := or (eq $policy "Always") (and $failed (eq $policy "OnFailure")) }}
 {{ if not $again }}
 {{ with .status.initContainerStatuses }}
 initContainerStatuses:
 {{ range . }}
 {{ $since := dig "state" "running" "startedAt" "" . }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  restartCount: {{ .restartCount }}
-  ready: {{ if $since }}false{{ else }}{{ .ready }}{{ end }}
-  started: false
 {{ if $since }}
-  state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ $since | Quote }}, finishedAt: {{ $now | Quote }}}}
-{{ else }}
-  state: {{ .state | toJson }}
+{{ $end := dict "exitCode" 0 "reason" "Completed" "startedAt" $since "finishedAt" $now }}
+{{ $_ := set (set . "state" (dict "terminated" $end)) "ready" false }}
 {{ end }}
+- {{ set . "started" false | toJson }}
 {{ end }}
 {{ end }}
 {{ end }}
@@ -203,42 +236,30 @@ containerStatuses:
 {{ $end := or (dig "state" "terminated" dict .) (dig "lastState" "terminated" dict .) }}
 {{ $waits := dig "state" "waiting" "reason" "" . }}
 {{ $code := printf "%%v" $end.exitCode }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
 {{ if or $waits (eq (or $root.spec.restartPolicy "Always") "Always") (ne $code "0") }}
-  ready: %(ready)s
-  started: %(ready)s
-  restartCount: {{ add1 (printf "%%v" .restartCount | int) }}
-  state: {running: {startedAt: {{ $now | Quote }}}}
-  lastState: {terminated: {{ $end | toJson }}}
+{{ $_ := set . "restartCount" (add1 (printf "%%v" .restartCount | int)) }}
+{{ $_ := set . "state" (dict "running" (dict "startedAt" $now)) }}
+{{ $_ := set . "lastState" (dict "terminated" $end) }}
+{{ $_ := set (set . "ready" %(ready)s) "started" %(ready)s }}
 {{ else }}
-  ready: false
-  started: false
-  restartCount: {{ .restartCount }}
-  state: {{ .state | toJson }}
-  lastState: {{ or .lastState dict | toJson }}
+{{ $_ := set (set . "ready" false) "started" false }}
 {{ end }}
+- {{ toJson . }}
 {{ end }}
 """
 
 MADE_READY = """
 containerStatuses:
 {{ range .status.containerStatuses }}
-{{ $runs := dig "state" "running" "startedAt" "" . }}
-- image: {{ .image | Quote }}
-  name: {{ .name | Quote }}
-  ready: {{ if $runs }}true{{ else }}false{{ end }}
-  started: {{ if $runs }}true{{ else }}false{{ end }}
-  restartCount: {{ .restartCount }}
-  state: {{ .state | toJson }}
-  lastState: {{ or .lastState dict | toJson }}
+{{ $runs := ne (dig "state" "running" "startedAt" "" .) "" }}
+- {{ set (set . "ready" $runs) "started" $runs | toJson }}
 {{ end }}
 """
 
 
 def conditions(entries: str) -> str:
-    """The conditions of a status, from their entries."""
-    return f"conditions:\n{entries}"
+    """The conditions of a status, from their entries, and that its spec is followed."""
+    return f"{OBSERVED}\nconditions:\n{entries}"
 
 
 def marked(mark: str, lifecycle: str) -> str:

@@ -38,7 +38,6 @@ def beginning(mark: str, lifecycle: str) -> str:
 
     Args:
         mark: the type of the condition that names the pod's lifecycle.
-        lifecycle: the lifecycle's name.
     """
     initialized = "{{ if .spec.initContainers }}\n" + UNINITIALIZED + "{{ else }}\n" + INITIALIZED + "{{ end }}\n"
     begun = conditions(marked(mark, lifecycle) + SANDBOX + initialized + NOT_READY)
@@ -62,7 +61,7 @@ def started(*, first: tuple[str, str] | None, init: bool, start_up: bool) -> str
         start_up: the containers run, but are not ready yet.
     """
     known, place = (marked(*first) + SANDBOX, PLACE) if first else ("", "")
-    running = RUNNING % {"ready": "false" if start_up else "true"}
+    running = RUNNING % dict.fromkeys(("ready", "started"), "false" if start_up else "true")
     if first:
         running += conditions(known + INITIALIZED + (NOT_READY if start_up else READY))
     elif start_up:
@@ -87,27 +86,35 @@ def made_ready() -> str:
 def ended(failure: Failure | None) -> str:
     """The status when the containers have ended, all successfully or one with a failure; for every restartPolicy."""
     if failure is None:
-        end, failing, again = "{}", '""', "false"
-    else:
-        end = json.dumps(
-            {"exitCode": failure.exit_code, "reason": failure.reason}
-            | ({"message": failure.message} if failure.message else {})
-        )
-        failing = json.dumps(failure.container) if failure.container else "(index .spec.containers 0).name"
-        again = '(eq $policy "OnFailure")'
-    values = {"failing": failing, "again": again, "failure": json.dumps(end)}
-    phase = "Failed" if failure else "Succeeded"
-    reason = "PodFailed" if failure else "PodCompleted"
-    over = conditions(
+        return over("", DECLARED)
+    end = json.dumps(
+        {"exitCode": failure.exit_code, "reason": failure.reason}
+        | ({"message": failure.message} if failure.message else {})
+    )
+    failing = json.dumps(failure.container) if failure.container else "(index $root.spec.containers 0).name"
+    ends = f"$end = merge ({json.dumps(end)} | fromJson) $end"
+    return over("{{ if eq .name " + failing + " }}{{ " + ends + " }}{{ end }}", DECLARED)
+
+
+def over(failure: str, mark: str) -> str:
+    """The status when the containers have ended.
+
+    Args:
+        failure: what changes ``$end``, how a container of the status ``$status`` ends.
+        mark: the condition that tells whose word that is.
+    """
+    succeeded = "{{ if $failed }}null{{ else }}PodCompleted{{ end }}"
+    reason = "{{ if $failed }}PodFailed{{ else }}PodCompleted{{ end }}"
+    ended = conditions(
         NO_SANDBOX
-        + DECLARED
-        + condition("Initialized", "True", "null" if failure else reason, changed=False)
+        + mark
+        + condition("Initialized", "True", succeeded, changed=False)
         + condition("Ready", "False", reason)
         + condition("ContainersReady", "False", reason)
     )
-    over += f"phase: {phase}\n"
+    ended += "phase: {{ if $failed }}Failed{{ else }}Succeeded{{ end }}\n"
     unready = conditions(NOT_READY)
-    return NOW + ENDING % values + "{{ if $again }}\n" + unready + "{{ else }}\n" + over + "{{ end }}\n"
+    return NOW + ENDING % {"failure": failure} + "{{ if $again }}\n" + unready + "{{ else }}\n" + ended + "{{ end }}\n"
 
 
 def restarted(*, start_up: bool) -> str:

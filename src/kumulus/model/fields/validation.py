@@ -34,7 +34,6 @@ def validated(model: type[Model], raw: object, source: str) -> Model:
 
     Args:
         model: the model to validate against.
-        raw: the mapping.
         source: the file or stack it is from, for the error's first line.
 
     Raises:
@@ -50,7 +49,6 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
     """Every problem in a validation error.
 
     Args:
-        error: what pydantic raised.
         model: the model that was validated, whose fields have examples of what to write instead.
     """
     found: list[Problem] = []
@@ -63,10 +61,8 @@ def with_rules(model: type[Model], data: Any, handler: ModelWrapValidatorHandler
     """A model, unless there are problems: its fields' and those of the rules that span several of them, all at once.
 
     Args:
-        model: the model.
         data: the mapping that it is made from.
         handler: makes it; from a `model_validator` of mode "wrap".
-        rules: the problems of rules.
 
     Raises:
         PydanticCustomError: there are problems; it carries them in the order of the file.

@@ -75,7 +75,6 @@ class FleetCost:
     """What a fleet costs.
 
     Args:
-        total: all nodes.
         by_group, by_zone: the nodes of each, in the order of the stack file.
         without: the nodes whose price is not known, by their type and region; an empty text for a label they lack.
     """
@@ -98,7 +97,6 @@ def fleet_cost(pools: Iterable[Pool], prices: Prices) -> FleetCost:
 
     Args:
         pools: in the order in which to list groups and zones; with an autoscaler's pools, their current nodes.
-        prices: what machines cost.
     """
     found = FleetCost()
     for pool in pools:

@@ -15,9 +15,8 @@ from typing import Any
 import yaml
 
 from kumulus.model.durations import seconds
-from kumulus.model.interruptions import Interruption
 from kumulus.model.node_effects import Condition, NodeEffects
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.offer_effects import Interruption, OfferEffects
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import taints_from
 
@@ -35,7 +34,6 @@ class Kind:
         name: what a stack file writes as `kind`.
         summary: what happens, in a sentence.
         sources: names and URLs of the sources.
-        node: what it does to nodes.
         pods: what it does to pods; None for a fault of nodes.
         offers: what it does to an autoscaler's offerings; None for other faults.
         also: other names that a stack file may write.

@@ -62,6 +62,13 @@ def instance_types() -> Mapping[str, InstanceType]:
     return found
 
 
+def types_with_gpu(name: str) -> list[InstanceType]:
+    """The instance types whose GPU is called so, or in part, such as ``h100``; those with the most of them first."""
+    every = [each for each in instance_types().values() if each.product]
+    found = [each for each in every if name.upper() in each.product.upper().replace("_", "-").split("-")]
+    return sorted(found, key=lambda each: -int(each.capacity["nvidia.com/gpu"]))
+
+
 @cache
 def gpu_products() -> Mapping[str, GpuProduct]:
     """Every GPU product of the catalog, by name."""

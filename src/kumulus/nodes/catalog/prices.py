@@ -57,7 +57,6 @@ class Prices:
     """Prices by region, instance type and whether it is a spot machine.
 
     Args:
-        table: the prices.
         name: the user's own file, for messages; empty for the catalog alone.
     """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kumulus.model.active_faults import ActiveFault, faults_of
-from kumulus.model.node_delta import delta
+from kumulus.model.node_changes import delta
 from kumulus.model.node_effects import Condition
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.nodes import CONDITIONS, OwnedFields, boot_id, owned_fields

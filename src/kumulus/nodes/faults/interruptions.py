@@ -3,7 +3,7 @@
 Source for the notice: karpenter-provider-aws, pkg/controllers/interruption/controller.go: on a spot interruption it
 deletes the NodeClaim, so that Karpenter drains the node and makes another. When the notice ends, the machine goes,
 drained or not, and whether Karpenter runs or not: KWOK removes it
-(:func:`kumulus.extras.scaling.karpenter.stages.stages`), because no Kumulus process need be running then.
+(:func:`kumulus.extras.scaling.karpenter.objects.stages`), because no Kumulus process need be running then.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from kumulus.kube import objects
 from kumulus.kube.bulk import for_all
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH, METADATA_ONLY
-from kumulus.model.interruptions import RECLAIM_ANNOTATION
-from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.offer_effects import RECLAIM_ANNOTATION, OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from kumulus.nodes.catalog.prices import is_spot
 from kumulus.nodes.faults.records import Record
@@ -34,7 +33,6 @@ async def reclaimable(client: Client, effects: OfferEffects) -> list[str]:
     """The node names of the machines that a fault can reclaim now, oldest first.
 
     Args:
-        client: of the cluster.
         effects: the fault's, with an interruption.
     """
     how = effects.interruption
@@ -68,8 +66,6 @@ async def drawn(client: Client, record: Record, before: Record | None) -> Record
     """The fault with the machines that it reclaims; a fault that has not changed keeps those it already has.
 
     Args:
-        client: of the cluster.
-        record: the fault.
         before: the fault recorded under its name until now.
     """
     how = record.offers.interruption if record.offers else None

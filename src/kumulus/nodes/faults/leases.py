@@ -122,8 +122,6 @@ async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
     """Silence a node, whether KWOK has its lease already or not.
 
     Args:
-        client: of the cluster.
-        node: the node's name.
         seen: from :func:`look`; the holder that loses the lease is noted on it.
     """
     former = seen.holder_to_record(node)
@@ -150,8 +148,6 @@ async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
     KWOK renews a lease in its own name at once, and takes a free one only after a quarter of its duration.
 
     Args:
-        client: of the cluster.
-        node: the node's name.
         seen: from :func:`look`.
     """
     path = f"{LEASES}/{node}"

@@ -43,7 +43,6 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     Otherwise this does not wait, and a pod that is created and bound at this very moment may be skipped.
 
     Args:
-        client: of the cluster.
         nodes: names of the nodes that were made.
         stop: when set, the wait ends.
 

@@ -27,7 +27,6 @@ async def put(client: Client, record: Record) -> None:
     """Let the autoscaler know what all active faults do to its offerings, after one of them has begun or ended.
 
     Args:
-        client: of the cluster.
         record: the fault that began or ended; nothing is done if it does not affect offerings.
     """
     if record.offers is None or record.offers.interruption is not None:

@@ -14,10 +14,9 @@ from weakref import WeakKeyDictionary
 
 from kumulus.kube import ApiError, Unreachable
 from kumulus.model.active_faults import ActiveFault
-from kumulus.model.fault_clashes import clashes
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.node_effects import NodeEffects
-from kumulus.model.node_sets import NodeSet, union
+from kumulus.model.node_sets import NodeSet, clashes, union
 from kumulus.nodes import ownership
 from kumulus.nodes.faults import interruptions, offerings, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied, apply_steps
@@ -51,7 +50,6 @@ async def begin(
     """Begin a fault, replacing any fault of the same name.
 
     Args:
-        client: of the cluster.
         record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
         stop: when set, nothing new is begun.
         progress: called with the number of nodes done and of all nodes.
@@ -67,7 +65,6 @@ async def begin(
         Refused: another stack has a fault of that name; another fault on the same node decides something
             differently; a pool is not known; or there is no autoscaler, or no spot machine, for the fault to affect.
         NoStages: it is a fault of pods, and the cluster takes no stages.
-        ApiError, Unreachable: the server refused, or gave no answer, before the fault was recorded.
     """
     async with _locked(client):
         known = await records.read(client)

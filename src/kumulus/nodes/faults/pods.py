@@ -32,12 +32,7 @@ async def on(client: Client, nodes: Collection[str]) -> list[dict[str, Any]]:
 
 
 async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
-    """The unfinished pods, bound to any node, that a fault of pods selects.
-
-    Args:
-        client: of the cluster.
-        effects: the fault's.
-    """
+    """The unfinished pods, bound to any node, that a fault of pods selects."""
     query = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
     if effects.labels:
         query["labelSelector"] = ",".join(f"{key}={value}" for key, value in sorted(effects.labels.items()))
@@ -54,8 +49,6 @@ async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | N
     """How many unfinished pods a fault affects: those on its nodes, or those that a fault of pods selects.
 
     Args:
-        client: of the cluster.
-        nodes: the fault's.
         effects: of a fault of pods; else None.
         pools: those recorded in the cluster, which give the names of their nodes.
     """

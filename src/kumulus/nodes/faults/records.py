@@ -44,10 +44,8 @@ class Record:
     """A fault as recorded in its cluster.
 
     Args:
-        name: its name.
         kind: its catalog entry, or empty for a fault that is described in full.
         nodes: the ordinals of its nodes, by pool.
-        node: what it does to nodes.
         pods: what it does to pods; None for nothing.
         offers: what it does to what an autoscaler is offered; None for nothing.
         since: when it began, RFC 3339 in UTC.
@@ -178,7 +176,6 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
     """Read what is recorded, ignoring records that were corrupted by hand.
 
     Args:
-        client: of the cluster.
         patience: seconds to keep trying an unreachable server.
         only_pool: the only pool to read; None for all, empty for none.
     """
@@ -213,7 +210,6 @@ async def begun(client: Client, record: Record) -> Record:
     """Record that every node shows a fault, unless another process has changed or ended it; returns it as it is then.
 
     Args:
-        client: of the cluster.
         record: the fault as it was recorded before its nodes were changed.
     """
     path = f"{_MAPS}/kumulus-fault-{record.name}"

@@ -23,7 +23,6 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
     """Publish the devices that are left on a node; if it has no slice yet, its pool will create it.
 
     Args:
-        client: of the cluster.
         before: the node's pool with its faults until now.
         after: with those from now on.
         ordinal: which of its nodes.

@@ -50,9 +50,7 @@ def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDif
     """Return every owned field of a node that is not as its pool wants it.
 
     Args:
-        pool: what is wanted.
         ordinal: which of the pool's nodes it is.
-        node: the node as it is.
     """
     ours = owned(pool, ordinal)
     before = decode_applied(node.annotations)

@@ -40,9 +40,6 @@ async def converge(
     """Apply the difference between a pool and what was observed of it.
 
     Args:
-        client: the cluster's API.
-        pool: what is wanted.
-        seen: what was observed just before.
         stop: when set, nothing new is begun.
         report: receives transient status lines, and the reason why nodes are posted if they could have been written.
         find_storage: finds where to write new nodes, as :data:`StorageOf`; they are posted without.

@@ -76,12 +76,8 @@ async def selected(client: Client, labels: str, patience: float | None = None) -
     """Every node that a label selector selects, including real ones, page by page.
 
     Args:
-        client: the cluster's API.
         labels: the selector, such as :func:`of_pool`.
         patience: seconds to keep trying an unreachable server.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     # Imported here: a plugin that only compares properties does not need it.
     from kumulus.kube.messages import MessageCodec

@@ -109,15 +109,12 @@ async def observe(
     A wanted node that lost the pool's label (altered by hand) is found by its name.
 
     Args:
-        client: the cluster's API.
-        pool: what is wanted.
         patience: seconds to keep trying an unreachable server.
         before: how many nodes the pool had; those beyond its replicas are found by their names too.
         recorded: the identity under which the stack had the pool so far, if that is a different one.
 
     Raises:
         NotServed: the pool publishes devices, and the cluster has no such kind.
-        ApiError, Unreachable: the server could not be asked.
     """
     found = Observation()
     names = enumerate(pool.node_names())
@@ -168,8 +165,6 @@ async def observe_until_still(
     have been carried out (etcd performs the write that crosses its quota). So this reads until nothing changes.
 
     Args:
-        client: the cluster's API.
-        pool: what is wanted.
         patience: how long.
         recorded: as for :func:`observe`.
     """

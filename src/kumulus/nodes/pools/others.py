@@ -28,13 +28,10 @@ async def refuse_real(client: Client, pool: Pool, patience: float | None = None)
     """Check whether real nodes have names of the pool, in a cluster that is not the stack's own.
 
     Args:
-        client: the cluster's API.
-        pool: what is wanted.
         patience: seconds to keep trying an unreachable server.
 
     Raises:
         PoolTaken: some have.
-        ApiError, Unreachable: the server could not be asked.
     """
     wanted = set(pool.node_names())
     # Real nodes have no pool; in a fleet of emulated nodes, few others have none.
@@ -48,7 +45,6 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
     """Check, before anything is done to a pool, whether another stack has one of its name; takes two requests.
 
     Args:
-        client: the cluster's API.
         pool: what is wanted; its labels name the stack and the name that the stack has for its cluster.
         patience: seconds to keep trying an unreachable server.
         recorded: the identity under which the stack has the pool in its state, empty when it had none: nodes with that
@@ -56,7 +52,6 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
 
     Raises:
         PoolTaken: there are nodes of such a pool, or a record of one.
-        ApiError, Unreachable: the server could not be asked.
     """
     ours = _owner(pool)
     async for node in selected(client, _others(pool, recorded), patience):
@@ -80,8 +75,6 @@ def is_anothers(pool: Pool, node: LiveNode, recorded: str | None = None) -> bool
     """Whether an emulated node is not the pool's, whatever its name and labels.
 
     Args:
-        pool: the pool.
-        node: the node.
         recorded: as for :func:`refuse_taken`.
     """
     ours, identity = _owner(pool).identity, node.labels.get(STACK_ID)

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kumulus.kube.media import METADATA_ONLY
+from kumulus.nodes.faults import records
+from kumulus.nodes.faults.records import Records
+from kumulus.nodes.pools.live import NODES
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
 
 _AT_ONCE = 2
 _LONGEST_WAIT_S = 3.0
@@ -34,3 +45,41 @@ class ReadLimit:
             yield
         finally:
             self._free.release()
+
+
+# Pulumi asks for a stack's pools one after the other; in these seconds they share an answer.
+_LASTS = 5.0
+_asked: WeakKeyDictionary[Client, tuple[float, asyncio.Task[tuple[Records, int | None]]]] = WeakKeyDictionary()
+
+
+async def may_lack(client: Client, pool: str, patience: float) -> bool:
+    """Whether a pool may lack nodes: it is not on record, or the cluster has fewer nodes than its pools together.
+
+    Nodes that are no pool's hide as many that are missing: a refresh looks at each node.
+
+    Args:
+        patience: seconds to keep trying an unreachable server.
+    """
+    asked = _asked.get(client)
+    if asked is None or time.monotonic() - asked[0] > _LASTS:
+        asked = _asked[client] = time.monotonic(), asyncio.ensure_future(_look(client, patience))
+    known, there = await asyncio.shield(asked[1])
+    if pool not in known.pools:
+        return True
+    wanted, now = 0, records.now()
+    for each in known.pools.values():
+        faults = known.with_faults(each, now).faults
+        gone = len(faults.gone(each.replicas)) if faults else 0
+        wanted += max(0, (each.bounds.least if each.bounds else each.replicas) - gone)
+    return there is not None and there < wanted
+
+
+async def _look(client: Client, patience: float) -> tuple[Records, int | None]:
+    """What is on record, and how many nodes there are; None if the server does not say."""
+    known, page = await asyncio.gather(
+        records.read(client, patience), client.get(NODES, {"limit": "1"}, patience=patience, accept=METADATA_ONLY)
+    )
+    metadata, items = page.get("metadata") or {}, page.get("items") or []
+    if metadata.get("continue") and "remainingItemCount" not in metadata:
+        return known, None
+    return known, len(items) + int(metadata.get("remainingItemCount") or 0)

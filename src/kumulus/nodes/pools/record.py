@@ -30,30 +30,18 @@ async def no_relief(kubeconfig: str, report: Reporter) -> bool:
 
 
 async def find(client: Client, name: str, patience: float) -> Pool | None:
-    """A pool as its cluster has it on record; None when it is not.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """A pool as its cluster has it on record; None when it is not."""
     return (await records.read(client, patience, name)).pools.get(name)
 
 
 async def look(client: Client, pool: Pool, patience: float) -> tuple[Pool, bool]:
-    """A pool with its faults, and whether the cluster's record of it is up to date; nothing is changed.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """A pool with its faults, and whether the cluster's record of it is up to date; nothing is changed."""
     known = await records.read(client, patience, pool.name)
     return known.with_faults(pool, records.now()), known.pools.get(pool.name) == pool
 
 
 async def write(client: Client, pool: Pool, owner: Owner) -> Pool:
-    """Record a stack's pool as it is wanted; returns it with its faults.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
-    """
+    """Record a stack's pool as it is wanted; returns it with its faults."""
     known = await records.read(client, only_pool=pool.name)
     if known.pools.get(pool.name) != pool:
         await records.write_pool(client, pool, owner)
@@ -74,12 +62,7 @@ async def making_room(
         record: records the pool, and returns it as it is recorded.
         relieve: makes room in etcd; returns whether there is room now.
         look: compares the pool's nodes with what is wanted.
-        client: of the cluster.
         stop: set when the user cancelled.
-        report: receives lines of progress.
-
-    Raises:
-        ApiError, Unreachable: there is no room, or the server could not be asked.
     """
     try:
         return await record()

@@ -45,12 +45,7 @@ async def bound_to(client: Client, nodes: set[str], *, running: bool = False) ->
     """Return the pods bound to any of the nodes.
 
     Args:
-        client: the cluster's API.
-        nodes: names of nodes.
         running: only those that have not ended; finished ones occupy nothing.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     found: list[Bound] = []
 
@@ -70,17 +65,13 @@ async def remove_pods(client: Client, nodes: set[str], stop: asyncio.Event, repo
     a while, so this looks again until nothing is left. A Job replaces its pods without counting them as failed.
 
     Args:
-        client: the cluster's API.
-        nodes: names of the removed nodes.
         stop: when set, no further round is begun.
-        report: receives transient status lines.
 
     Returns:
         How many pods were removed.
 
     Raises:
         PodsRemain: some were still there after a minute.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     removed: set[str] = set()
     deadline = time.monotonic() + _PATIENCE
@@ -145,11 +136,7 @@ async def remove_nodes(client: Client, names: Iterable[str], stop: asyncio.Event
 
 
 async def remove_slices(client: Client, pool_name: str, stop: asyncio.Event, result: Result) -> None:
-    """Delete every ResourceSlice that carries a pool's label, and add the outcome to a result.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """Delete every ResourceSlice that carries a pool's label, and add the outcome to a result."""
     outcome = await withdraw(client, await slices_of(client, pool_name), stop)
     result.slices += len(outcome.done)
     result.add(outcome)

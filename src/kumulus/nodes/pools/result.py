@@ -110,7 +110,6 @@ class Meter:
         """Report the progress.
 
         Args:
-            what: the kind of objects.
             done: how many of them exist now.
             total: how many there should be.
             counted: how many this operation has done, from which the rate follows.
@@ -124,10 +123,6 @@ class Meter:
 
 def describe_drift(pool: Pool, seen: Observation) -> dict[str, object]:
     """Return the drift as properties for the stack's state; empty when the pool is as wanted.
-
-    Args:
-        pool: what is wanted.
-        seen: what was observed.
 
     Returns:
         ``missing`` and ``extra`` as ``2: a-use1-3, a-use1-4``; ``altered`` with the first few nodes by name and,

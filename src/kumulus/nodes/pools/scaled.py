@@ -27,14 +27,9 @@ async def as_left(
     not wanted.
 
     Args:
-        client: the cluster's API.
-        pool: as the stack declares it.
         patience: seconds to keep trying an unreachable server.
         recorded: as for :func:`kumulus.nodes.pools.observe.observe`.
         new: whether the pool begins with its own number of nodes if it has none.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
     """
     if pool.bounds is None:
         return pool
@@ -45,11 +40,7 @@ async def as_left(
 async def numbered(
     client: Client, pool: Pool, patience: float | None = None, recorded: str | None = None
 ) -> dict[int, LiveNode]:
-    """The existing nodes of a pool, by number.
-
-    Raises:
-        ApiError, Unreachable: the server could not be asked.
-    """
+    """The existing nodes of a pool, by number."""
     found = {}
     async for node in selected(client, of_pool(pool.name), patience):
         ordinal = ordinal_of(pool, node.name)

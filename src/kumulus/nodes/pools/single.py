@@ -10,8 +10,8 @@ from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import PROTOBUF, STRATEGIC_MERGE_PATCH
 from kumulus.kube.protobuf import NodeBatch
+from kumulus.model.applied import posted_node, record_of
 from kumulus.model.pools import Pool
-from kumulus.model.posted import posted_node, record_of
 from kumulus.nodes.pools.compare import patches
 from kumulus.nodes.pools.live import NODES, LiveNode
 from kumulus.nodes.pools.observe import get_node
@@ -61,7 +61,6 @@ async def create_node(client: Client, pool: Pool, ordinal: int, body: bytes) -> 
 
     Raises:
         NameTaken: a real node or another stack's has the name.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     name, uid = pool.node_name(ordinal), ""
 
@@ -92,7 +91,6 @@ async def change_node(client: Client, pool: Pool, ordinal: int, node: LiveNode) 
 
     Raises:
         NameTaken: a real node has the name.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     path = f"{NODES}/{node.name}"
     known: list[LiveNode] = [node]

@@ -39,11 +39,8 @@ def slice_differences(
     """Return every field of a slice that is not as its pool wants it, devices by their names.
 
     Args:
-        pool: what is wanted.
-        devices: the pool's devices.
         part: the node and which of its slices.
         node_uid: UID of that node.
-        live: the slice as it is.
     """
     want, have, meta = slice_spec(pool, devices, part), live.get("spec") or {}, live["metadata"]
     found: list[FieldDifference] = []

@@ -67,15 +67,11 @@ async def observe_slices(
     A wanted slice that lost the pool's label (altered by hand) is found by its name.
 
     Args:
-        client: the cluster's API.
-        pool: what is wanted.
-        devices: the pool's devices.
         nodes: UIDs of the pool's existing nodes, by ordinal.
         patience: seconds to keep trying an unreachable server.
 
     Raises:
         NotServed: the cluster is too old, or has the API switched off.
-        ApiError, Unreachable: the server could not be asked.
     """
     found = SliceObservation()
     unseen = {slice_name(pool, devices, part): part for part in parts_of(range(pool.replicas), devices)}
@@ -109,7 +105,6 @@ async def require_served(client: Client) -> None:
 
     Raises:
         NotServed: the cluster is too old, or has the API switched off.
-        ApiError, Unreachable: the server could not be asked.
     """
     try:
         await client.get(SLICES, {"limit": "1"})
@@ -122,7 +117,6 @@ async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node
 
     Raises:
         NotServed: the cluster is too old, or has the API switched off.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     body = json.dumps(slice_manifest(pool, devices, part, node_uid), separators=(",", ":")).encode()
     name = slice_name(pool, devices, part)
@@ -175,10 +169,6 @@ async def converge_slices(
     """Publish missing slices, correct those that differ, withdraw surplus ones.
 
     Args:
-        client: the cluster's API.
-        pool: what is wanted.
-        devices: the pool's devices.
-        seen: what was observed just before.
         nodes: UIDs of the pool's nodes, by ordinal.
         stop: when set, nothing new is begun.
         progress: called with the number of slices done.
@@ -220,7 +210,6 @@ async def _require_kept(client: Client, path: str, devices: Devices) -> None:
 
     Raises:
         NotServed: it has dropped that devices are shared, or what each takes of its GPU.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     wanted, gate, written = ("allowMultipleAllocations", "DRAConsumableCapacity", "allowMultipleAllocations")
     if devices.mig_profiles:

@@ -50,11 +50,7 @@ class Storage(Protocol):
         """Leases of new nodes as their kwok-controller would make them; None if that cannot be found out.
 
         Args:
-            client: the cluster's API.
             post: posts a node, whose lease shows it, unless it is known already.
-
-        Raises:
-            ApiError, Unreachable: the node could not be posted.
         """
 
 
@@ -127,9 +123,7 @@ async def writer(
     a pool differ only in names and numbers.
 
     Args:
-        client: the cluster's API.
         storage: where its API server keeps its objects.
-        pool: the pool.
         ordinals: which of its nodes are missing.
         bodies: its nodes as they would be posted.
 
@@ -138,7 +132,6 @@ async def writer(
 
     Raises:
         NotThroughStorage: the nodes have to be posted, and the user should know why.
-        Unreachable: the server gave no answer.
     """
     one, other = _two_alike(bodies, ordinals)
     if one == other:

@@ -13,8 +13,7 @@ import pulumi
 
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
-from kumulus.provider.plugin.references import cluster_of, group_of
-from kumulus.provider.plugin.settled import Settled
+from kumulus.provider.plugin.references import Settled, cluster_of, group_of
 
 _PACKAGE = "kumulus.components"
 _HEAD = re.compile(r"\w+")
@@ -27,7 +26,6 @@ class Kind:
     Args:
         module: the module of its class, which is imported when needed.
         name: the class's name; its arguments are the class of that name with the suffix Args.
-        token: its type.
     """
 
     module: str
@@ -58,9 +56,7 @@ class Kind:
         """Declare it.
 
         Args:
-            name: its name in the stack.
             inputs: those from the other language's program, by their names in the schema.
-            opts: Pulumi's resource options.
 
         Raises:
             pulumi.RunError: arguments are wrong; lists all of them.

@@ -19,7 +19,7 @@ from kumulus.components.engine import Mistake
 from kumulus.nodes.errors import InvalidInputs, ProviderError
 from kumulus.provider import VERSION
 from kumulus.provider.plugin.components import by_token
-from kumulus.provider.plugin.settled import Settled
+from kumulus.provider.plugin.references import Settled
 from kumulus.provider.values import by_urn
 
 # How many resources of one component are registered at once.
@@ -64,16 +64,11 @@ class _Servicer(ProviderServicer):
 async def constructed(request: bytes, engine: str) -> bytes:
     """Construct a component against the monitor that the request names.
 
-    Args:
-        request: a ConstructRequest.
-        engine: the engine's address.
-
     Returns:
         A ConstructResponse, once everything in the component is registered.
 
     Raises:
         InvalidInputs: arguments are wrong.
-        ProviderError: it cannot be constructed.
     """
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_AT_ONCE))

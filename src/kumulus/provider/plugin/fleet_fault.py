@@ -20,7 +20,6 @@ class FleetFault(pulumi.ComponentResource):
     Args:
         resource_name: its name in the stack, and the fault's.
         args: see :class:`FaultArgs`.
-        opts: Pulumi's resource options.
     """
 
     nodes: pulumi.Output[dict[str, str]]

@@ -5,18 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from kumulus.host.published import NPM_PACKAGE, REPOSITORY
 from kumulus.provider import VERSION
 from kumulus.provider.properties import ObjectType, Property
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.registry import CLASSES
 
-SCHEMA = Path(__file__).with_name("schema.json")
-"""The package's schema as last generated; YAML programs ask for it in every command."""
-
-REPOSITORY = "https://github.com/kumulus-io/kumulus"
 _DEPENDENCY = "3.246.0"
 _ABOUT: dict[str, Any] = {
     "name": "kumulus",
@@ -35,7 +31,7 @@ _ABOUT: dict[str, Any] = {
     "provider": {"description": "The plugin that makes emulated clusters; it has no configuration of its own."},
     "language": {
         "nodejs": {
-            "packageName": "@kumulus/kumulus",
+            "packageName": NPM_PACKAGE,
             "dependencies": {"@pulumi/pulumi": f"^{_DEPENDENCY}"},
             "respectSchemaVersion": True,
         },
@@ -62,7 +58,7 @@ _ABOUT: dict[str, Any] = {
 def package() -> dict[str, Any]:
     """The package's schema (https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/).
 
-    It takes seconds, as it imports every component's module. The plugin serves the file `SCHEMA` instead.
+    It imports every component's module, as the plugin does anyway for a program in another language.
     """
     from kumulus.provider.plugin.component_schema import components_schema
 
@@ -75,14 +71,9 @@ def package() -> dict[str, Any]:
     }
 
 
-def written() -> str:
-    """The content of the file `SCHEMA`, which `python -m kumulus.provider.plugin.package` writes."""
-    return json.dumps({**package(), "version": "0.0.0"}, indent=1) + "\n"
-
-
 def schema_json() -> str:
-    """The package's schema as JSON, with this release's version."""
-    return json.dumps({**json.loads(SCHEMA.read_text()), "version": VERSION})
+    """The package's schema as JSON."""
+    return json.dumps(package())
 
 
 # The resources' part of the package's schema, generated from their declarations.
@@ -109,7 +100,3 @@ def types_schema(properties: Iterable[Property]) -> dict[str, Any]:
 def declared(resources: Iterable[type[Resource]]) -> list[Property]:
     """Every property of the given resources."""
     return [each for resource in resources for each in (*resource.inputs, *resource.outputs)]
-
-
-if __name__ == "__main__":
-    SCHEMA.write_text(written())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,53 @@ from pulumi.runtime.settings import get_monitor
 from kumulus.model.pool_form import pool_within
 from kumulus.model.pools import Pool
 from kumulus.model.unknown import UNKNOWN
-from kumulus.provider.plugin.settled import Settled
 from kumulus.provider.values import from_struct
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
+
+
+@dataclass(frozen=True)
+class Settled:
+    """An argument as it came, and its value without outputs.
+
+    Args:
+        original: the value, with outputs for parts that are unknown, secret or from other resources.
+        plain: the value without them, as far as it is known.
+        is_plain: whether all of it is known and none of it is secret.
+    """
+
+    original: Any
+    plain: Any
+    is_plain: bool
+
+    @classmethod
+    async def of(cls, original: Any) -> Settled:
+        """Settle a value; outputs in a request are resolved already, so this does not wait.
+
+        All numbers arrive as floats; whole ones become ints, as a Python program would have written them.
+        """
+        if isinstance(original, pulumi.Output):
+            found = await cls.of(await original.future())
+            known = await original.is_known() and not await original.is_secret()
+            return cls(original, found.plain, known and found.is_plain)
+        if isinstance(original, Mapping):
+            inner = {key: await cls.of(value) for key, value in original.items()}
+            plain = {key: value.plain for key, value in inner.items()}
+            fields = {key: value.original for key, value in inner.items()}
+            return cls(fields, plain, all(value.is_plain for value in inner.values()))
+        if isinstance(original, Sequence) and not isinstance(original, str):
+            within = [await cls.of(value) for value in original]
+            came = [value.original for value in within]
+            return cls(came, [value.plain for value in within], all(value.is_plain for value in within))
+        if isinstance(original, float) and original.is_integer():
+            return cls(int(original), int(original), True)
+        return cls(original, original, True)
+
+    def items(self) -> list[Any]:
+        """The items of a list."""
+        return list(self.plain or ())
+
 
 _CLUSTERS = ("KwokCluster", "KindCluster", "ExistingCluster", "EmulatedCluster")
 _REQUEST_S = 8
@@ -108,7 +151,6 @@ def cluster_of(reference: Settled, owner: str, opts: pulumi.ResourceOptions) -> 
     Args:
         reference: the cluster component's URN, which the engine passes as the reference.
         owner: a unique prefix for names of resources that are declared for the component under construction.
-        opts: that component's options.
 
     Raises:
         pulumi.RunError: it is not a cluster, or its name is not known yet.

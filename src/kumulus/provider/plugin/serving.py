@@ -155,7 +155,6 @@ class Constructor:
 
         Raises:
             InvalidInputs: arguments are wrong.
-            ProviderError: it cannot be constructed, or one of its resources failed, which has been reported.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[bytes] = loop.create_future()

@@ -50,9 +50,6 @@ def cluster_place(name: str, program: str) -> Place:
     Args:
         name: the cluster's name if it is in the default home, or the path of its directory.
         program: directory that relative paths refer to.
-
-    Raises:
-        ProviderError: there is no such cluster.
     """
     if os.sep in name:
         place = Place(Path(os.path.normpath(os.path.join(program, name))))
@@ -67,11 +64,7 @@ def cluster_place(name: str, program: str) -> Place:
 
 
 def cluster_inputs(place: Place) -> Properties:
-    """The inputs of a cluster, from its note.
-
-    Raises:
-        ProviderError: there is no note, or it cannot be read.
-    """
+    """The inputs of a cluster, from its note."""
     try:
         declared = json.loads(_text(place))
         found = {key: declared[key] for key in _KEYS if key in declared}
@@ -84,11 +77,7 @@ def cluster_inputs(place: Place) -> Properties:
 
 
 async def identity(place: Place) -> str:
-    """Ask a cluster for its identity.
-
-    Raises:
-        ProviderError: it does not answer.
-    """
+    """Ask a cluster for its identity."""
     try:
         return await apiserver.identity(place.kubeconfig, _PATIENCE)
     except (ApiError, Unreachable, KubeconfigError) as error:
@@ -105,9 +94,6 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
         connections: clients by kubeconfig.
         resource_id: `<cluster>/<pool>`, the cluster as for :func:`cluster_place`.
         program: as for :func:`cluster_place`.
-
-    Raises:
-        ProviderError: the id names no pool of a cluster that answers.
     """
     cluster, _, name = resource_id.rpartition("/")
     if not cluster or not name:

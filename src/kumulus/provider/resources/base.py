@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,11 +19,7 @@ Properties = dict[str, Any]
 
 
 def known(properties: Properties, key: str) -> Any:
-    """Return a property that check fills in or that the plugin recorded.
-
-    Raises:
-        ProviderError: it is missing or unknown: the state was edited by hand, or another version wrote it.
-    """
+    """Return a property that check fills in or that the plugin recorded."""
     value = properties.get(key)
     if value is None or value is UNKNOWN:
         raise ProviderError(f"the property {key!r} is missing; if the stack's state was edited, put it back there")
@@ -122,7 +119,6 @@ class Resource(ABC):
 
         Args:
             old_inputs: the recorded inputs; a value that was drawn once stays.
-            inputs: the inputs as given.
             seed: the same seed gives the same answer.
         """
         return {}
@@ -150,12 +146,8 @@ class Resource(ABC):
         """Learn that the stack declares this; after a check that passed, in a plugin of each preview or update.
 
         Args:
-            urn: the resource's.
             old_inputs: the recorded inputs; none for a resource that is to be created, which may replace another one.
             inputs: the inputs with defaults filled in.
-
-        Raises:
-            ProviderError: it must not be created.
         """
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -169,9 +161,6 @@ class Resource(ABC):
 
         Args:
             reporters: give the reporter of the resource with a URN.
-            urn: this resource's.
-            old: its recorded inputs and outputs.
-            inputs: its inputs now.
         """
 
     @abstractmethod
@@ -189,3 +178,43 @@ class Resource(ABC):
     @abstractmethod
     async def delete(self, op: Operation, resource_id: str, outputs: Properties) -> None:
         """Remove it; not finding it is success."""
+
+
+# Seconds for running requests to end and report their progress.
+_WINDING_UP = 1.0
+# Seconds of the allowed time that are reserved for ending and for counting what was done.
+_EARLY = 3.0
+
+
+@asynccontextmanager
+async def limited(op: Operation) -> AsyncIterator[asyncio.Event]:
+    """An event that is set when nothing new may start; shortly after, operations still running are cancelled.
+
+    It is set when the user cancels, and shortly before the end of the time that the user allowed.
+
+    Raises:
+        TimeoutError: something was still running.
+    """
+    stop = asyncio.Event()
+    async with asyncio.timeout(None) as limit:
+        watching = asyncio.ensure_future(_wind_up(op, stop, limit))
+        try:
+            yield stop
+        finally:
+            watching.cancel()
+
+
+async def _wind_up(op: Operation, stop: asyncio.Event, limit: asyncio.Timeout) -> None:
+    early = min(_EARLY, op.timeout / 2)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(op.timeout - early if op.timeout else None):
+            await op.stop.wait()
+    stop.set()
+    limit.reschedule(asyncio.get_running_loop().time() + (_WINDING_UP if op.stop.is_set() else early))
+
+
+def why(op: Operation) -> str:
+    """Why an operation was ended."""
+    if op.stop.is_set() or not op.timeout:
+        return "stopped on request"
+    return f"not finished within {op.timeout:g} s, the time allowed for it (customTimeouts)"

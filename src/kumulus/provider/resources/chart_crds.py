@@ -62,13 +62,11 @@ class ChartCrds(InCluster[Properties]):
         self._charts: dict[tuple[str, str, str], Chart] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         kept = {key: value for key, value in checked.inputs.items() if key not in self._passing}
         return Checked(kept, checked.failures)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
         found, wanted = super().diff(old_outputs, inputs), inputs.get("crds")
         # Of a chart that is not known yet, the CRDs are not: it does not drop those that are recorded.
         return found if wanted is UNKNOWN else found + differences("crds", old_outputs.get("crds") or {}, wanted or {})
@@ -94,15 +92,12 @@ class ChartCrds(InCluster[Properties]):
         return Checked(wanted)
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"CRDs of {properties.get('name')}"
 
     def unlooked(self, properties: Properties) -> str:
-        """See :meth:`InCluster.unlooked`."""
         return "CRDs were"
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         _say_dropped(op, inputs, old or {})
         await self._refuse_others(inputs, _maker(inputs, old))
         if old is None and inputs.get("crds"):
@@ -110,7 +105,6 @@ class ChartCrds(InCluster[Properties]):
         return inputs
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`."""
         wanted: dict[str, str] = inputs.get("crds") or {}
         client = await self.client(inputs, LOOK_PATIENCE)
         seen = await crds.look(client, sorted(wanted))

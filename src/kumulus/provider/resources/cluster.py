@@ -15,10 +15,9 @@ from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
-from kumulus.provider.resources.cluster_place import Places
+from kumulus.provider.resources.cluster_place import Places, left_by_runs, put_back, require_no_run
 from kumulus.provider.resources.diffing import Difference, differences, join
 from kumulus.provider.resources.in_cluster import STACK_ID
-from kumulus.provider.resources.left_by_runs import left_by_runs, put_back, require_no_run
 from kumulus.provider.settings import Settings
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes import registry
@@ -51,7 +50,6 @@ class Cluster(Resource):
 
         Args:
             runtimes: by name.
-            connections: to clusters.
             settings: the user's settings for the plugin as a whole.
         """
         self._runtimes = runtimes
@@ -64,7 +62,6 @@ class Cluster(Resource):
         self._remade: set[str] = set()
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         # An import and a refresh pass on the status that check has filled in; the name is checked with the rest.
         declared = {key: value for key, value in inputs.items() if key != "status"}
         failures = [failure for failure in self.input_failures(declared) if failure.path != "name"]
@@ -72,7 +69,7 @@ class Cluster(Resource):
         return cluster_inputs.checked(self._runtimes, old_inputs, present, program, failures)
 
     async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
-        """See :meth:`Resource.declare`: a cluster that is there is made again only with the user's consent.
+        """See :meth:`Resource.declare`: a cluster is made again only with the user's consent, and while no run uses it.
 
         Pulumi does not ask for the difference if a replacement is forced, as by `pulumi up --replace`, nor of a cluster
         that has another URN now.
@@ -85,21 +82,22 @@ class Cluster(Resource):
             if directory == _directory(old_inputs):
                 self._kept[urn] = directory
             return
-        if await self._is_there(directory, inputs):
+        if seen := await self._there(directory, inputs):
+            require_no_run(seen.identity)
             self._places.require_consent_anew(directory, inputs)
             self._remade.add(directory)
 
-    async def _is_there(self, directory: str, inputs: Properties) -> bool:
-        """Whether a directory has a whole cluster of the stack's own, rather than what an interrupted run has left."""
+    async def _there(self, directory: str, inputs: Properties) -> Observed | None:
+        """A directory's cluster, if it is whole and the stack's own; None of what an interrupted run has left."""
         place = Place(Path(directory))
         owner, mine = place.note().get("owner", ""), str(inputs.get("stackId") or "")
         if place.removed() or not place.declared_file.exists() or len({identity_of(owner), mine} - {""}) > 1:
-            return False
+            return None
         found = {**adoption.cluster_inputs(place), "owner": owner, "identity": "", **_files(place)}
         if not self._runtime(found).on_one_machine:
-            return False
+            return None
         seen = await self._runtime(found).read(self._recorded(found), Silent())
-        return seen is not None and seen.health != "incomplete"
+        return None if seen is None or seen.health == "incomplete" else seen
 
     async def preview(
         self, reporters: removals.Reporters, urn: str, old: tuple[Properties, Properties], inputs: Properties
@@ -116,7 +114,6 @@ class Cluster(Resource):
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
-        """See :meth:`Resource.diff`."""
         found: list[Difference] = []
         for key in self.replaced_by():
             found += differences(key, old_outputs.get(key), inputs.get(key), replace=True)
@@ -153,6 +150,9 @@ class Cluster(Resource):
         found = self._places.differences(old_outputs) + self.diff(old_outputs, inputs)
         if not any(each.replaces or each.path == "status" for each in found) and old_outputs.get("directory"):
             found += await self._health(old_outputs, inputs)
+        replaced = {each.path for each in found if each.replaces}
+        if replaced and "status" not in replaced:
+            require_no_run(str(old_outputs.get("identity") or ""))
         self._places.require_consent(old_outputs, inputs, found)
         return found
 
@@ -166,7 +166,6 @@ class Cluster(Resource):
         return differences("status", health, inputs.get("status"), replace=health in ("removed", "incomplete"))
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
         declared, inputs = inputs, _own(inputs)
         if op.preview:
             return "", await self._preview_create(op, declared, inputs)
@@ -191,7 +190,6 @@ class Cluster(Resource):
         return {**inputs, **outputs}
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
         if not outputs.get("directory"):
             return await self._adopt(op, resource_id)
         self._places.require_here(outputs)
@@ -218,7 +216,6 @@ class Cluster(Resource):
         return Found(place.name, self._outputs(inputs, seen, owner), inputs)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
         inputs = _own(inputs)
         owner = identified(str(old_outputs.get("owner")), str(inputs.get("stackId") or ""))
         self._places.require_own(old_outputs, owner)

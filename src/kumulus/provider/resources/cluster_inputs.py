@@ -78,7 +78,6 @@ def checked(
 
     Args:
         runtimes: by name.
-        old_inputs: the recorded inputs.
         inputs: as the user wrote them, without those that are left out; the defaults are added.
         program: directory that a relative home refers to.
         failures: the failures of checks common to all resources.

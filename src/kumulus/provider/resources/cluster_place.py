@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.host import files, lifetime, machine
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.contents import is_preview
+from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.settings import Settings
-from kumulus.runtimes import directories
-from kumulus.runtimes.base import Recorded, Runtime
+from kumulus.runtimes import apiserver, directories
+from kumulus.runtimes.base import Observed, Recorded, Runtime
 from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
 from kumulus.runtimes.whereabouts import LOST, Away, away
@@ -32,7 +34,6 @@ class Shown:
 
     Args:
         command: the pulumi command, as :func:`kumulus.host.lifetime.own` names a process; None where it is not known.
-        folder: where the notes are.
     """
 
     def __init__(self, command: str | None = None, folder: Path | None = None) -> None:
@@ -89,17 +90,13 @@ class Places:
         self._agreed: set[str] = set()
 
     def require(self, outputs: Properties, report: Reporter) -> None:
-        """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means.
-
-        Raises:
-            ProviderError: says where the cluster is, and the possible remedies.
-        """
+        """Refuse a cluster that is elsewhere, unless it is to be moved here; then report what the move means."""
         self._require_known(outputs)
         found = self._away(outputs)
-        if found is not None and not (self._settings.move_here and found.can_be_moved):
-            raise ProviderError(found.refusal())
+        if found is not None and not (self._settings.move_here and found.moving):
+            raise ProviderError(found.refusal)
         if found is not None:
-            report.warn(found.moving())
+            report.warn(found.moving)
         elif self._settings.move_here and self._is_bound(outputs):
             report.warn(
                 "the cluster is here; take kumulus:moveHere out of the stack file (`pulumi config rm "
@@ -107,14 +104,10 @@ class Places:
             )
 
     def require_here(self, outputs: Properties) -> None:
-        """Refuse a cluster that is elsewhere: it can be neither read nor deleted from here.
-
-        Raises:
-            ProviderError: says where the cluster is, and the possible remedies.
-        """
+        """Refuse a cluster that is elsewhere: it can be neither read nor deleted from here."""
         self._require_known(outputs)
         if found := self._away(outputs):
-            raise ProviderError(found.refusal())
+            raise ProviderError(found.refusal)
 
     def _require_known(self, outputs: Properties) -> None:
         """Refuse cluster files that a later version wrote in a format that this one does not know."""
@@ -126,11 +119,7 @@ class Places:
         """Refuse to repair what somebody else has made since then where a recorded cluster was.
 
         Args:
-            outputs: the recorded outputs of the cluster.
             owner: as which the stack will be recorded: an import keeps the owner that it found until the next update.
-
-        Raises:
-            ProviderError: says whose it is.
         """
         recorded, directory = str(outputs.get("owner")), Path(str(outputs.get("directory")))
         found = Place(directory).note().get("owner", recorded)
@@ -143,21 +132,17 @@ class Places:
     def differences(self, outputs: Properties) -> list[Difference]:
         """The differences due to a recorded cluster's place; to be called after :meth:`require`."""
         found = self._away(outputs)
-        if found is not None and self._settings.move_here and found.can_be_moved:
+        if found is not None and self._settings.move_here and found.moving:
             self._moving[str(found.directory)] = found
-            return [Difference("machine", "update" if found.can_be_taken_up else "update-replace")]
+            return [Difference("machine", "update" if found.taken_up else "update-replace")]
         return []
 
     def require_consent(self, outputs: Properties, inputs: Properties, found: Sequence[Difference]) -> None:
         """Refuse to replace an existing cluster, unless a preview has shown it or the user has allowed it.
 
         Args:
-            outputs: the recorded outputs of the cluster.
             inputs: as declared now; their contents say whether this is a preview.
             found: the differences from what is wanted.
-
-        Raises:
-            ProviderError: the cluster would be replaced.
         """
         why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
         if not why or not self._is_bound(outputs):
@@ -174,11 +159,7 @@ class Places:
         """Refuse likewise to make a cluster in the place of one that is there, as if a replacement is forced.
 
         Args:
-            directory: of the cluster that is there.
             inputs: as for :meth:`require_consent`.
-
-        Raises:
-            ProviderError: the cluster would be made again.
         """
         self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
 
@@ -197,21 +178,16 @@ class Places:
         )
 
     async def moved_here(self, outputs: Properties, recorded: Recorded, report: Reporter) -> bool:
-        """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old cluster is deleted.
-
-        Raises:
-            ProviderError: the cluster is elsewhere, and is not being moved.
-        """
+        """Whether a recorded cluster was elsewhere and is being moved here; a moved project's old one is deleted."""
         found = self._moving.get(recorded.directory)
         if found is None:
             self.require_here(outputs)
             return False
         runtime = self._runtimes[str(outputs.get("runtime"))]
-        if found.kind == "moved":
+        if found.files is not None:
             # Running processes still have the path that they were started with.
             await runtime.delete(recorded, report)
-            if found.files is not None:
-                directories.remove(runtime.place(str(found.files)))
+            directories.remove(runtime.place(str(found.files)))
         return True
 
     def machine(self, runtime: str) -> dict[str, str] | None:
@@ -225,3 +201,35 @@ class Places:
 
     def _away(self, outputs: Properties) -> Away | None:
         return away(outputs, self._settings.place.here) if self._is_bound(outputs) else None
+
+
+def left_by_runs(outputs: Properties) -> str:
+    """A text about changes that ended runs have left on a cluster; empty without any. Does not use the network.
+
+    Args:
+        outputs: the cluster's, from the state.
+    """
+    identity: Any = outputs.get("identity")
+    return runs.left(identity) if isinstance(identity, str) and identity else ""
+
+
+def require_no_run(identity: str) -> None:
+    """Refuse to take a cluster away while a run is or may be under way on it. Does not use the network.
+
+    Args:
+        identity: the cluster's; empty if it is not known.
+    """
+    if identity and (who := runs.under_way(identity)):
+        raise ProviderError(f"{who}; nothing was removed")
+
+
+async def put_back(seen: Observed, report: Reporter) -> None:
+    """Undo the changes that ended runs have left."""
+    if not runs.left(seen.identity):
+        return
+    try:
+        async with apiserver.client(Path(seen.kubeconfig)) as client:
+            for line in await runs.put_back(client, seen.identity):
+                report.info(line)
+    except (ApiError, KubeconfigError, Unreachable, runs.RunError) as error:
+        raise ProviderError(f"what a run has left is not all put back: {error}") from None

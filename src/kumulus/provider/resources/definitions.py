@@ -39,7 +39,6 @@ class Definitions(InCluster[Properties]):
     outputs: ClassVar = (Property(_BEFORE, listing(STRING), "Names of those that were there first, which stay."),)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         group = inputs.get("group")
         if group is not None and group is not UNKNOWN and not isinstance(group, str):
@@ -47,11 +46,9 @@ class Definitions(InCluster[Properties]):
         return checked
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"kinds of {properties.get('group')}"
 
     def id_of(self, inputs: Properties) -> str:
-        """See :meth:`InCluster.id_of`."""
         return str(known(inputs, "group"))
 
     def place_of(self, properties: Properties) -> tuple[object, ...]:
@@ -59,11 +56,9 @@ class Definitions(InCluster[Properties]):
         return (properties.get("group"),)
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """See :meth:`InCluster.failed`."""
         return with_remedy(super().failed(properties, error), properties)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         return {**inputs, _BEFORE: UNKNOWN if old is None else old.get(_BEFORE)}
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
@@ -79,7 +74,6 @@ class Definitions(InCluster[Properties]):
         return {**inputs, _BEFORE: sorted(each["metadata"]["name"] for each in there)}
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`InCluster.look`."""
         return outputs
 
     async def remove(self, op: Operation, outputs: Properties) -> None:

@@ -53,7 +53,6 @@ class Fault(InCluster[Properties]):
     outputs: ClassVar = (Property("drift", STRING, DRIFT.description),)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         if not checked.failures and not contains_unknown({key: checked.inputs.get(key) for key in _FAULT_KEYS}):
             try:
@@ -63,11 +62,9 @@ class Fault(InCluster[Properties]):
         return checked
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"fault {properties.get('name')}"
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """See :meth:`InCluster.failed`."""
         return with_remedy(super().failed(properties, error), properties)
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
@@ -87,7 +84,6 @@ class Fault(InCluster[Properties]):
         return drifted(inputs, await _drift(client, record, there.pools))
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`."""
         name = str(known(outputs, "name"))
         client = await self.client(outputs, WORK_PATIENCE)
         with self.cleared_way(outputs, _recorded_size(outputs)):
@@ -106,7 +102,6 @@ class Fault(InCluster[Properties]):
         return {each.name: each for each in found} or None
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`."""
         record = replace(_record(inputs), owner=self.owner(op, inputs))
         try:
             with self.needing_cluster(inputs):

@@ -19,12 +19,11 @@ from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import GONE, SILENT, UNASKED, Connections, WrongCluster
 from kumulus.provider.properties import BOOLEAN, STRING, STRINGS, Property
-from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known
+from kumulus.provider.resources.base import Failure, Found, Operation, Properties, Resource, known, why
 from kumulus.provider.resources.diffing import Difference
-from kumulus.provider.resources.limit import why
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.existing.copy import outlives_by_note
-from kumulus.runtimes.existing.refusals import GONE_FOR_GOOD
+from kumulus.runtimes.existing.source import GONE_FOR_GOOD
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -92,7 +91,6 @@ class InCluster(Resource, Generic[Wanted]):
         self._declared: dict[str, Properties] = {}
 
     async def declare(self, urn: str, old_inputs: Properties, inputs: Properties) -> None:
-        """See :meth:`Resource.declare`."""
         self._declared[urn] = inputs
 
     def cleared_way(self, properties: Properties, nodes: int) -> AbstractContextManager[object]:
@@ -139,29 +137,20 @@ class InCluster(Resource, Generic[Wanted]):
 
     @contextmanager
     def needing_cluster(self, properties: Properties) -> Iterator[None]:
-        """Run a block that needs the cluster.
-
-        Raises:
-            ProviderError: the cluster is gone, or does not answer.
-        """
+        """Run a block that needs the cluster."""
         try:
             yield
         except UNASKED as error:
             raise self.failed(properties, error) from None
 
     def decode(self, inputs: Properties) -> Wanted:
-        """The inputs as :meth:`make` takes them, once for a request: no other code checks them again.
-
-        Raises:
-            ProviderError: they are no such inputs, as in a state that was edited by hand.
-        """
+        """The inputs as :meth:`make` takes them, once for a request: no other code checks them again."""
         return cast(Wanted, inputs)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
         """Report what a preview has to report; returns the outputs as far as it knows them.
 
         Args:
-            op: the circumstances.
             inputs: what is wanted; some may be unknown.
             old: the recorded outputs; None before there are any.
         """
@@ -188,14 +177,12 @@ class InCluster(Resource, Generic[Wanted]):
         """Remove it; not finding it is success."""
 
     async def create(self, op: Operation, inputs: Properties) -> tuple[str, Properties]:
-        """See :meth:`Resource.create`."""
         if op.preview:
             return "", await self.previewed(op, inputs, None)
         resource_id = self.id_of(inputs)
         return resource_id, await self._made(op, resource_id, inputs, None)
 
     async def update(self, op: Operation, resource_id: str, old_outputs: Properties, inputs: Properties) -> Properties:
-        """See :meth:`Resource.update`."""
         if op.preview:
             return await self.previewed(op, inputs, old_outputs)
         return await self._made(op, resource_id, inputs, old_outputs)
@@ -210,7 +197,6 @@ class InCluster(Resource, Generic[Wanted]):
         return outputs
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:
-        """See :meth:`Resource.read`."""
         try:
             found = await self.look(op, outputs, inputs)
         except GONE:
@@ -238,8 +224,20 @@ class InCluster(Resource, Generic[Wanted]):
             return
         except NotOurs as error:
             op.report.warn(f"{error}; it is left alone")
-        except SILENT as error:
-            raise self.failed({**outputs, **outlives}, error) from None
+        except (ProviderError, *SILENT) as error:
+            # Of an imported resource, Pulumi does not know that it is in its cluster, and deletes both at once.
+            if await self._is_gone({**outputs, **outlives}):
+                return
+            raise error if isinstance(error, ProviderError) else self.failed({**outputs, **outlives}, error) from None
+
+    async def _is_gone(self, outputs: Properties) -> bool:
+        try:
+            await self.client(outputs, LOOK_PATIENCE)
+        except GONE:
+            return True
+        except (ProviderError, *SILENT):
+            pass
+        return False
 
     def _still_declared(self, urn: str, outputs: Properties) -> Properties | None:
         """The inputs with which the stack declares what it has on record; None if it declares it no more."""
@@ -271,9 +269,7 @@ class InCluster(Resource, Generic[Wanted]):
             patience: seconds to keep trying while the server does not answer.
 
         Raises:
-            KubeconfigError: the kubeconfig is missing or cannot be used, and the cluster is gone too.
             WrongCluster: another cluster answers there, in place of one that is gone.
-            ProviderError: the cluster was not found, but outlives its stacks, so it may still exist.
         """
         kubeconfig, identity = str(known(properties, "kubeconfig")), str(known(properties, "clusterIdentity"))
         try:

@@ -47,7 +47,6 @@ class Namespace(InCluster[Properties]):
     outputs: ClassVar = (DRIFT,)
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         checked = super().check(old_inputs, inputs, program)
         failures, name = checked.failures, inputs.get("name")
         if isinstance(name, str) and (mistake := dns_label_mistake(name)):
@@ -59,11 +58,9 @@ class Namespace(InCluster[Properties]):
         return Checked(checked.inputs, failures)
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"namespace {known(properties, 'name')}"
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`."""
         if not inputs.get("kubeconfig"):
             raise ProviderError("a Namespace cannot be imported: declare it under another name")
         wanted = _wanted(inputs, outputs)
@@ -85,7 +82,6 @@ class Namespace(InCluster[Properties]):
             raise ProviderError(f"namespace {wanted.name} is being deleted: {left}; the next run goes on")
 
     async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.make`."""
         before = {key: _texts(old, key) for key in ("labels", "annotations")} if old else {}
         try:
             with self.needing_cluster(inputs):

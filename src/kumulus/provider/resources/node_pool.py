@@ -17,10 +17,9 @@ from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools import record, scaled
 from kumulus.nodes.pools.converge import converge
 from kumulus.nodes.pools.live import of_pool, selected
-from kumulus.nodes.pools.lost import may_lack
 from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.others import PoolTaken, is_anothers, refuse_real, refuse_taken
-from kumulus.nodes.pools.reading import ReadLimit
+from kumulus.nodes.pools.reading import ReadLimit, may_lack
 from kumulus.nodes.pools.removal import remove_nodes, remove_slices
 from kumulus.nodes.pools.result import describe_drift, explain, summary_of
 from kumulus.nodes.pools.slices import NotServed, require_served
@@ -28,7 +27,7 @@ from kumulus.nodes.pools.through_storage import StorageOf
 from kumulus.provider.connections import SILENT, UNASKED, Connections
 from kumulus.provider.properties import OBJECT, Property
 from kumulus.provider.resources import adoption
-from kumulus.provider.resources.base import Checked, Found, Operation, Properties
+from kumulus.provider.resources.base import Checked, Found, Operation, Properties, limited, why
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -40,8 +39,6 @@ from kumulus.provider.resources.in_cluster import (
     recorded_owner,
     with_remedy,
 )
-from kumulus.provider.resources.limit import limited, why
-from kumulus.provider.resources.pool_preview import report_update
 from kumulus.provider.resources.pool_properties import (
     INPUTS,
     Attempt,
@@ -54,6 +51,7 @@ from kumulus.provider.resources.pool_properties import (
     outputs_of,
     pool_of,
     replicas_before,
+    report_update,
 )
 from kumulus.provider.values import contains_unknown
 
@@ -91,7 +89,6 @@ class NodePool(InCluster[Wanted]):
             clear_way: likewise.
             storage_of: gives the storage of a kubeconfig's cluster, if new nodes can be written to it directly.
             relieve: makes room in the cluster's etcd when it is full.
-            hourly: what nodes cost.
         """
         super().__init__(connections, clear_way)
         self._storage_of = storage_of
@@ -102,23 +99,18 @@ class NodePool(InCluster[Wanted]):
         self._lost: dict[str, Mapping[str, object]] = {}
 
     def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
-        """See :meth:`Resource.check`."""
         return checked(inputs, self.input_failures(inputs))
 
     def title(self, properties: Properties) -> str:
-        """See :meth:`InCluster.title`."""
         return f"pool {properties.get('name')}"
 
     def failed(self, properties: Properties, error: Exception) -> ProviderError:
-        """See :meth:`InCluster.failed`."""
         return with_remedy(ProviderError(f"{self.title(properties)}: {explain(error)}"), properties)
 
     def decode(self, inputs: Properties) -> Wanted:
-        """See :meth:`InCluster.decode`."""
         return Wanted(pool_of(inputs), inputs)
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         if not contains_unknown(inputs):
             wanted = self.decode(inputs)
             await self._preview(op, wanted, old)
@@ -135,7 +127,6 @@ class NodePool(InCluster[Wanted]):
         return await super().read(op, resource_id, outputs, inputs)
 
     async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
-        """See :meth:`InCluster.look`."""
         return await self._looked(outputs, inputs)
 
     async def compare(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -167,7 +158,6 @@ class NodePool(InCluster[Wanted]):
         return outputs_of(as_recorded(inputs, outputs), number(pool, seen.present), found)
 
     async def remove(self, op: Operation, outputs: Properties) -> None:
-        """See :meth:`InCluster.remove`."""
         # An update that was cut off may have marked only some nodes with the stack's identity, which the inputs have.
         recorded_as = recorded_owner(outputs)
         outputs = {**outputs, "stackId": op.old_inputs.get("stackId") or recorded_as}

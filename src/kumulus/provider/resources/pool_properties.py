@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube import Unreachable
 from kumulus.model.checks import MOST_REPLICAS
+from kumulus.model.consequences import Hourly, consequences
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import Owner
 from kumulus.model.named_nodes import count_problems
 from kumulus.model.pool_form import POOL_KEYS, pool_from_properties, pool_problems, pool_to_properties, pool_within
 from kumulus.model.pools import Pool
 from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.pools import scaled
 from kumulus.nodes.pools.observe import CALM, SILENT, STOPPED, Observation, observe_until_still
+from kumulus.nodes.pools.removal import bound_to
 from kumulus.nodes.pools.result import Result, describe_drift, explain
+from kumulus.nodes.reporter import Reporter
+from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import POOL
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties
-from kumulus.provider.resources.in_cluster import PLACE, PLACE_KEYS, drifted, outlives_stack, recorded_owner
-from kumulus.provider.resources.limit import why
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, why
+from kumulus.provider.resources.in_cluster import (
+    LOOK_PATIENCE,
+    PLACE,
+    PLACE_KEYS,
+    drifted,
+    outlives_stack,
+    recorded_owner,
+)
 from kumulus.provider.values import contains_unknown
 from kumulus.runtimes.directories import no_room
 
@@ -48,7 +60,6 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
     """The inputs in the form that is kept.
 
     Args:
-        inputs: as the user wrote them.
         failures: the failures of checks common to all resources.
     """
     wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
@@ -63,11 +74,7 @@ def checked(inputs: Properties, failures: list[Failure]) -> Checked:
 
 
 def pool_of(properties: Properties) -> Pool:
-    """The pool, with the stack's identity among its nodes' labels.
-
-    Raises:
-        ProviderError: they describe no pool, as in a state that was edited by hand.
-    """
+    """The pool, with the stack's identity among its nodes' labels."""
     try:
         pool = pool_within(properties)
     except SpecError as error:
@@ -120,10 +127,6 @@ class Attempt:
     """An attempt to make a pool as it is wanted, which may be done in part.
 
     Args:
-        op: the circumstances.
-        client: the cluster's API.
-        resource_id: the resource's id.
-        wanted: what is wanted.
         old: the recorded outputs; None before there are any.
     """
 
@@ -139,13 +142,7 @@ class Attempt:
         return self.partial(pool, message, await self._look(pool, error), known=_counted(self.old or {}))
 
     async def unfinished(self, pool: Pool, seen: Observation, result: Result) -> PartialFailure:
-        """The failure of an attempt that has left something to do.
-
-        Args:
-            pool: what was wanted.
-            seen: what was observed before.
-            result: what was done.
-        """
+        """The failure of an attempt that has left something to do."""
         after = result.left if result.certain else await self._look(pool)
         if after is not None and not result.certain:
             result = result.recounted(seen, after)
@@ -163,8 +160,6 @@ class Attempt:
         """A partial failure that records what really exists, or that this is not known.
 
         Args:
-            pool: what was wanted.
-            message: what happened.
             seen: what exists; None when it is not known.
             reasons: further problems.
             known: the least number of nodes, for when `seen` is None.
@@ -183,3 +178,43 @@ def _counted(outputs: Properties) -> int:
     """How many nodes a pool is recorded to have."""
     found = outputs.get("replicas")
     return int(found) if isinstance(found, int | float) else 0
+
+
+Ask = Callable[[], Awaitable["Client"]]
+
+
+async def report_update(ask: Ask, old: Pool | None, new: Pool, hourly: Hourly, report: Reporter) -> None:
+    """Report nodes, GPUs, CPUs and memory gained or lost, and running pods that would be deleted.
+
+    Args:
+        ask: gives a client of the cluster; it may raise one of :data:`UNASKED`.
+        old: the pool as it is recorded; None if that is not known.
+    """
+    resized = old is not None and old.replicas != new.replicas
+    old, new = await _as_left(ask, old, new)
+    bound = 0
+    if going := _names(old) - _names(new) if old else set():
+        try:
+            bound = len(await bound_to(await ask(), going, running=True))
+        except UNASKED as error:
+            report.warn(f"pods on the nodes that would go could not be counted: {error}")
+    if meaning := consequences(old, new, bound, hourly):
+        report.info(meaning.describe())
+    elif new.bounds and resized:
+        between = f"between {new.bounds.least:,} and {new.bounds.most:,}"
+        report.info(f"pool {new.name}: stays at {new.count:,} nodes; {between}, the autoscaler has the number")
+
+
+async def _as_left(ask: Ask, old: Pool | None, new: Pool) -> tuple[Pool | None, Pool]:
+    """The old and the new pool with the existing nodes, if an autoscaler sets, or did set, their number."""
+    if old is None or (old.bounds is None and new.bounds is None):
+        return old, new
+    with suppress(*UNASKED):
+        there = (await scaled.numbered(await ask(), old, LOOK_PATIENCE)).keys()
+        left = scaled.within(new, there) if new.bounds else None
+        return scaled.with_ordinals(old, there), new if left is None else scaled.with_ordinals(new, left)
+    return old, new
+
+
+def _names(pool: Pool) -> set[str]:
+    return {pool.node_name(ordinal) for ordinal in range(pool.replicas) if ordinal not in pool.absent}

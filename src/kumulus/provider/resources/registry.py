@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.helm.reach import FIND_CHARTS, find_charts
+from kumulus.helm.charts import FIND_CHARTS, find_charts
 from kumulus.host import extras
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Resource
 from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
-from kumulus.provider.resources.destroy_check import DestroyCheck
 from kumulus.provider.resources.fault import Fault
-from kumulus.provider.resources.hyper_nodes import HyperNodes
 from kumulus.provider.resources.in_cluster import InCluster
-from kumulus.provider.resources.lifetime import Lifetime
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
-from kumulus.provider.resources.release_mark import ReleaseMark
+from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
 from kumulus.provider.resources.release_preparation import ReleasePreparation
-from kumulus.provider.resources.release_ready import ReleaseReady
-from kumulus.provider.resources.stack_identity import StackIdentity
+from kumulus.provider.resources.state_only import DestroyCheck, Lifetime, StackIdentity
 from kumulus.provider.settings import Settings
 from kumulus.runtimes import registry
 from kumulus.runtimes.base import Runtime
@@ -45,7 +41,6 @@ CLASSES: tuple[type[Resource], ...] = (
     StackIdentity,
     Cluster,
     NodePool,
-    HyperNodes,
     Lifetime,
     DestroyCheck,
     Fault,
@@ -73,7 +68,6 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         StackIdentity(),
         Cluster(runtimes, connections, settings),
         NodePool(connections, way.cleared, Storages().of, relieve_cluster, settings.hourly),
-        HyperNodes(connections),
         Lifetime(),
         DestroyCheck(runtimes, settings),
         Fault(connections, way.cleared),

@@ -53,7 +53,6 @@ class ReleasePreparation(OfRelease):
         return [Difference("repairs", "update")] if left else []
 
     async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
-        """See :meth:`InCluster.previewed`."""
         if old is None and contains_unknown(inputs):
             return _outputs(inputs, {})
         try:

@@ -32,16 +32,7 @@ async def preview(
     inputs: Properties,
     hourly: Hourly,
 ) -> None:
-    """Report, under each resource that is removed, what its removal does.
-
-    Args:
-        connections: to clusters.
-        reporters: of all resources.
-        urn: the cluster's.
-        old: its recorded inputs and outputs.
-        inputs: its inputs now.
-        hourly: what nodes cost.
-    """
+    """Report, under each resource that is removed, what its removal does."""
     before, after = old[0].get("contents"), inputs.get("contents")
     faults, pools = removed(before, after, FAULTS), removed(before, after, POOLS)
     added = removed(after, before, POOLS)

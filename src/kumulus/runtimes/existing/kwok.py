@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kumulus.kube import ApiError, KubeconfigError, Unreachable, objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.unknown import UNKNOWN
-from kumulus.runtimes.existing import refusals
-from kumulus.runtimes.existing.source import Source
+from kumulus.runtimes.existing.source import Source, not_asked
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -51,14 +50,13 @@ async def find_kwok(arguments: dict[str, Any]) -> dict[str, Any]:
     except (ApiError, Unreachable) as error:
         if isinstance(error, ApiError) and error.status == 403:
             return nothing
-        return {**nothing, "problem": str(refusals.not_asked(source, error))}
+        return {**nothing, "problem": str(not_asked(source, error))}
 
 
 async def others_controller(client: Client, release: str = "") -> str:
     """Find a foreign kwok-controller, unless the stack has its own: a stack that has installed KWOK goes on using it.
 
     Args:
-        client: of the cluster.
         release: the name of the stack's own release; empty for a stack whose own is gone.
 
     Returns:

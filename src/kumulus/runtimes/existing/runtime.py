@@ -11,7 +11,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.existing import copy, permissions, refusals, source
+from kumulus.runtimes.existing import copy, permissions, source
 from kumulus.runtimes.existing.copy import CopyPlace
 from kumulus.runtimes.existing.source import Source
 from kumulus.runtimes.owner import same
@@ -32,11 +32,9 @@ class ExistingRuntime(Runtime):
     on_one_machine: ClassVar[bool] = False
 
     def place(self, directory: str) -> CopyPlace:
-        """See :meth:`Runtime.place`."""
         return CopyPlace.of_directory(directory)
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
-        """See :meth:`Runtime.problems`."""
         found = {key: f"unknown option; it takes: {', '.join(_OPTIONS)}" for key in options if key not in _OPTIONS}
         wanted = options.get("needs", [])
         if not isinstance(wanted, list) or not set(wanted) <= set(NEEDS):
@@ -44,11 +42,9 @@ class ExistingRuntime(Runtime):
         return found | source.problems(options)
 
     def version_problem(self, version: str) -> str | None:
-        """See :meth:`Runtime.version_problem`."""
         return "an existing cluster has its own Kubernetes version; leave this out"
 
     def kubeconfig_path(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.kubeconfig_path`."""
         return str(CopyPlace.of(wanted.home, wanted.name).kubeconfig)
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
@@ -64,7 +60,6 @@ class ExistingRuntime(Runtime):
         return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
-        """See :meth:`Runtime.create`."""
         place, context = CopyPlace.of(wanted.home, wanted.name), _source(wanted)
         directories.require_free(place, wanted.owner)
         identity = await self._look(context, wanted.options, None)
@@ -97,24 +92,20 @@ class ExistingRuntime(Runtime):
         directories.remove_empty(place)
 
     async def _look(self, context: Source, options: dict[str, Any], identity: str | None) -> str:
-        """The identity of the cluster, once it is certain that the stack may and can use it.
-
-        Raises:
-            ProviderError: the stack cannot use it.
-        """
+        """The identity of the cluster, once it is certain that the stack may and can use it."""
         from kumulus.kube import objects
 
         try:
             async with context.client() as client:
                 actual = await objects.identity(client)
                 if identity and actual != identity:
-                    raise refusals.another_cluster(context, identity, actual)
+                    raise source.another_cluster(context, identity, actual)
                 if lacking := await permissions.missing(client, options.get("needs") or []):
-                    raise refusals.not_allowed(context, permissions.described(lacking))
+                    raise source.not_allowed(context, permissions.described(lacking))
         except KubeconfigError as error:
             raise ProviderError(str(error)) from None
         except (ApiError, Unreachable) as error:
-            raise refusals.not_asked(context, error) from None
+            raise source.not_asked(context, error) from None
         return actual
 
 

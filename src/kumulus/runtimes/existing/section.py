@@ -44,7 +44,6 @@ class Existing(RuntimeSection):
         """Where the cluster is, as options of the resource Cluster.
 
         Args:
-            base: the project's directory.
             environment: with the user's ``KUBECONFIG``.
         """
         context = {"context": self.context} if self.context else {}
@@ -61,7 +60,6 @@ def content_problems(existing: Existing, encrypted: bool) -> list[Problem]:
     Pulumi gives the whole configuration to the plugin's provider, and records it in the state.
 
     Args:
-        existing: the section.
         encrypted: whether the configuration keeps it secret.
     """
     if encrypted or not is_content(existing.kubeconfig):

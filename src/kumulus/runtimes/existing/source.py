@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import KubeconfigError
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.model.needs import is_content
+from kumulus.nodes.errors import ProviderError
 
 if TYPE_CHECKING:
     from kumulus.kube import Client, Connection
@@ -39,11 +40,7 @@ class Source:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Source:
-        """The source that the runtime's options name.
-
-        Raises:
-            KubeconfigError: it is missing, malformed, or has no such context; the message has none of its content.
-        """
+        """The source that the runtime's options name."""
         # Imported here: a plugin that only compares properties needs no YAML.
         from kumulus.kube.config import parse_kubeconfig, read_kubeconfig
 
@@ -72,21 +69,13 @@ class Source:
         return json.dumps(self.document, indent=2, default=str) + "\n"
 
     def connection(self) -> Connection:
-        """How to reach the cluster.
-
-        Raises:
-            KubeconfigError: an entry cannot be used.
-        """
+        """How to reach the cluster."""
         from kumulus.kube.config import connection
 
         return connection(dict(self.document), self.label, self.context)
 
     def client(self) -> Client:
-        """A client of the cluster that soon gives up one that does not answer.
-
-        Raises:
-            KubeconfigError: an entry cannot be used.
-        """
+        """A client of the cluster that soon gives up one that does not answer."""
         # Imported here: a plugin that only compares properties needs no HTTP library.
         from kumulus.kube import Client
 
@@ -97,11 +86,7 @@ class Source:
 
 
 def minified(document: Mapping[str, Any], label: Path, context: str | None) -> tuple[str, dict[str, Any]]:
-    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute.
-
-    Raises:
-        KubeconfigError: there is no such context, or an entry that it names is missing.
-    """
+    """A context's name, and a kubeconfig with that context alone, in which relative paths have become absolute."""
     from kumulus.kube.config import entries
 
     found = entries(dict(document), label, context)
@@ -175,3 +160,38 @@ def _several(options: Mapping[str, Any], source: Source) -> str:
 
 def _absolute(entry: Mapping[str, Any], keys: tuple[str, ...], base: Path) -> dict[str, Any]:
     return {key: str(base / str(value)) if key in keys and value else value for key, value in entry.items()}
+
+
+GONE_FOR_GOOD = "if that cluster is gone for good, `pulumi stack rm --force` forgets what was in it"
+
+
+def another_cluster(context: Source, identity: str, actual: str) -> ProviderError:
+    """The context leads to another cluster than at the last update."""
+    return ProviderError(
+        f"{context} leads to another cluster: the UID of its namespace kube-system is {actual}, and was {identity} at "
+        f"the last update; nothing was changed. Point the context back to the stack's cluster; {GONE_FOR_GOOD}"
+    )
+
+
+def not_allowed(context: Source, lacking: str) -> ProviderError:
+    """Permissions are missing."""
+    return ProviderError(
+        f"{context}: the user {context.user!r} lacks permissions that this stack needs: {lacking}. "
+        "docs/clusters.md has roles to grant them; nothing was changed"
+    )
+
+
+def not_asked(context: Source, error: ApiError | Unreachable) -> ProviderError:
+    """The server does not answer, or not to this user."""
+    if isinstance(error, Unreachable):
+        return ProviderError(
+            f"{context}: {error}; nothing was changed. When it answers, run this again; {GONE_FOR_GOOD}"
+        )
+    if error.status == 401:
+        return ProviderError(
+            f"{context}: {context.server} does not accept the credentials of the user {context.user!r} (401 "
+            "Unauthorized): they may have expired; renew them, for example by logging in again, and run this again"
+        )
+    if error.status == 403:
+        return not_allowed(context, f"namespaces: get ({error.message})")
+    return ProviderError(f"{context}: {error}; nothing was changed")

@@ -1,8 +1,20 @@
 """The runtime kind: a cluster whose real nodes are containers that run add-ons, with emulated nodes beside them."""
 
+from collections.abc import Iterator, Mapping
+
+from kumulus.model.checks import problem
+from kumulus.model.errors import Problem
 from kumulus.runtimes.descriptor import Descriptor, Options
-from kumulus.runtimes.kind.rules import rules
 from kumulus.toolchain.plugins import PROVIDER
+
+
+def rules(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """Problems of a cluster's mapping, as the file has it."""
+    kind = raw.get("kind")
+    if isinstance(kind, Mapping) and kind.get("nodeImage") and raw.get("kubernetesVersion"):
+        message = "has no effect beside kind.nodeImage, which is of one version"
+        yield problem(("kubernetesVersion",), message, "leave one of the two out")
+
 
 RUNTIME = Descriptor(
     name="kind",

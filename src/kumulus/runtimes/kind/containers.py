@@ -81,19 +81,11 @@ class Engine:
         return {_ENVIRONMENT: self.provider}
 
     async def require(self) -> None:
-        """Make sure that the engine answers.
-
-        Raises:
-            ProviderError: it is not installed, does not run, or may not be used.
-        """
+        """Make sure that the engine answers."""
         await self._run("ps", "--quiet", "--last", "1")
 
     async def nodes(self, cluster: str) -> list[Node]:
-        """The containers of a cluster, control planes first, no matter who created it.
-
-        Raises:
-            ProviderError: the engine could not be asked.
-        """
+        """The containers of a cluster, control planes first, no matter who created it."""
         deadline = time.monotonic() + _HALF_MADE
         while True:
             try:
@@ -122,11 +114,7 @@ class Engine:
         return []
 
     async def start(self, nodes: Sequence[Node]) -> None:
-        """Start the containers that are stopped, and unpause those that are paused.
-
-        Raises:
-            ProviderError: the engine refused.
-        """
+        """Start the containers that are stopped, and unpause those that are paused."""
         paused = [node.container for node in nodes if node.state == "paused"]
         stopped = [node.container for node in nodes if node.health == "stopped"]
         if paused:
@@ -135,11 +123,7 @@ class Engine:
             await self._run("start", *stopped, timeout=60.0)
 
     async def restart(self, nodes: Sequence[Node]) -> None:
-        """Restart running containers.
-
-        Raises:
-            ProviderError: the engine refused.
-        """
+        """Restart running containers."""
         await self._run("restart", "--time", "5", *(node.container for node in nodes), timeout=30.0)
 
     async def _run(self, *arguments: str, timeout: float = _PATIENCE) -> str:
@@ -206,7 +190,6 @@ def components(nodes: Sequence[Node], recorded: Mapping[str, str]) -> dict[str, 
     """Each node's state, including nodes that are recorded but missing.
 
     Args:
-        nodes: what was found.
         recorded: by name, the ids of the containers that were made.
     """
     found = {node.name: node.health for node in nodes}

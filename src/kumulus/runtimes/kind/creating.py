@@ -60,11 +60,7 @@ class NothingMade(ProviderError):
 
 
 def executable() -> str:
-    """The path of kind's executable.
-
-    Raises:
-        ProviderError: it is missing; the message says how to get it.
-    """
+    """The path of kind's executable."""
     try:
         return str(toolchain.find("kind"))
     except toolchain.ToolchainError as error:
@@ -146,9 +142,6 @@ async def ready(place: KindPlace, options: Mapping[str, Any], report: Reporter, 
     """Wait until the API server answers and every node is ready; returns the cluster's identity.
 
     Without kind's own network (``disableDefaultCNI``), nodes are not waited for: an add-on has to bring one first.
-
-    Raises:
-        ProviderError: not within ``kind.wait``, or cancelled.
     """
     wait = seconds(str(options.get("wait") or DEFAULT_WAIT))
     deadline = time.monotonic() + wait
@@ -186,11 +179,7 @@ def _waiting(nodes: list[dict[str, Any]]) -> dict[str, str]:
 
 
 async def kubeconfig(engine: Engine, place: KindPlace, file: Path) -> None:
-    """Write the kubeconfig of an existing cluster.
-
-    Raises:
-        ProviderError: kind could not read it.
-    """
+    """Write the kubeconfig of an existing cluster."""
     ended = await commands.run(
         executable(), "get", "kubeconfig", "--name", place.name, timeout=30.0, environment=_environment(engine)
     )
@@ -204,9 +193,6 @@ def discard(engine: Engine, place: KindPlace) -> None:
 
     This blocks the event loop: it is the last step of a cancelled call, and if it could be cancelled again, it would
     leave containers behind.
-
-    Raises:
-        ProviderError: kind could not remove them.
     """
     deadline = time.monotonic() + _DELETING
     while True:

@@ -54,12 +54,7 @@ def explained(ended: Ended, config: str) -> str:
 
 
 def taken(name: str, nodes: Sequence[str] = ()) -> str:
-    """The message that somebody else has a cluster of that name.
-
-    Args:
-        name: the cluster's.
-        nodes: its containers, where they are known.
-    """
+    """The message that somebody else has a cluster of that name."""
     which = f" ({', '.join(nodes[:3])})" if nodes else ""
     return (
         f"a kind cluster named {name!r} that this stack did not make is there{which}; it is left alone. Set another "

@@ -78,12 +78,7 @@ CLUSTER = {
 
 
 def config_problems(where: Where, raw: Mapping[str, object]) -> list[Problem]:
-    """Problems of kind's configuration; an empty one has none.
-
-    Args:
-        where: its place.
-        raw: the mapping.
-    """
+    """Problems of kind's configuration; an empty one has none."""
     if not raw:
         return []
     found = [

@@ -7,14 +7,16 @@ kubeconfig has the ids of the containers that were made here; see docs/decisions
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from kumulus.host import files
+from kumulus.host import files, locks
+from kumulus.host.machine import state_home
 from kumulus.kube import yaml_writing
-from kumulus.runtimes.kind import claim
 from kumulus.runtimes.kind.containers import Engine, Node
 from kumulus.runtimes.place import Place, unfinished
 
@@ -43,7 +45,7 @@ class KindPlace(Place):
         self.directory.mkdir(mode=0o700)
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         self.write_note({"owner": owner, "provider": engine.provider, "state": _CREATING, _BEGUN: begun})
-        claim.note(self.directory)
+        claim(self.directory)
         files.write(self.config_file, yaml_writing.written(dict(config)))
 
     def complete(self, owner: str, engine: Engine, nodes: Sequence[Node]) -> None:
@@ -69,7 +71,7 @@ class KindPlace(Place):
         note, known = self.note(), set(self.containers().values())
         if note.get("state") != _CREATING:
             return all(node.container in known for node in nodes)
-        if claim.is_anothers(self.directory) or _BEGUN not in note:
+        if is_anothers(self.directory) or _BEGUN not in note:
             return False
         begun = datetime.fromisoformat(note[_BEGUN])
         first, last = begun - _CLOCKS_APART, begun + timedelta(seconds=LONGEST_S)
@@ -78,3 +80,54 @@ class KindPlace(Place):
     def engine(self, options: Mapping[str, Any]) -> Engine:
         """The engine that the containers were made with, or else the one that would be chosen now."""
         return Engine.chosen({**options, **({"provider": p} if (p := self.note().get("provider")) else {})})
+
+
+# Who makes the kind cluster of a name, or was the last to begin: the engine knows names only, whoever asks it.
+#
+# kind looks for containers of a name before it pulls the node image. If it fails afterwards, it removes all containers
+# of that name, among them those that a run of another directory has made meanwhile. So only one run of this user makes
+# a cluster of one name at a time. Its directory is noted, and the claim stays: what a killed run has left cannot be
+# told from the cluster that another directory's run has made since by anything else.
+
+
+@asynccontextmanager
+async def making_alone(cluster: str) -> AsyncIterator[None]:
+    """Wait until no other run makes a cluster of that name; where no state can be kept, nobody is waited for."""
+    lock = None
+    with suppress(OSError):
+        lock, _ = await locks.take(_file(cluster))
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def claim(directory: Path) -> None:
+    """Note that a cluster is about to be made for a directory, whose name is the cluster's."""
+    with suppress(OSError):
+        # In place: a new file would not be locked.
+        _file(directory.name).write_text(str(directory))
+
+
+def is_anothers(directory: Path) -> bool:
+    """Whether the last run that began to make a cluster of that name was another directory's."""
+    return _last(directory.name) not in ("", str(directory))
+
+
+def forget_claim(directory: Path) -> None:
+    """Remove the claim of a directory whose cluster is gone."""
+    with suppress(OSError):
+        if _last(directory.name) == str(directory):
+            _file(directory.name).unlink()
+
+
+def _last(cluster: str) -> str:
+    try:
+        return _file(cluster).read_text()
+    except (OSError, ValueError):
+        return ""
+
+
+def _file(cluster: str) -> Path:
+    return state_home() / "kumulus" / "kind" / cluster

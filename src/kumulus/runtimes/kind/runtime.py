@@ -16,11 +16,11 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.exclusive import exclusive
-from kumulus.runtimes.kind import claim, creating, failures
+from kumulus.runtimes.directories import exclusive
+from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
 from kumulus.runtimes.kind.options import options_problems
-from kumulus.runtimes.kind.place import KindPlace
+from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
 from kumulus.runtimes.owner import same
 
 _API = "kube-apiserver"
@@ -38,15 +38,12 @@ class KindRuntime(Runtime):
     replaced_by: ClassVar[frozenset[str]] = frozenset({"kindConfig", "nodeImage", "provider"})
 
     def place(self, directory: str) -> KindPlace:
-        """See :meth:`Runtime.place`."""
         return KindPlace(Path(directory))
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
-        """See :meth:`Runtime.problems`."""
         return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
 
     def kubeconfig_path(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.kubeconfig_path`."""
         return str(KindPlace.of(wanted.home, wanted.name).kubeconfig)
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
@@ -56,14 +53,13 @@ class KindRuntime(Runtime):
         return None
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
-        """See :meth:`Runtime.create`."""
         place = KindPlace.of(wanted.home, wanted.name)
         engine = Engine.chosen(wanted.options)
         directories.require_free(place, wanted.owner)
         creating.executable()
         await engine.require()
         directories.prepare_home(place)
-        async with exclusive(place), claim.making(place.name):
+        async with exclusive(place), making_alone(place.name):
             found = await self._cleared(place, wanted, engine, report)
             try:
                 if found:
@@ -125,7 +121,6 @@ class KindRuntime(Runtime):
         return self._observed(place, nodes, identity, "running")
 
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
-        """See :meth:`Runtime.read`."""
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
         nodes = await engine.nodes(place.name)
@@ -159,7 +154,6 @@ class KindRuntime(Runtime):
         return None
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
-        """See :meth:`Runtime.repair`."""
         place = KindPlace.of(wanted.home, wanted.name)
         engine = place.engine(wanted.options)
         await engine.require()
@@ -214,11 +208,9 @@ class KindRuntime(Runtime):
             await _identity(place, _RESTARTED)
 
     def removed(self, directory: str) -> bool:
-        """See :meth:`Runtime.removed`."""
         return KindPlace(Path(directory)).removed()
 
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
-        """See :meth:`Runtime.delete`."""
         place = KindPlace(Path(recorded.directory))
         engine = place.engine(recorded.options)
         nodes = await self._recorded_nodes(place, engine, recorded, report)
@@ -265,7 +257,7 @@ class KindRuntime(Runtime):
         self._end_kind(place)
         if nodes:
             creating.discard(engine, place)
-        claim.forget(place.directory)
+        forget_claim(place.directory)
         return directories.remove(place)
 
     def _undo(self, place: KindPlace, engine: Engine, error: BaseException) -> None:
@@ -277,7 +269,7 @@ class KindRuntime(Runtime):
             creating.discard(engine, place)
         except ProviderError as left:
             raise ProviderError(f"{error}\n  What there is of it stays until the next `pulumi up`: {left}") from None
-        claim.forget(place.directory)
+        forget_claim(place.directory)
         directories.remove(place)
 
     def _end_kind(self, place: KindPlace) -> None:
@@ -295,11 +287,7 @@ class KindRuntime(Runtime):
 
 
 async def _identity(place: KindPlace, patience: float) -> str:
-    """The identity of the cluster, once it answers.
-
-    Raises:
-        ProviderError: not within ``patience`` seconds.
-    """
+    """The identity of the cluster, once it answers."""
     try:
         return await apiserver.identity(place.kubeconfig, patience)
     except (ApiError, Unreachable, KubeconfigError) as error:

@@ -22,9 +22,6 @@ def flags(pki: Path) -> dict[str, dict[str, str]]:
     """The flags with which the controllers serve everything except their health to the cluster's administrator only.
 
     The controller manager also signs certificates, as every cluster's does; kwokctl gives it no key for that.
-
-    Args:
-        pki: the directory of the cluster's certificates.
     """
     # By default, they allow the group system:masters everything (k8s.io/apiserver, DelegatingAuthorizationOptions).
     mine = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
@@ -36,9 +33,6 @@ def web_configuration(pki: str) -> dict[str, Any]:
     """How Prometheus and kube-state-metrics serve: over TLS, to clients with a certificate of the cluster's authority.
 
     Source: the "web configuration" of prometheus/exporter-toolkit, which both read.
-
-    Args:
-        pki: the directory of the cluster's certificates.
     """
     return {
         "tls_server_config": {
@@ -52,11 +46,7 @@ def web_configuration(pki: str) -> dict[str, Any]:
 
 
 def client_configuration(pki: str) -> dict[str, Any]:
-    """Promtool's client configuration (``--http.config.file``).
-
-    Args:
-        pki: the directory of the cluster's certificates.
-    """
+    """Promtool's client configuration (``--http.config.file``)."""
     return {
         "tls_config": {
             "ca_file": f"{pki}/ca.crt",
@@ -68,10 +58,6 @@ def client_configuration(pki: str) -> dict[str, Any]:
 
 def connection(pki: Path, server: str) -> Connection:
     """The connection to a component with the cluster's certificate.
-
-    Args:
-        pki: the directory of the cluster's certificates.
-        server: its address.
 
     Raises:
         OSError: the certificates cannot be read.
@@ -90,8 +76,6 @@ def patch(component: str, wanted: Mapping[str, str], replaced: Sequence[str]) ->
     """Flags of a component as kwokctl takes them when it makes a cluster.
 
     Args:
-        component: its name.
-        wanted: the flags.
         replaced: the flags that kwokctl sets itself; the others are added.
     """
     return {

@@ -65,7 +65,6 @@ class Addition:
         """Kwokctl's configuration with its processes among the components, or without them if they are not asked for.
 
         Raises:
-            toolchain.ToolMissing: a program is not built; the message says how to get it.
             ports.NoFreePort: there is none for it.
         """
         raise NotImplementedError

@@ -24,13 +24,10 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     """Rewrite the settings of the components, and end the components that run with other ones.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
         undefined: the kinds whose definitions kwokctl is to create.
-        claims: provides further ports.
 
     Raises:
-        toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
         OSError: a component's files cannot be written.
     """
@@ -73,11 +70,7 @@ def has_kinds(wanted: Wanted) -> bool:
 
 
 async def define(client: Client, layout: Layout, wanted: Wanted) -> None:
-    """Make the kinds without which a component would not start.
-
-    Raises:
-        ProviderError: somebody else has made them.
-    """
+    """Make the kinds without which a component would not start."""
     for each in addition.asked(wanted.options):
         await each.define(client, layout, wanted.options)
 
@@ -89,11 +82,7 @@ def defined(layout: Layout) -> None:
 
 
 async def apply(client: Client, layout: Layout, wanted: Wanted) -> None:
-    """Apply the objects of the wanted additions, and delete those of the others.
-
-    Raises:
-        ProviderError: somebody else has made one of them.
-    """
+    """Apply the objects of the wanted additions, and delete those of the others."""
     if wanted.options.get("stageObjects"):
         await objects.apply_base(client, configuration.base_stages(wanted.options))
     else:

@@ -11,7 +11,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
-from kumulus.runtimes.kwok import last_words
+from kumulus.runtimes.kwok import logs
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -37,11 +37,7 @@ def client(layout: Layout, *, patience: float = 60.0) -> Client:
 
 
 async def answering(layout: Layout, report: Reporter) -> str:
-    """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died.
-
-    Raises:
-        ProviderError: it does not become ready; the message has the end of the log that says why.
-    """
+    """Wait until the API server is ready and return the cluster's identity; give up when it or etcd has died."""
     deadline = time.monotonic() + _START_TIMEOUT
     while True:
         try:
@@ -74,7 +70,7 @@ def explain(layout: Layout, message: str) -> str:
     for name in layout.components():
         if name not in alive and layout.log_tail(name, lines=1):
             lost = _etcd_lost(layout) if name == "etcd" else _etcd_stuck(layout)
-            return last_words.with_log(f"{message}{lost}", layout, name)
+            return logs.with_log(f"{message}{lost}", layout, name)
     return message
 
 

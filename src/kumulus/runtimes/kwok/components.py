@@ -35,12 +35,9 @@ def definition(
     """A component as an entry of kwokctl's configuration.
 
     Args:
-        layout: the cluster.
         name: its name, and its executable's in the cluster's ``bin``.
-        arguments: its command line.
         ports: the ports it listens on, by their names; ``http`` is the main one.
         links: the components to start first.
-        environment: variables.
     """
     return {
         "name": name,
@@ -54,11 +51,7 @@ def definition(
 
 
 def mark(name: str) -> dict[str, str]:
-    """The labels of the objects that we make in a cluster for a component, by which they are told from others'.
-
-    Args:
-        name: the component's.
-    """
+    """The labels of the objects that we make in a cluster for a component, by which they are told from others'."""
     return {"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "kumulus"}
 
 
@@ -70,11 +63,7 @@ def link(layout: Layout, name: str, executable: Path) -> None:
 
 
 def relink(layout: Layout) -> None:
-    """Link programs again whose files are gone, as tools are that some other project's `clean --tools` has removed.
-
-    Raises:
-        ProviderError: a tool is missing; the message says how to get it.
-    """
+    """Link programs again whose files are gone, as tools are that some other project's `clean --tools` has removed."""
     version = (layout.settings().get("options") or {}).get("kubeVersion")
     for name in layout.components():
         program = layout.directory / "bin" / name

@@ -10,17 +10,7 @@ from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import (
-    access,
-    addition,
-    components,
-    etcd,
-    gates,
-    kubelets,
-    logs,
-    objects,
-    sizing,
-)
+from kumulus.runtimes.kwok import access, addition, components, etcd, gates, logs, objects, sizing
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -43,6 +33,9 @@ _CONTROLLER_MANAGER_FLAGS = {
     "controllers": "*,-ttl-controller",
 }
 _SCHEDULER_FLAGS = {"leader-elect": "false"}
+# Of an etcd whose data may be lost. It has no other members, but until it has elected itself it waits for them: with
+# its defaults for up to a second, half of one on average.
+_LOSABLE = {"unsafe-no-fsync": "true", "heartbeat-interval": "20", "election-timeout": "100"}
 _COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 _PORT_KEYS = (
     "etcdPort",
@@ -82,7 +75,6 @@ def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -
     """The documents kwok-controller reads at its start: its parallelism, metrics, and stages that are no objects.
 
     Args:
-        options: the stack's options.
         nodes: how many there are to be; None where that is not known.
     """
     found: list[dict[str, Any]] = [
@@ -143,9 +135,6 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     Args:
         wanted: the control plane the stack asks for.
         ports: a port for each of :func:`port_keys`.
-
-    Raises:
-        toolchain.ToolMissing: a component's binary is missing; the message says how to get it.
     """
     head = {
         "apiVersion": _CONFIG_API,
@@ -205,13 +194,13 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
         _flags("kube-scheduler", _SCHEDULER_FLAGS),
         *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
         *access.patches(pki),
-        *kubelets.patches(ports["kwokControllerPort"]),
+        *kubelet_patches(ports["kwokControllerPort"]),
         *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
         *sizing.patches(options, wanted.nodes),
     ]
     if options.get("etcdFsync") is False:
-        patches.append(_flags("etcd", {"unsafe-no-fsync": "true"}))
+        patches.append(_flags("etcd", _LOSABLE))
     return patches
 
 
@@ -223,3 +212,20 @@ def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
 def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
     """A patch that sets environment variables of a component."""
     return {"name": component, "extraEnvs": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def kubelet_flags(port: int) -> dict[str, dict[str, str]]:
+    """The API server's flags, by component.
+
+    By default, it asks DNS for a node's name, and sends logs and exec to whoever has that name (k8s.io/kubernetes
+    pkg/kubelet/client). Emulated nodes call themselves localhost, and name no port of their own.
+
+    Args:
+        port: kwok-controller's.
+    """
+    return {"kube-apiserver": {"kubelet-preferred-address-types": "InternalDNS", "kubelet-port": str(port)}}
+
+
+def kubelet_patches(port: int) -> list[dict[str, Any]]:
+    """The flags as kwokctl takes them when it makes a cluster."""
+    return [access.patch(component, wanted, ()) for component, wanted in kubelet_flags(port).items()]

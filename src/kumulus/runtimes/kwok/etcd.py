@@ -33,7 +33,6 @@ def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
     """The flags with which etcd and the API server authenticate each other, by component.
 
     Args:
-        pki: the directory of the cluster's certificates.
         port: etcd's port for the API server.
         peer_port: etcd's port for other members; there are none, but the port cannot be closed.
     """

@@ -52,14 +52,7 @@ class Entry(NamedTuple):
 
 
 class EtcdKeys:
-    """A connection to a cluster's etcd, to be used as a context manager.
-
-    Args:
-        layout: the cluster.
-
-    Raises:
-        ProviderError: the cluster's certificates cannot be read.
-    """
+    """A connection to a cluster's etcd, to be used as a context manager."""
 
     def __init__(self, layout: Layout) -> None:
         import grpc
@@ -89,19 +82,12 @@ class EtcdKeys:
 
         Returns:
             The revision, and the keys.
-
-        Raises:
-            ProviderError: etcd does not answer.
         """
         at, entries = self.entries(prefix, revision)
         return at, ((each.key, each.value) for each in entries)
 
     def entries(self, prefix: bytes, revision: int = 0) -> tuple[int, Iterator[Entry]]:
-        """The same with the revision at which each key was created: another one means another object.
-
-        Raises:
-            ProviderError: etcd does not answer.
-        """
+        """The same with the revision at which each key was created: another one means another object."""
         first = self._range(prefix, _end(prefix), revision)
         at = revision or int(first.header.revision)
         return at, self._pages(first, _end(prefix), at)

@@ -63,10 +63,6 @@ async def is_full(layout: Layout) -> bool:
 async def relieve(layout: Layout, report: Reporter) -> bool:
     """Make space in an etcd that has raised the alarm, and disarm it.
 
-    Args:
-        layout: the cluster.
-        report: takes how much space was gained.
-
     Returns:
         whether there is space now: False where there was no alarm, or etcd could not be asked.
     """

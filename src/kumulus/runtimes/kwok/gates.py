@@ -58,10 +58,6 @@ async def require_known(layout: Layout, wanted: Wanted) -> None:
 
     Args:
         layout: the cluster's files, if it exists.
-        wanted: the cluster.
-
-    Raises:
-        ProviderError: it does not know one of them.
     """
     if not is_version(wanted.kubernetes_version):
         return

@@ -54,7 +54,6 @@ async def resume(client: Client, *, everything: bool = False) -> None:
     such a pod changes, it neither runs, nor completes, nor is deleted. So each is changed, once the leases are held.
 
     Args:
-        client: of the cluster.
         everything: any pod may wait, as the stack declares stages of its own.
     """
     give_up = time.monotonic() + _PATIENCE

@@ -23,7 +23,6 @@ def useless(layout: Layout, programs: Mapping[str, Sequence[int]]) -> dict[str, 
     """The components that run but cannot work, each with the reason; a suspended etcd or API server is not among them.
 
     Args:
-        layout: the cluster.
         programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     orphaned, suspended = processes.orphaned(layout.directory, programs), processes.suspended(programs)
@@ -41,10 +40,6 @@ def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
 
     If it and etcd run, the machine may just be busy; if one of them does not, or was stopped by a signal, waiting does
     not help.
-
-    Args:
-        layout: the cluster.
-        programs: its running programs.
     """
     working = set(programs) - useless(layout, programs).keys()
     still = processes.suspended(programs)
@@ -53,12 +48,7 @@ def patience(layout: Layout, programs: Mapping[str, Sequence[int]]) -> float:
 
 
 async def end_stuck(layout: Layout, report: Reporter) -> None:
-    """End a kwok-controller that no longer renews leases.
-
-    Args:
-        layout: the cluster.
-        report: takes the reason.
-    """
+    """End a kwok-controller that no longer renews leases."""
     alive = processes.running(layout.directory)
     if since := await renewals.stuck_since(layout, alive):
         pids = alive[renewals.CONTROLLER]
@@ -78,12 +68,7 @@ def end_useless(layout: Layout, report: Reporter) -> None:
 
 
 async def end_hung(layout: Layout, report: Reporter) -> None:
-    """End an API server or an etcd that has not answered for a while; their data survive it, like any crash.
-
-    Args:
-        layout: the cluster.
-        report: takes what is ended, and why.
-    """
+    """End an API server or an etcd that has not answered for a while; their data survive it, like any crash."""
     alive = processes.running(layout.directory)
     if not set(_ASKED) <= alive.keys():
         return

@@ -4,11 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
+
+import psutil
 
 from kumulus import toolchain
+from kumulus.host import files
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.kwok import pidfiles
 from kumulus.runtimes.kwok.layout import Layout
+
+
+def missing_component(directory: Path) -> str | None:
+    """Name a component that kwokctl has started, by its pid file, but that does not run; None when all do."""
+    prefix = str(directory / "bin") + "/"
+    for file in sorted((directory / "pids").glob("*.pid")):
+        try:
+            process = psutil.Process(int(file.read_text()))
+            # Without a command line it is just being loaded, which takes a while from a busy disk.
+            if process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[:1] in ([], [prefix + file.stem]):
+                continue
+        except (psutil.Error, OSError, ValueError):
+            pass
+        return file.stem
+    return None
+
+
+def setting_up(home: Path, name: str) -> list[int]:
+    """Return the pids of kwokctl runs for a cluster that outlived the plugin that started them.
+
+    Args:
+        home: the ``KWOK_WORKDIR`` of the cluster.
+    """
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        command = process.info["cmdline"]
+        if not command or Path(command[0]).name != "kwokctl" or command[1:3] != ["--name", name]:
+            continue
+        try:
+            if process.environ().get("KWOK_WORKDIR") == str(home):
+                found.append(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def correct_pid_files(directory: Path, components: dict[str, list[int]]) -> None:
+    """Make kwokctl's pid files agree with the process table, so that kwokctl starts only the dead components."""
+    folder = directory / "pids"
+    folder.mkdir(exist_ok=True)
+    for file in folder.glob("*.pid"):
+        if file.stem not in components:
+            file.unlink()
+    for name, pids in components.items():
+        files.write(folder / f"{name}.pid", str(pids[0]))
+
 
 _LOOK_EVERY = 0.25
 
@@ -29,13 +78,11 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     """Run ``kwokctl --name <cluster> <arguments>`` and wait for it.
 
     Args:
-        layout: the cluster.
         arguments: what follows the global flags.
         timeout: seconds after which it is killed.
 
     Raises:
         ComponentEnded: a component that it started has ended; kwokctl was killed, and what it had begun stays.
-        ProviderError: kwokctl failed; the message has the last lines of its output.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     # Its own work directory: otherwise kwokctl reads the user's ~/.kwok/kwok.yaml.
@@ -78,7 +125,7 @@ async def _finished(communicating: asyncio.Task[tuple[bytes, bytes]], layout: La
     """Wait until kwokctl or a component ends: kwokctl waits for an ended component until its timeout."""
     suspect = None
     while not (await asyncio.wait({communicating}, timeout=_LOOK_EVERY))[0]:
-        ended = pidfiles.ended(layout.directory)
+        ended = missing_component(layout.directory)
         # Checked twice: a process that is just being started does not have its name yet.
         if ended is not None and ended == suspect:
             raise ComponentEnded(ended, layout.name)

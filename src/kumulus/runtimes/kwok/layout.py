@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import yaml
 
 from kumulus.host import extras, files
-from kumulus.host.logs import last_lines
+from kumulus.host.files import last_lines
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 from kumulus.kube.yaml_writing import Dumper
 from kumulus.runtimes.place import Place, unfinished

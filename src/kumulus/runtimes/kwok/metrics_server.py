@@ -39,11 +39,7 @@ def with_component(settings: dict[str, Any], layout: Layout, listen: int) -> dic
 
     Args:
         settings: the ``KwokctlConfiguration`` that kwokctl saved.
-        layout: the cluster.
         listen: the port it is to listen on.
-
-    Raises:
-        toolchain.ToolMissing: it is not built; the message says how to get it.
     """
     components.link(layout, NAME, toolchain.find(NAME))
     pki = layout.directory / "pki"
@@ -82,11 +78,7 @@ def without_component(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 async def register(client: Client, listen: int) -> None:
-    """Make the API server forward the resource metrics API to metrics-server, and wait a while until it does.
-
-    Raises:
-        ProviderError: the cluster has a metrics API that was not made here.
-    """
+    """Make the API server forward the resource metrics API to metrics-server, and wait a while until it does."""
     service: dict[str, Any] = {
         "metadata": {"name": NAME, "namespace": "kube-system", "labels": _MARK},
         "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": listen}]},

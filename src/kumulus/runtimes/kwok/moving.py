@@ -40,16 +40,13 @@ def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter)
     Running components that have such a port among their arguments are ended.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
-        claims: provides the ports.
         report: takes a line for each.
 
     Returns:
         Whether there were any.
 
     Raises:
-        ProviderError: there is none.
         OSError: the settings cannot be written.
     """
     chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))

@@ -71,11 +71,7 @@ def _with_flag(component: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any
 
 
 async def apply_base(client: Client, stages: Sequence[dict[str, Any]]) -> None:
-    """Make the cluster's base stages these and only these; the stack's own are left alone.
-
-    Raises:
-        ApiError, Unreachable: the server refused, or did not serve stages in time.
-    """
+    """Make the cluster's base stages these and only these; the stack's own are left alone."""
     await _served(client)
     wanted = {stage["metadata"]["name"]: stage for stage in stages}
     for name in await _names(client) - set(wanted):

@@ -14,7 +14,6 @@ def observed(layout: Layout, identity: str, running: Mapping[str, Sequence[int]]
     """A control plane as it is.
 
     Args:
-        layout: the cluster.
         identity: the one that it is known to have.
         running: its processes; looked for when None.
     """

@@ -44,11 +44,7 @@ done
 
 
 def lower(directory: Path) -> None:
-    """Give a cluster's controllers a lower priority than everything else; where that is not allowed, nothing happens.
-
-    Args:
-        directory: the cluster's directory.
-    """
+    """Give a cluster's controllers a lower priority than everything else; without permission, nothing happens."""
     for name, pids in processes.running(directory).items():
         if name in _PATIENT:
             for pid in pids:

@@ -37,7 +37,6 @@ async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> 
     If leases have expired, this takes twelve seconds; otherwise one request.
 
     Args:
-        layout: the cluster, whose API server answers.
         programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     if not all(programs.get(name) for name in _NEEDED):
@@ -67,7 +66,6 @@ def expired(renewals: Mapping[str, tuple[datetime, float]], now: datetime) -> di
 
     Args:
         renewals: when each was renewed, and for how many seconds.
-        now: the time.
     """
     found = {name: seen for name, seen in renewals.items() if (now - seen[0]).total_seconds() > seen[1]}
     return found if len(found) * 2 > len(renewals) else {}

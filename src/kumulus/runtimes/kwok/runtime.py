@@ -16,7 +16,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Foreseen, Observed, Recorded, Runtime, Wanted
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kwok import (
     addition,
     additions,
@@ -26,10 +26,10 @@ from kumulus.runtimes.kwok import (
     gates,
     hung,
     kept,
+    kwokctl,
     logs,
     moving,
     observing,
-    pidfiles,
     priority,
     renewals,
     starting,
@@ -46,11 +46,9 @@ class KwokRuntime(Runtime):
     replaced_by: ClassVar[frozenset[str]] = configuration.REPLACED_BY
 
     def place(self, directory: str) -> Layout:
-        """See :meth:`Runtime.place`."""
         return Layout(Path(directory))
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
-        """See :meth:`Runtime.problems`."""
         if not options:
             return {}
         # Imported here: most clusters have no options, and their previews need no pydantic.
@@ -59,30 +57,24 @@ class KwokRuntime(Runtime):
         return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
 
     def default_version(self) -> str:
-        """See :meth:`Runtime.default_version`."""
         return f"v{toolchain.kubernetes_versions()[0]}"
 
     def version_problem(self, version: str) -> str | None:
-        """See :meth:`Runtime.version_problem`."""
         versions = [f"v{version}" for version in toolchain.kubernetes_versions()]
         if version in versions:
             return None
         return f"Kubernetes {version} is not among the pinned versions; write one of {', '.join(versions)}"
 
     def takes_version(self, old: str, new: str) -> bool:
-        """See :meth:`Runtime.takes_version`."""
         return upgrade.in_place(old, new)
 
     def kubeconfig_path(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.kubeconfig_path`."""
         return str(Layout.of(wanted.home, wanted.name).kubeconfig)
 
     def configuration(self, wanted: Wanted) -> str:
-        """See :meth:`Runtime.configuration`."""
         return configuration.fingerprint(wanted.options)
 
     def consequences(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-        """See :meth:`Runtime.consequences`."""
         return [line for each in addition.every() for line in each.described(old, new)]
 
     async def examine(self, wanted: Wanted, identity: str | None, report: Reporter) -> Foreseen | None:
@@ -98,7 +90,6 @@ class KwokRuntime(Runtime):
         await upgrade.require_readable(Layout.of(wanted.home, wanted.name), wanted.kubernetes_version, report)
 
     async def create(self, wanted: Wanted, report: Reporter, stop: asyncio.Event) -> Observed:
-        """See :meth:`Runtime.create`."""
         layout = Layout.of(wanted.home, wanted.name)
         directories.require_free(layout, wanted.owner)
         directories.prepare_home(layout)
@@ -164,7 +155,6 @@ class KwokRuntime(Runtime):
         self._remove(layout)
 
     async def read(self, recorded: Recorded, report: Reporter) -> Observed | None:
-        """See :meth:`Runtime.read`."""
         layout, identity = Layout(Path(recorded.directory)), recorded.identity
         if not kept.there(layout):
             return None
@@ -194,7 +184,7 @@ class KwokRuntime(Runtime):
             components = {**found.components, **({"etcd": "full"} if full else {})}
             if components.get(renewals.CONTROLLER) == "running" and await renewing:
                 components[renewals.CONTROLLER] = "unhealthy"
-            return dataclasses.replace(found, components=components)
+            return dataclasses.replace(found, identity=actual, components=components)
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
             if components.get("etcd") == "running":
@@ -204,7 +194,6 @@ class KwokRuntime(Runtime):
             renewing.cancel()
 
     async def repair(self, wanted: Wanted, identity: str, report: Reporter) -> Observed:
-        """See :meth:`Runtime.repair`."""
         layout = Layout.of(wanted.home, wanted.name)
         if not kept.there(layout):
             raise ProviderError(
@@ -220,7 +209,7 @@ class KwokRuntime(Runtime):
         self._mend(layout, wanted, report)
         hung.end_useless(layout, report)
         logs.rotate(layout)
-        processes.end(pidfiles.setting_up(layout.home, layout.name))
+        processes.end(kwokctl.setting_up(layout.home, layout.name))
         if not upgrade.exchange(layout, wanted.kubernetes_version, report):
             await hung.end_hung(layout, report)
         await hung.end_stuck(layout, report)
@@ -263,11 +252,9 @@ class KwokRuntime(Runtime):
             raise ProviderError(kept.loss(layout, lost))
 
     def removed(self, directory: str) -> bool:
-        """See :meth:`Runtime.removed`."""
         return Layout(Path(directory)).removed()
 
     async def delete(self, recorded: Recorded, report: Reporter) -> None:
-        """See :meth:`Runtime.delete`."""
         layout = Layout(Path(recorded.directory))
         if not layout.directory.exists():
             self._end(layout)
@@ -304,5 +291,5 @@ class KwokRuntime(Runtime):
 
     def _end(self, layout: Layout) -> None:
         """End every process of the cluster."""
-        processes.end(pidfiles.setting_up(layout.home, layout.name))
+        processes.end(kwokctl.setting_up(layout.home, layout.name))
         processes.end([pid for group in processes.running(layout.directory).values() for pid in group])

@@ -43,7 +43,6 @@ def environment(component: str, nodes: int | None) -> dict[str, str]:
     """Environment variables of a component.
 
     Args:
-        component: its name.
         nodes: how many the cluster is made for; None where that is not known.
     """
     found = _API_SERVER_GARBAGE_COLLECTION if component == _API_SERVER else _GARBAGE_COLLECTION
@@ -58,7 +57,6 @@ def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | N
     """The factor by which kwokctl multiplies the leases' duration; None for its own default.
 
     Args:
-        options: the stack's options.
         nodes: how many the cluster is made for; None where that is not known.
     """
     if options.get("heartbeatFactor"):
@@ -80,7 +78,6 @@ def patches(options: Mapping[str, Any], nodes: int | None) -> list[dict[str, Any
     """Patches for how long the controller manager waits for renewals that are rarer than kwokctl's.
 
     Args:
-        options: the stack's options.
         nodes: how many the cluster is made for; None where that is not known.
     """
     factor = heartbeat_factor({}, nodes)

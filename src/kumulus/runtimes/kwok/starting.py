@@ -22,7 +22,6 @@ from kumulus.runtimes.kwok import (
     kwokctl,
     moving,
     objects,
-    pidfiles,
     priority,
 )
 from kumulus.runtimes.kwok.addition import Addition, Options
@@ -33,11 +32,7 @@ _STARTS = 3
 
 
 def dead(layout: Layout) -> list[str]:
-    """The components that do not run.
-
-    Raises:
-        ProviderError: one of them cannot be started, since its port is taken.
-    """
+    """The components that do not run."""
     for component, port in moving.taken(layout).items():
         raise ProviderError(
             f"{component} of cluster {layout.name} cannot start: its port {port} is in use by "
@@ -51,14 +46,8 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
     """Start the dead components; a new kwok-controller takes the nodes and pods over at once.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
-        report: takes lines of progress.
         changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
-        dead: the components that do not run.
-
-    Raises:
-        ProviderError: a component does not start; the message has its log's last lines.
     """
     hand_over = "kwok-controller" in dead
     every, options = addition.every(), wanted.options
@@ -112,23 +101,15 @@ async def create_components(layout: Layout, request: Path) -> None:
     """Have kwokctl make a control plane.
 
     Args:
-        layout: the cluster.
         request: the file with kwokctl's configuration.
-
-    Raises:
-        ProviderError: kwokctl failed.
     """
     await _start(layout, "create", "cluster", "--config", str(request), "--kubeconfig", "")
 
 
 async def start_components(layout: Layout) -> None:
-    """Have kwokctl start the components that do not run.
-
-    Raises:
-        ProviderError: a program is missing, or kwokctl failed.
-    """
+    """Have kwokctl start the components that do not run."""
     components.relink(layout)
-    pidfiles.correct_pid_files(layout.directory, processes.running(layout.directory))
+    kwokctl.correct_pid_files(layout.directory, processes.running(layout.directory))
     # On an existing cluster, `create` starts the missing components and adds KWOK's definitions. It does not check the
     # runtime of that cluster: where Docker answers, it would take it for one of containers.
     defining = objects.is_defining(layout.settings())
@@ -153,9 +134,6 @@ async def all_running(layout: Layout, report: Reporter) -> str:
 
     The controller manager exits when the API server is not healthy ten seconds after its own start (source:
     k8s.io/kubernetes cmd/kube-controller-manager/app, WaitForAPIServer), as on a busy machine.
-
-    Raises:
-        ProviderError: the API server does not become ready, or a component ends each time.
     """
     identity, starts = await api.answering(layout, report), 0
     while ended := dead(layout):
@@ -172,15 +150,10 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
     """Complete a control plane that kwokctl has just made.
 
     Args:
-        layout: the cluster.
         wanted: the control plane the stack asks for.
-        claims: provides further ports.
-        report: takes lines of progress.
 
     Raises:
-        toolchain.ToolMissing: a component is not built.
         ports.NoFreePort: there is none for a component.
-        ProviderError: a component does not start, or somebody else has made one of its objects.
         OSError: a component's files cannot be written.
     """
     additions.defined(layout)
@@ -203,7 +176,6 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
     """Rewrite the components' settings and end the components concerned; the next start makes them read these.
 
     Raises:
-        ProviderError: a port or a program is missing, or the API server, which is needed for it, does not answer.
         OSError: a component's files cannot be written.
     """
     if problem := additions.port_problem(layout, wanted):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from kumulus import toolchain
 from kumulus.kube import ApiError
+from kumulus.kube.errors import tolerating
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.stored_lease import StoredLeases
 from kumulus.nodes.faults.leases import HOLDER, LEASES
-from kumulus.nodes.pools.admission import concerned_with_nodes
 from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten
 from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
@@ -35,11 +36,7 @@ _PATIENCE_S, _PAUSE_S = 2.0, 0.02
 
 
 class LeaseHolder:
-    """Knows the leases of one cluster's kwok-controller.
-
-    Args:
-        layout: the cluster.
-    """
+    """Knows the leases of one cluster's kwok-controller."""
 
     def __init__(self, layout: Layout) -> None:
         self._pid_file = layout.directory / "pids" / "kwok-controller.pid"
@@ -124,11 +121,9 @@ class Storages:
 
         Args:
             kubeconfig: path of the cluster's kubeconfig.
-            client: of the cluster.
 
         Raises:
             NotThroughStorage: nodes have to be posted, for a reason to report; once for each cluster and reason.
-            ApiError, Unreachable: the API server could not be asked.
         """
         layout = Layout(Path(kubeconfig).parent)
         if not layout.kwok_file.exists():
@@ -204,3 +199,59 @@ def _changed(file: Path) -> float:
         return file.stat().st_mtime
     except OSError:
         return 0.0
+
+
+_API = "/apis/admissionregistration.k8s.io"
+_WEBHOOKS = ("v1/mutatingwebhookconfigurations", "v1/validatingwebhookconfigurations")
+# Those that change objects are served only by some versions, and only if a stack enables them.
+_POLICIES = (
+    "v1/validatingadmissionpolicies",
+    "v1/mutatingadmissionpolicies",
+    "v1beta1/mutatingadmissionpolicies",
+    "v1alpha1/mutatingadmissionpolicies",
+)
+# What is written around the API server, by its API group.
+_WRITTEN = {"": "nodes", "coordination.k8s.io": "leases"}
+# A stack's pools are created at the same moment: they share the answer to one request.
+_questions: WeakKeyDictionary[Client, asyncio.Task[str]] = WeakKeyDictionary()
+
+
+async def concerned_with_nodes(client: Client) -> str:
+    """The first webhook or policy that looks at nodes or leases when they are created, in a sentence; or nothing.
+
+    Selectors and conditions that may exempt our objects are ignored.
+    """
+    question = _questions.get(client)
+    if question is None or question.done():
+        question = _questions[client] = asyncio.ensure_future(_ask(client))
+    return await asyncio.shield(question)
+
+
+async def _ask(client: Client) -> str:
+    for items in await asyncio.gather(*(_listed(client, kind) for kind in _WEBHOOKS)):
+        for item in items:
+            for webhook in item.get("webhooks") or ():
+                if what := _matched(webhook.get("rules") or ()):
+                    return f"webhook {webhook.get('name')} of {item['metadata']['name']} is about {what}"
+    for items in await asyncio.gather(*(_listed(client, kind) for kind in _POLICIES)):
+        for item in items:
+            rules = ((item.get("spec") or {}).get("matchConstraints") or {}).get("resourceRules") or ()
+            if what := _matched(rules):
+                return f"policy {item['metadata']['name']} is about {what}"
+    return ""
+
+
+async def _listed(client: Client, kind: str) -> list[dict[str, Any]]:
+    with tolerating(404):
+        return list((await client.get(f"{_API}/{kind}")).get("items") or ())
+    return []
+
+
+def _matched(rules: Iterable[Mapping[str, Any]]) -> str:
+    """The resource in :data:`_WRITTEN` whose creation a rule covers; empty if no rule covers one."""
+    for rule in rules:
+        groups, resources, operations = (set(rule.get(key) or ()) for key in ("apiGroups", "resources", "operations"))
+        for group, resource in _WRITTEN.items():
+            if groups & {group, "*"} and resources & {resource, "*", "*/*"} and operations & {"CREATE", "*"}:
+                return resource
+    return ""

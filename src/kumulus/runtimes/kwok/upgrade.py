@@ -48,12 +48,8 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
     """Refuse an upgrade that would leave objects nobody can read.
 
     Args:
-        layout: the cluster.
         version: the Kubernetes version wanted, such as ``v1.37.2``.
         report: takes a warning if it cannot be found out.
-
-    Raises:
-        ProviderError: the cluster cannot have that version as it is; with the remedy.
     """
     settings = layout.settings()
     before = str((settings.get("options") or {}).get("kubeVersion") or "")
@@ -97,15 +93,12 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
     They are ended first and the version is written last, so that an upgrade that is killed is done again in full.
 
     Args:
-        layout: the cluster.
         version: the one wanted, such as ``v1.35.4``.
-        report: takes lines of progress.
 
     Returns:
         whether it was another version.
 
     Raises:
-        ProviderError: the programs of that version are missing.
         OSError: the configuration cannot be written.
     """
     settings = layout.settings()

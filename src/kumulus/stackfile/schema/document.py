@@ -35,7 +35,6 @@ def schema_of(model: type[BaseModel], forms: Mapping[str, Schema]) -> tuple[Sche
     """A model's schema, and the definitions that it refers to.
 
     Args:
-        model: the model.
         forms: the schema for each name that a checked type has as its form.
     """
     made = model.model_json_schema(schema_generator=_Plain, ref_template=f"#/{DEFINITIONS}/{{model}}")

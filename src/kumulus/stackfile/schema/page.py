@@ -162,7 +162,6 @@ def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
     """A field's type in words.
 
     Args:
-        schema: the field's.
         definitions: the definitions that it may refer to.
     """
     if "$ref" in schema:

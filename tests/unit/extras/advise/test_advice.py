@@ -10,13 +10,10 @@ from functools import cache
 
 import pytest
 
-from kumulus.extras.advise.advice import Advice, advise
-from kumulus.extras.advise.answer import groups, lines
+from kumulus.extras.advise.advice import Advice, advise, groups, lines, place
 from kumulus.extras.advise.apart import Pods
-from kumulus.extras.advise.demand import Demand, Shape, largest_first, made
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Demand, Shape, Unadvisable, largest_first, made
 from kumulus.extras.advise.offers import Offer, Offers, of_catalog, of_pools
-from kumulus.extras.advise.placing import place
 from kumulus.extras.advise.programme import Programme
 from kumulus.model.pools import Pool
 from kumulus.nodes.catalog.instances import instance_types
@@ -231,7 +228,7 @@ def test_the_answer_is_the_node_groups_of_a_stack_file() -> None:
     assert spec.nodeGroups[0].nodeTemplate.taints == ()
     text = "\n".join(lines(replace(advice, uncounted=("CronJob nightly",))))
     assert "# not counted, as it is not known how many pods they have: CronJob nightly" in text
-    assert "# 7 pods on 7 nodes of 1 types" in text
+    assert "# 7 pods on 7 nodes of 1 type" in text
     assert "# price        $0.94/h" in text
     assert "&id" not in text
 

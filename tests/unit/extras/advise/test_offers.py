@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.extras.advise.errors import Unadvisable
+from kumulus.extras.advise.demand import Unadvisable
 from kumulus.extras.advise.offers import allowed, of_catalog, of_pools
 from kumulus.model.pools import Pool
 from kumulus.nodes.catalog.prices import Price, Prices, catalog, spot_labels, with_own

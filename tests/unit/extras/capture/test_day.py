@@ -14,7 +14,7 @@ import pytest
 from kumulus.extras.capture.day import exports, reading
 from kumulus.extras.capture.day.importing import import_day, lines
 from kumulus.extras.capture.day.intent import Day, counts
-from kumulus.extras.capture.day.patches import NotUnderstood, patched
+from kumulus.extras.capture.day.nodes import NotUnderstood, patched
 from kumulus.extras.capture.day.requests import Counted, Unusable
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.lab.file.load import load

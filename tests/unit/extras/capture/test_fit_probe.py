@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 import yaml
 
 from kumulus.extras.capture import probe
-from kumulus.extras.capture.commands.fit import lines
+from kumulus.extras.capture.commands.fit import Said, lines
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.fit import Answer, Change
-from kumulus.extras.capture.verdict import Verdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import Probe, Verdict, looked_at, unschedulable
+from kumulus.extras.capture.raising import exceeded, lender
 
 SPEC: dict[str, Any] = {
     "priorityClassName": "high",
@@ -26,6 +28,11 @@ SPEC: dict[str, Any] = {
     ],
     "containers": [{"name": "main", "command": ["x"], "env": [{"name": "A"}], "resources": {"requests": {"cpu": "1"}}}],
 }
+SAID = (
+    'pods "fit-1-3" is forbidden: exceeded quota: small, requested: pods=1,requests.memory=1Gi, '
+    "used: pods=3,requests.memory=3Gi, limited: pods=3,requests.memory=3500Mi"
+)
+WANTED = Probe("training", "default", {}, {}, 3)
 
 
 def write(directory: Path, *documents: object) -> Path:
@@ -112,4 +119,72 @@ def test_the_answer_says_how_many_where_what_ends_it_and_what_helps(tmp_path: Pa
         "  limit: 0/7 nodes are available: 7 Insufficient cpu.",
         "  to fit all: 8 more nodes like those of web",
         "  tried: without x 3 fit",
+    ]
+
+
+def quota(namespace: str, hard: dict[str, str], used: dict[str, str], **spec: Any) -> dict[str, Any]:
+    metadata = {"namespace": namespace, "name": "quota"}
+    return {"metadata": metadata, "spec": {"hard": hard, **spec}, "status": {"hard": hard, "used": used}}
+
+
+def test_the_raised_amounts_are_what_all_pods_need() -> None:
+    said = exceeded(SAID)
+    assert said is not None
+    assert said.needed(2) == {"pods": "5", "requests.memory": "5Gi"}
+    assert said.missing(2) == {"pods": "2", "requests.memory": "1620Mi"}
+    assert said.change(2) == "raising the quota small (pods from 3 to 5, requests.memory from 3500Mi to 5Gi)"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'pods "x" is forbidden: failed quota: small: must specify requests.cpu for: main',
+        'admission webhook "x" denied the request',
+        'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: cpu=3, limited: pods=3',
+        'pods "x" is forbidden: exceeded quota: small, requested: pods=one, used: pods=3, limited: pods=3',
+    ],
+)
+def test_a_refusal_that_no_amount_would_change_is_no_quota_to_be_raised(message: str) -> None:
+    assert exceeded(message) is None
+
+
+def test_the_quota_with_the_most_to_spare_lends() -> None:
+    wanted = {"pods": "2"}
+    quotas = [
+        quota("a", {"pods": "4"}, {"pods": "3"}),
+        quota("b", {"pods": "9"}, {"pods": "4"}),
+        quota("c", {"pods": "99"}, {}, scopes=["Terminating"]),
+        quota("d", {"requests.cpu": "99"}, {}),
+        quota("e", {"pods": "7"}, {"pods": "4"}),
+    ]
+    assert lender(quotas, wanted) == "the quota quota of b"
+    assert lender(quotas, {"pods": "6"}) is None
+    assert lender(quotas, {"pods": "1", "requests.cpu": "1"}) is None
+
+
+def answer(fitted: int, reason: str = "") -> Answer:
+    return Answer(Verdict(3, Counter({"node": fitted}), reason))
+
+
+def test_only_another_answer_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(WANTED)
+    for each in (answer(1, "2 Insufficient cpu"), answer(1, "3 Insufficient cpu"), answer(3), answer(3)):
+        said.of(each, [])
+    lines = [re.sub(r"^[0-9:]{8}  ", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "training: 1 of 3 pods fit: 2 Insufficient cpu",
+        "training: 3 of 3 pods fit, before 1",
+    ]
+
+
+def test_a_source_that_is_away_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    said = Said(WANTED)
+    for each in (answer(3), "no answer", "no answer", answer(3), "no answer", answer(2, "why")):
+        said.of(*((None, [each]) if isinstance(each, str) else (each, [])))
+    lines = [re.sub(r"^[0-9:]{8}  ", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "training: 3 of 3 pods fit",
+        "no answer; going on",
+        "no answer; going on",
+        "training: 2 of 3 pods fit, before 3: why",
     ]

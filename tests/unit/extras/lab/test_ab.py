@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kumulus.cli.main import main
-from kumulus.extras.lab.ab import deciding, page
+from kumulus.extras.lab.ab import page, pairs
 from kumulus.extras.lab.ab.pairs import Measures, Pairs
 from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
 from kumulus.extras.lab.commands import ab
@@ -46,7 +46,7 @@ def test_a_test_that_looks_after_every_pair_is_wrong_no_more_often_than_it_says(
     draw, wrong, level = random.Random(3), 0, 0.1
     for _ in range(200):
         apart = [draw.gauss(0, 1) for _ in range(40)]
-        wrong += any(deciding.excludes(apart[:count], 0.0, level) for count in range(1, 41))
+        wrong += any(pairs.excludes(apart[:count], 0.0, level) for count in range(1, 41))
     assert wrong <= level * 200
 
 
@@ -54,15 +54,15 @@ def test_an_interval_excludes_what_the_test_excludes() -> None:
     draw = random.Random(4)
     for _ in range(50):
         apart = [draw.gauss(draw.choice((0, 0.5)), 1) for _ in range(30)]
-        found = deciding.decision(apart)
-        assert deciding.excludes(apart, 0.0) == (found.low > 0) - (found.high < 0)
+        found = pairs.decision(apart)
+        assert pairs.excludes(apart, 0.0) == (found.low > 0) - (found.high < 0)
         assert found.low < found.difference < found.high
 
 
 def test_a_few_pairs_decide_nothing_however_far_they_are_apart() -> None:
-    assert deciding.excludes([9e9] * 8, 0.0) == 0
-    assert deciding.decision([9e9] * 8).high == math.inf
-    assert deciding.excludes([9e9] * 12, 0.0) == 1
+    assert pairs.excludes([9e9] * 8, 0.0) == 0
+    assert pairs.decision([9e9] * 8).high == math.inf
+    assert pairs.excludes([9e9] * 12, 0.0) == 1
 
 
 def pairs_of(measure: str, *values: tuple[float, float], margin: float = 0.1) -> Pairs:

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.extender.reading import pod_of
 from kumulus.extras.lab.file.load import Loaded, loaded_from
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.lab.offline.fleet import Machine, empty
 from kumulus.extras.lab.offline.measuring import Measuring
+from kumulus.extras.lab.offline.placing import Machine, empty
+from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.plan.plan import Plan, make
-from kumulus.extras.lab.plan.recorded import playable
+from kumulus.extras.lab.plan.stream import playable
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.report.model import PolicyUsed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,15 @@ import pytest
 import yaml
 
 from kumulus.cli.main import main
+from kumulus.extras.lab.commands import run as experiment_run
 from kumulus.extras.lab.file.load import Loaded, load, overridden
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.verdicts import Verdict, verdicts
-from kumulus.extras.lab.report import github
-from kumulus.extras.lab.report.files import RunDirectory
-from kumulus.extras.lab.report.lines import line_of
-from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.report import github, spreads
+from kumulus.extras.lab.report.compare import line_of
+from kumulus.extras.lab.report.files import RunDirectory, report_at
+from kumulus.extras.lab.report.model import Inputs, PolicyUsed, Report
 from kumulus.model.errors import SpecError
 from tests.support.reports import report
 
@@ -132,3 +134,92 @@ def test_a_missed_expectation_is_shown_at_its_line(tmp_path: Path) -> None:
     assert [lines[line - 1].strip("- ") for line in numbers.values()] == [
         f"measure: {P99}", "atMost: 50%", "atMost: 50%", f"measure: {GPUS}", f"measure: {PODS}",
     ]  # fmt: skip
+
+
+def placed(files: dict[str, str] | None = None, ties: str = "", **fields: Any) -> Report:
+    made = report(measures=[{"slowdown.p50": 2.0}], **fields)
+    made.metadata.inputs = Inputs(files=files or {}, workloads="")
+    made.results.tests[0].details.policy = PolicyUsed(
+        policy="FGD" if ties else "",
+        ties=ties,
+        allocated_percent={"100": 95.0},
+        fragmented_percent_of_all_gpus={"100": 5.0},
+        fragmented_percent_of_idle_gpus={},
+    )
+    return made
+
+
+def lines(*reports: Report) -> list[tuple[str, int]]:
+    """Names of the lines of a measure, with the number of their runs."""
+    [values] = spreads.by_measure(reports).values()
+    found = [(name, len(each)) for name, each in values.items()]
+    assert [f"{name} (n = {count})" for name, count in found] == list(spreads._groups(reports))
+    return found
+
+
+def test_runs_that_differ_by_seed_alone_are_one_line() -> None:
+    one = placed({"experiment.yaml": "1", "a.yaml": "2"}, seed=1, settings={"clientQPS": "9", "config": "/x"})
+    two = placed({"experiment.yaml": "3", "a.yaml": "2"}, seed=2, settings={"clientQPS": "9", "config": "/y"})
+    assert lines(one, two) == [("fill · default", 2)]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "names"),
+    [
+        ({"files": {"a.yaml": "12"}}, {"files": {"b.yaml": "12"}}, ("a.yaml", "b.yaml")),
+        ({"files": {"p.py": "0123456789"}}, {"files": {"p.py": "9876543210"}}, ("p.py 01234567", "p.py 98765432")),
+        ({}, {"files": {"b.yaml": "1"}}, ("", "b.yaml")),
+        ({"stack": "small"}, {"stack": "large"}, ("stack small", "stack large")),
+        ({"settings": {"version": "1"}}, {"settings": {"version": "2"}}, ("version 1", "version 2")),
+    ],
+)
+def test_runs_that_differ_by_more_are_lines_that_say_so(
+    one: dict[str, Any], two: dict[str, Any], names: tuple[str, str]
+) -> None:
+    assert lines(placed(**one), placed(**two)) == [
+        (f"fill · default · {name}" if name else "fill · default", 1) for name in names
+    ]
+
+
+def test_runs_of_a_policy_differ_by_ties_and_by_the_scheduler_beneath() -> None:
+    runs = [placed(ties="name"), placed(ties="random")]
+    assert list(spreads.by_measure(runs)["slowdown.p50"]) == ["fill · FGD · ties name", "fill · FGD · ties random"]
+    assert list(spreads._groups(runs)) == [f"fill · FGD, ties by {ties} (n = 1)" for ties in ("name", "random")]
+
+
+def arguments(**wanted: Any) -> Namespace:
+    names = ("repetitions", "seed", "policy", "ties", "scheduler", "scheduler_config", "scheduler_binary", "why")
+    return Namespace(**{**dict.fromkeys(names), **wanted})
+
+
+def experiment(folder: Path, **fields: Any) -> Loaded:
+    (folder / "e.yaml").write_text(yaml.safe_dump({"name": "e", "workloads": [{"name": "w"}], **fields}))
+    return load(folder / "e.yaml")
+
+
+def test_the_files_of_the_command_line_are_among_a_runs_inputs(tmp_path: Path) -> None:
+    config = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n"
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(f"# {name}\n{config}")
+    (tmp_path / "own.py").write_text("# own.py\n")
+    loaded = experiment(tmp_path, scheduler={"name": "kube-scheduler", "config": "a.yaml"})
+    assert loaded.inputs.keys() == {"experiment.yaml", "a.yaml"}
+    found = experiment_run.overridden_by(
+        loaded, arguments(scheduler_config=tmp_path / "b.yaml", policy=str(tmp_path / "own.py"))
+    )
+    assert {name: text for name, text in found.inputs.items() if name != "experiment.yaml"} == {
+        "b.yaml": f"# b.yaml\n{config}",
+        "own.py": "# own.py\n",
+    }
+    assert experiment_run.overridden_by(loaded, arguments(seed=3)).inputs == loaded.inputs
+    with pytest.raises(SpecError, match=r"the command line\n.*nowhere\.py"):
+        experiment_run.overridden_by(loaded, arguments(policy=str(tmp_path / "nowhere.py")))
+
+
+def test_a_policy_of_the_file_is_among_a_runs_inputs(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("# mine\n")
+    assert experiment(tmp_path, policy="own.py").inputs["own.py"] == "# mine\n"
+    assert "own.py" not in experiment_run.overridden_by(load(tmp_path / "e.yaml"), arguments(policy="FGD")).inputs
+    (tmp_path / "own.py").unlink()
+    with pytest.raises(SpecError, match="there is no file"):
+        load(tmp_path / "e.yaml")

@@ -14,7 +14,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, loaded_from
 from kumulus.extras.lab.file.model import Experiment, Scheduler
 from kumulus.extras.lab.measure.views import ClaimView, PodView, claim_view, pod_view
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.plan.asked import claims_planned, pods_planned
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.stream import pods_recorded

@@ -13,7 +13,7 @@ import pytest
 from kumulus.extras.lab.extender.column import NAME, Column, Columns, columns, kept
 from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.policies.scored import Scored

@@ -15,13 +15,12 @@ import yaml
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.calling import Caller
-from kumulus.extras.lab.extender.configuration import extended
+from kumulus.extras.lab.extender.configuration import extended, served
 from kumulus.extras.lab.extender.extender import Extender
-from kumulus.extras.lab.extender.reading import pod_of
-from kumulus.extras.lab.extender.server import served
-from kumulus.extras.lab.offline.fleet import Machine, in_order
-from kumulus.extras.lab.offline.run import run
-from kumulus.extras.lab.offline.stream import drawn
+from kumulus.extras.lab.offline.measuring import run
+from kumulus.extras.lab.offline.placing import Machine, in_order
+from kumulus.extras.lab.plan.asked import pod_of
+from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import PolicyFailed, policy
 

@@ -11,19 +11,35 @@ import pytest
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report import gate, repetitions
+from kumulus.extras.lab.report import gate, github
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.files import RunDirectory
+from kumulus.extras.lab.report.model import Report
 from tests.support.reports import report
 
 P99, SHARE = "timeToSchedule.p99", "fragmentation.end"
+SOURCE = """\
+name: fill
+workloads: [{name: training}]
+expect:
+  - {measure: allocation.gpu, atLeast: 99%, atMost: 100%}
+  - measure: timeToSchedule.p99
+    atMost: 2s
+  - {workload: training, nodes: [a100-use1-0]}
+"""
+JUDGED = [
+    ("allocation.gpu at least 99.0 %", False, "92.2 %"),
+    ("allocation.gpu at most 100.0 %", True, "92.2 %"),
+    ("timeToSchedule.p99 at most 2.00 s", False, "3.10 s"),
+    ("training on a100-use1-0", True, "a100-use1-0"),
+]
 
 
 def compared(*limits: str, base: dict[str, float], new: dict[str, float], **fields: Any) -> list[bool | None]:
     """Whether each limit is kept, of runs of one repetition."""
     reports = report("base", measures=[base]), report("new", measures=[new], **fields)
     found = [gate.limit(each) for each in limits]
-    changes = repetitions.changes(reports, [each.measure for each in found])
+    changes = gate.changes(reports, [each.measure for each in found])
     return [each.holds for each in gate.checks(found, reports, changes)]
 
 
@@ -80,7 +96,7 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
     # Of a run whose second repetition did not begin, the first one may be the better half.
     reports = report("base", measures=[{P99: 1.0}]), report("new", measures=[{P99: 0.5}])
     reports[1].results.status = "partial"
-    changes = repetitions.changes(reports, [P99])
+    changes = gate.changes(reports, [P99])
     [check] = gate.checks([gate.limit(f"{P99}:+10%")], reports, changes)
     assert (check.holds, check.found) == (False, "incomplete: new did not come to its end")
     assert changes[0].amount == "-"
@@ -88,7 +104,7 @@ def test_what_was_not_measured_or_was_cut_off_passes_no_gate() -> None:
 
 def test_repetitions_say_how_exactly_a_difference_is_known() -> None:
     def change(base: list[float], new: list[float]) -> Change:
-        [found] = repetitions.changes(
+        [found] = gate.changes(
             (report(measures=[{P99: each} for each in base]), report(measures=[{P99: each} for each in new])), [P99]
         )
         return found
@@ -106,7 +122,7 @@ def test_an_interval_of_repetitions_holds_the_difference_as_often_as_it_says(cou
     draw, missed = random.Random(count), 0
     for _ in range(400):
         base, new = ([{P99: 10 * 2 ** draw.gauss(0, 0.1)} for _ in range(count)] for _ in range(2))
-        [found] = repetitions.changes((report(measures=base), report(measures=new)), [P99])
+        [found] = gate.changes((report(measures=base), report(measures=new)), [P99])
         missed += found.verdict in ("better", "worse")
     assert missed <= 0.07 * 400
 
@@ -175,3 +191,98 @@ def test_options_that_do_not_go_together_are_an_error(
 ) -> None:
     assert main(["experiment", "compare", *arguments, "--results", str(results)]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def github_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The files of the step's summary and outputs, with what other steps have written."""
+    summary, output = tmp_path / "summary", tmp_path / "output"
+    summary.write_text("before\n")
+    output.write_text("other=1\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    return summary, output
+
+
+def written(results: Path, made: Report, source: str = SOURCE) -> Path:
+    directory = RunDirectory(results, "fill", made.metadata.run_id)
+    directory.prepare({"experiment.yaml": source})
+    directory.write(made)
+    return directory.path
+
+
+def annotate(results: Path, *arguments: str) -> int:
+    return main(["experiment", "annotate", "latest", "--results", str(results), *arguments])
+
+
+def test_missed_thresholds_stand_at_their_lines_and_fail_the_step(
+    tmp_path: Path, github_files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = [{"duration": 9.0}, {"duration": 9.0}]
+    directory = written(tmp_path / "runs", report(status="failure", measures=twice, judged=JUDGED))
+    assert annotate(tmp_path / "runs", "--file", "ci/gate, new.yaml") == 1
+    missed = "title=fill%3A threshold missed"
+    assert capsys.readouterr().out.splitlines() == [
+        f"::error file=ci/gate%2C new.yaml,line=4,{missed}::allocation.gpu at least 99.0 %25: "
+        "found 92.2 %25, 92.2 %25, missed in 2 of 2 repetitions",
+        f"::error file=ci/gate%2C new.yaml,line=5,{missed}::timeToSchedule.p99 at most 2.00 s: "
+        "found 3.10 s, 3.10 s, missed in 2 of 2 repetitions",
+    ]
+    summary, output = (path.read_text() for path in github_files)
+    assert summary.startswith(
+        "before\n### fill: 2 of 4 thresholds missed\n\nstack quickstart, 30 nodes, scheduler default"
+    )
+    assert "| missed | allocation.gpu at least 99.0 % | 92.2 %, 92.2 % |" in summary
+    assert "| reached | training on a100-use1-0 | a100-use1-0, a100-use1-0 |" in summary
+    assert output == f"other=1\nstatus=failure\nmissed=2\nreport={directory}\n"
+
+
+def test_as_warnings_they_let_the_step_pass(
+    tmp_path: Path, github_files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, report(status="failure", judged=JUDGED))
+    assert annotate(tmp_path, "--level", "warning") == 0
+    said = capsys.readouterr().out.splitlines()
+    # Of a file that is not in the repository there is no line to show.
+    assert said[0] == "::warning title=fill%3A threshold missed::allocation.gpu at least 99.0 %25: found 92.2 %25"
+    assert len(said) == 2
+
+
+def test_a_run_that_reached_all_says_so_and_nothing_else(
+    tmp_path: Path, github_files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, report(judged=[(expected, True, found) for expected, _, found in JUDGED]))
+    assert annotate(tmp_path) == 0
+    assert capsys.readouterr().out == ""
+    assert "### fill: all 4 thresholds reached" in github_files[0].read_text()
+
+
+@pytest.mark.parametrize("level", github.LEVELS)
+def test_a_run_without_its_end_is_an_error_whatever_thresholds_are(
+    level: str, tmp_path: Path, github_files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, report(status="partial", error="the API server is gone\n100% of it"))
+    assert annotate(tmp_path, "--level", level, "--file", "f.yaml") == 1
+    expected = "::error file=f.yaml,title=fill%3A not complete::the API server is gone%0A100%25 of it\n"
+    assert capsys.readouterr().out == expected
+    assert "### fill: not complete" in github_files[0].read_text()
+
+
+def test_without_github_only_the_annotations_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+    written(tmp_path, report(status="failure", judged=JUDGED))
+    assert annotate(tmp_path) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize(("source", "lines"), [(SOURCE, {0: 4, 1: 4, 2: 5, 3: 7}), ("name: [", {}), ("name: x\n", {})])
+def test_lines_are_those_of_the_file(source: str, lines: dict[int, int]) -> None:
+    assert github.lines_of(source) == lines
+
+
+def test_a_message_cannot_end_a_table(tmp_path: Path) -> None:
+    made = report(status="failure", judged=[("a | b\n<script>", False, "c")])
+    assert "| missed | a \\| b &lt;script> | c |" in github.summary(made)

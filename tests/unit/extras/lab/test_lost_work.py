@@ -8,8 +8,7 @@ import pytest
 
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.by_job import slowdowns, waited
-from kumulus.extras.lab.measure.by_user import users_of
+from kumulus.extras.lab.measure.by_user import slowdowns, users_of, waited
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.states import PREEMPTED
 from kumulus.extras.lab.measure.statistics import Between, Measured

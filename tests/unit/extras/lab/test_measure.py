@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components, settings_of
-from kumulus.extras.lab.cluster.counter import bindings
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, Share
-from kumulus.extras.lab.measure.reasons import by_reason, plain
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series
+from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings
 from kumulus.extras.lab.measure.statistics import most_in_a_second, percentile, spread
+from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL

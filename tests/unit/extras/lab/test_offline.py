@@ -14,11 +14,10 @@ import yaml
 
 from kumulus.cli.main import main
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.arrived import ByArrival
 from kumulus.extras.lab.offline.experiment import machines_of
-from kumulus.extras.lab.offline.fleet import Machine, empty
-from kumulus.extras.lab.offline.run import run
-from kumulus.extras.lab.offline.stream import drawn
+from kumulus.extras.lab.offline.measuring import ByArrival, run
+from kumulus.extras.lab.offline.placing import Machine, empty
+from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Nodes, Pod
 from kumulus.extras.lab.policies.load import policy
 from kumulus.stackfile.load import load as load_stack
@@ -36,7 +35,7 @@ def test_nodes_are_in_the_order_in_which_a_cluster_s_run_has_them(monkeypatch: p
         shuffled.extend(machine.name for machine in machines)
         return empty(machines)
 
-    monkeypatch.setattr("kumulus.extras.lab.offline.run.empty", taken)
+    monkeypatch.setattr("kumulus.extras.lab.offline.measuring.empty", taken)
     machines = [Machine(f"m{number}", 8000, 8192, 2, "T4") for number in (10, 8, 11, 9)]
     run(machines, PODS, policy("FGD", Path(), 10), seed=4, shuffle=False)
     expected = [f"m{number}" for number in (8, 9, 10, 11)]

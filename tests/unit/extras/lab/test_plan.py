@@ -13,10 +13,10 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
-from kumulus.extras.lab.plan.matching import selectors, unmatched
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
+from kumulus.extras.lab.run.planning import selectors, unmatched
 from kumulus.model.errors import SpecError
 from kumulus.model.manifests import expected_pods
 

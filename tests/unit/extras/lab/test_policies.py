@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.fleet import Machine, Placement, empty, place
-from kumulus.extras.lab.offline.placing import Placer
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, empty, place
 from kumulus.extras.lab.policies import Nodes, Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import PAPER, Policy, PolicyFailed, policy

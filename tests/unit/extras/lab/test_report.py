@@ -10,10 +10,9 @@ import pytest
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report import compare, history, plots, spreads
-from kumulus.extras.lab.report.files import RunDirectory, manifest
+from kumulus.extras.lab.report.files import RunDirectory, find, manifest, report_at
 from kumulus.extras.lab.report.junit import junit
 from kumulus.extras.lab.report.model import ByUser, Cluster, Moment, OfUser, PolicyUsed, Report
-from kumulus.extras.lab.report.read import find, report_at
 from kumulus.extras.lab.report.text import lines
 from tests.support import disk
 from tests.support.reports import report

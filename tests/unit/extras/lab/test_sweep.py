@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.sweep import live, page, tables
+from kumulus.extras.lab.sweep import live, page, sweep
 from kumulus.extras.lab.sweep.cells import cells_of
 from kumulus.extras.lab.sweep.engines import Engine, engine
 from kumulus.extras.lab.sweep.store import Result, Store
@@ -231,7 +231,7 @@ def test_the_page_says_what_differs_and_what_does_not(tmp_path: Path) -> None:
 
 def test_the_table_has_a_row_for_each_measure_and_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    path = tables.write(results(0.9, policy="FGD"), ["policy", "seed"], tmp_path)
+    path = sweep.write(results(0.9, policy="FGD"), ["policy", "seed"], tmp_path)
     assert path.name == "results.csv"
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -243,7 +243,7 @@ def test_the_table_has_a_row_for_each_measure_and_point(tmp_path: Path, monkeypa
 
 def test_the_table_is_parquet_where_that_can_be_written(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is in the extra `sweep`")
-    table = parquet.read_table(tables.write(results(0.9, 0.8, policy="FGD"), ["policy", "seed"], tmp_path))
+    table = parquet.read_table(sweep.write(results(0.9, 0.8, policy="FGD"), ["policy", "seed"], tmp_path))
     assert table.num_rows == 4
     assert table.column("value").to_pylist() == [0.9, 89.5, 0.8, 89.5]
     assert table.column("arrived").to_pylist() == [None, 90, None, 90]
@@ -282,6 +282,11 @@ def test_the_experiment_and_its_stack_file_are_needed(tmp_path: Path) -> None:
     experiment.write_text(yaml.safe_dump({key: value for key, value in raw.items() if key != "stackFile"}))
     with pytest.raises(LabError, match="names no stackFile"):
         cells_of(sweep, tmp_path)
+    # By default, the stack of the project.
+    (tmp_path / raw["stackFile"]).rename(tmp_path / "Pulumi.mine.yaml")
+    (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    experiment.write_text(yaml.safe_dump({**{k: v for k, v in raw.items() if k != "stackFile"}, "stack": "mine"}))
+    assert cells_of(sweep, tmp_path)
 
 
 def test_a_page_says_of_as_many_comparisons_as_its_verdicts_have_shared(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from kumulus.extras.journal.errors import NotWritten
-from kumulus.extras.lab.commands import sweep as experiment_sweep
+from kumulus.extras.lab.commands import actions
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.run.options import Options
-from kumulus.extras.lab.sweep import cells, live, page, running
+from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.sweep import cells, engines, live, page
 from kumulus.extras.lab.sweep.cells import cells_of
 from kumulus.extras.lab.sweep.file import load as load_sweep
 from kumulus.extras.lab.sweep.store import Result, Store
@@ -77,7 +77,7 @@ def test_a_sweep_with_a_run_that_was_cut_off_exits_with_1(
     broken = replace(first, results=[*first.results[1:], cut_off(first.results[0])])
     monkeypatch.setattr("kumulus.extras.lab.sweep.sweep.run", lambda *_: broken)
     args = Namespace(file=tmp_path / "sweep.yaml", jobs=1, quiet=True, engine="local", results=tmp_path / "results")
-    assert experiment_sweep.run(args) == 1
+    assert actions.sweep(args) == 1
     assert "1 run failed, policy FGD, seed 1 first: the server does not answer" in capsys.readouterr().err
 
 
@@ -210,7 +210,7 @@ def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
     monkeypatch.setattr(live, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
     store = Store(tmp_path / "results")
     with pytest.raises(Begun):
-        live.run(cell, running.loaded(cell), store, ())
+        live.run(cell, engines.loaded(cell), store, ())
     assert found[0].prices == with_own(tmp_path / "prices.yaml")
     project = store.directory / "clusters" / cell.id
     config = yaml.safe_load((project / f"Pulumi.sweep-{cell.id}.yaml").read_text())["config"]
@@ -230,7 +230,7 @@ def test_a_cluster_that_is_not_taken_down_is_named_and_left_to_the_next_sweep(
     monkeypatch.setattr(live, "_command", command)
     store = Store(tmp_path / "results")
     store.prepare()
-    result = live.run(cell, running.loaded(cell), store, ())
+    result = live.run(cell, engines.loaded(cell), store, ())
     assert result.error == "up failed; its cluster is still there: down failed"
     kept = store.get(cell.id)
     assert kept is not None
@@ -252,7 +252,7 @@ def test_a_run_whose_journal_cannot_be_written_is_its_cells_result(
     monkeypatch.setattr(live, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
     store = Store(tmp_path / "results")
     store.prepare()
-    result = live.run(cell, running.loaded(cell), store, ())
+    result = live.run(cell, engines.loaded(cell), store, ())
     assert (result.complete, result.error) == (False, "the journal cannot be written")
     assert store.get(cell.id) == result
     assert not (store.directory / "clusters" / cell.id).exists(), "its cluster is taken down all the same"

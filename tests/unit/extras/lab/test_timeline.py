@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import subprocess
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,10 +12,31 @@ import pytest
 
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
+from kumulus.extras.lab.cluster.components import SCHEDULER, Components
+from kumulus.extras.lab.cluster.creating import Creator
+from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.load import load
+from kumulus.extras.lab.file.model import Scheduler
 from kumulus.extras.lab.file.timeline import Event
+from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.clock import Clock
+from kumulus.extras.lab.measure.placement import Placement
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.views import PodView
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.plan import make
+from kumulus.extras.lab.run.ending import Ending
+from kumulus.extras.lab.run.second import require_built
+from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerAction
 from kumulus.extras.lab.run.timeline import Timeline
+from kumulus.extras.lab.run.workloads import Workloads
+from kumulus.extras.watch.live.amounts import NOTHING
+from kumulus.extras.watch.live.node import NOWHERE
+from kumulus.kube import Client, Connection
+from tests.support.apiserver import listening
 from tests.support.object_store import NODES, storing
+from tests.unit.extras.lab.test_replaying import Cluster
 from tests.unit.nodes.test_fault_operations import filled, on, refusing, shown
 
 FAULT = {
@@ -22,6 +46,10 @@ FAULT = {
     "taints": [{"key": "example.com/xid", "effect": "NoSchedule"}],
 }
 RESIZE = {"pool": "a100-use1", "replicas": 8}
+WORKLOADS = [
+    {"name": "a", "jobs": 40, "workers": 2, "arrival": {"rate": 20}},
+    {"name": "b", "arrival": {"after": "500ms"}},
+]
 
 
 @pytest.mark.parametrize("event", [{"fault": FAULT}, {"resize": RESIZE}])
@@ -65,3 +93,72 @@ class Unstopped:
 
     async def restore(self) -> None:
         pass
+
+
+def set_scheduler(switch: OwnSwitch, how: SchedulerAction) -> str:
+    return asyncio.run(switch.set_scheduler(how))
+
+
+def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "logs").mkdir()
+    journal, components = Journal(Changes("one", "training", "uid", "")), Components(tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as first:
+        components.look({SCHEDULER: [first.pid]})
+        switch = OwnSwitch(OwnScheduler(tmp_path, components, journal), components)
+        for _ in range(2):
+            assert set_scheduler(switch, "stop") == "scheduler stopped"
+            assert (components.pids(SCHEDULER), switch.ended()) == ([], "")
+    assert set_scheduler(switch, "restart") == "scheduler restarted"
+    (second,) = components.pids(SCHEDULER)
+    assert journal.changes.stopped is None
+    assert set_scheduler(switch, "restart") == "scheduler restarted"
+    (third,) = components.pids(SCHEDULER)
+    assert len({first.pid, second, third}) == 3
+    set_scheduler(switch, "stop")
+
+
+def test_a_scheduler_that_is_not_built_is_refused_before_anything_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_built(Scheduler(), tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(LabError, match=r"is missing\n  To get it: .* tools --with volcano"):
+        require_built(Scheduler(name="volcano"), tmp_path)
+    with pytest.raises(LabError, match="mine does not exist"):
+        require_built(Scheduler(name="kube-scheduler", binary="mine"), tmp_path)
+
+
+async def test_jobs_of_a_deleted_workload_do_not_arrive_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "e.yaml").write_text(json.dumps({"name": "e", "workloads": WORKLOADS}))
+    plan, cluster, now, first = make(load(tmp_path / "e.yaml"), {}), Cluster(), Clock(), asyncio.Event()
+    records = Records(Allocation(), ((job.name, job.workload, job.workers) for job in plan.jobs))
+    ending = Ending(records, "scheduled", 5, plan.pods)
+    created: list[str] = []
+
+    def tell(job: PlannedJob) -> None:
+        created.append(job.name)
+        first.set()
+
+    async with listening(cluster.handle) as address, Client(Connection(address, "test"), patience=1.0) as client:
+        journal = Journal(Changes("one", "e", "uid", ""))
+        creator = Creator(client, Kinds(client), journal, "run-1", now, asyncio.Event(), tell)
+        placement = Placement({"namespace": "run-1"}, NOWHERE, now, {})
+        workloads = Workloads(client, "run-1", plan, records, placement, ending, now, creator.cancel)
+        creating = asyncio.create_task(creator.jobs(plan.jobs, 4))
+        await first.wait()
+        before = len(created)
+        await workloads.delete("a")
+        await creating
+    assert created[-1] == "b-1"
+    assert before <= len(created) - 1 < 10
+    complete = [records.complete]
+    records.put(PodView("u", "b", "b-1", "n", "Running", "", "", NOTHING), 1.0)
+    assert [*complete, records.complete] == [False, True], "the pod of b was still to come"
+    assert ending.reason(1.0) == "all pods are scheduled"

@@ -25,9 +25,11 @@ from kumulus.extras.lab.measure.statistics import Between, Measured, Times, know
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView
 from kumulus.extras.lab.report import compare, history
+from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.report.text import lines
 from kumulus.extras.lab.run.ending import Ending
+from kumulus.extras.watch.history.document import History, load
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Connection
 from tests.support.apiserver import listening
@@ -368,6 +370,17 @@ def test_the_page_of_all_runs_has_what_was_not_heard_beside_each() -> None:
         "a time is not known of 41 pods",
     ]
     assert found["notMeasured"] == ["scheduling.rate", "timeToSchedule.p50"]
+
+
+def test_a_recorded_run_has_what_was_not_heard_for_its_page(tmp_path: Path) -> None:
+    folder = RunDirectory(tmp_path, "e", "r")
+    folder.prepare({})
+    folder.keep(History(), 1, unheard().results.tests[0])
+    assert load(folder.path / "history-1.json.gz").about["unheard"] == [
+        "the client stood still for 3.10 s",
+        "its watches were interrupted 2 times",
+        "a time is not known of 41 pods",
+    ]
 
 
 def test_a_report_with_what_was_not_measured_is_read_as_it_was_written() -> None:

@@ -19,7 +19,7 @@ from kumulus.extras.lab.measure.views import NodeView, PodView, pod_view
 from kumulus.extras.lab.plan.asked import pods_planned, users_planned
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.policies import Pod
-from kumulus.extras.lab.report import by_demand, compare, plots, spreads
+from kumulus.extras.lab.report import compare, plots, spreads
 from kumulus.extras.lab.report.making import _by_user
 from kumulus.extras.lab.report.model import PolicyUsed, Report
 from kumulus.extras.lab.report.text import lines
@@ -258,12 +258,12 @@ def test_what_came_of_the_demand_is_one_line_for_all_seeds(tmp_path: Path) -> No
     used = fgd.results.tests[0].details.policy
     assert used is not None
     used.policy, used.ties = "FGD", "name"
-    [found] = by_demand.write([placed(90.0, 92.0), placed(91.0), fgd], tmp_path)
+    [found] = spreads.write_by_demand([placed(90.0, 92.0), placed(91.0), fgd], tmp_path)
     drawn = found.read_text()
     assert "default (n = 3)" in drawn
     assert "FGD, ties by name (n = 1)" in drawn
-    assert by_demand.write([report()], tmp_path) == []
+    assert spreads.write_by_demand([report()], tmp_path) == []
     # Both axes begin at 60, unless a run would then be out of the picture.
     ticks = drawn.count(">20</text>")
-    [found] = by_demand.write([placed(90.0), placed(40.0)], tmp_path)
+    [found] = spreads.write_by_demand([placed(90.0), placed(40.0)], tmp_path)
     assert found.read_text().count(">20</text>") == ticks + 2

@@ -61,7 +61,7 @@ def test_a_pool_that_an_autoscaler_resizes_counts_as_what_it_may_become() -> Non
 
 
 def test_the_pool_for_emulated_add_ons_is_nobodys() -> None:
-    assert limits.pool_of(pool_to_properties(system_pool("dev"))) is None
+    assert limits.pool_of(pool_to_properties(system_pool("dev", "v1.37.2"))) is None
 
 
 def test_the_sdks_wrappers_and_numbers_become_plain() -> None:

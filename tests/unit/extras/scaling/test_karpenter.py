@@ -15,7 +15,7 @@ from kumulus.extras.scaling import registry
 from kumulus.extras.scaling.descriptor import Place
 from kumulus.extras.scaling.karpenter import deployment, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
-from kumulus.model.autoscaling import BUILT
+from kumulus.model.bounds import BUILT
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import catalog
 from kumulus.runtimes.kwok import configuration

@@ -17,7 +17,7 @@ from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
-from kumulus.extras.watch.live.job import job_of, queue_of
+from kumulus.extras.watch.live.pod import job_of, queue_of
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
 

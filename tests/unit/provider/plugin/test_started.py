@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import grpc
@@ -10,6 +11,18 @@ import pytest
 
 from kumulus.components import engine
 from kumulus.provider.resources.registry import FUNCTIONS
+
+_IMPORTING = """
+import gc, sys
+from kumulus import program
+program.plugin.under_engine = lambda: True
+program.end_with_engine = program.start_plugin = lambda: None
+program._load = lambda _: sys.exit(f"{len(collections)} {gc.isenabled()} {gc.get_freeze_count() > 10_000}")
+collections = []
+gc.callbacks.append(lambda phase, _: collections.append(phase))
+program._run()
+"""
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> str:
@@ -52,18 +65,20 @@ def test_what_starts_it_imports_neither_the_components_nor_the_models() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-_IMPORTING = """
-import gc, sys
-from kumulus import program
-program.plugin.under_engine = lambda: True
-program.end_with_engine = program.start_plugin = lambda: None
-program._load = lambda _: sys.exit(f"{len(collections)} {gc.isenabled()} {gc.get_freeze_count() > 10_000}")
-collections = []
-gc.callbacks.append(lambda phase, _: collections.append(phase))
-program._run()
-"""
-
-
 def test_nothing_looks_for_garbage_among_the_modules_of_a_program() -> None:
     answer = subprocess.run([sys.executable, "-c", _IMPORTING], capture_output=True, text=True, check=False)
     assert answer.stderr.strip() == "0 True True"
+
+
+def test_the_plugin_looks_for_garbage_rarely() -> None:
+    # Its main module, run as the engine runs it, but for the serving.
+    script = """
+import gc, runpy
+import kumulus.provider.plugin.serving
+async def serve(arguments): print(gc.get_threshold()[0], gc.get_freeze_count() > 1000)
+kumulus.provider.plugin.serving.serve = serve
+runpy.run_module("kumulus.provider.plugin", run_name="__main__")
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["50000", "True"]

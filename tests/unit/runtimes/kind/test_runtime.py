@@ -26,7 +26,7 @@ from kumulus.host import files, inotify, processes
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes import directories
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.exclusive import exclusive
+from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import containers, creating
 from kumulus.runtimes.kind import runtime as kind
 from kumulus.runtimes.kind.containers import Engine

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kumulus import toolchain
+from kumulus.kube import ApiError
+from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, configuration, etcd, kubelets, logs
+from kumulus.runtimes.kwok import access, configuration, etcd, logs
+from tests.support.apiserver import Server, ok, serving, status, text
 
 PKI = Path("/home/clusters/dev/pki")
 # The flags that kwokctl v0.8.0 sets itself.
@@ -37,6 +41,10 @@ SAVED: dict[str, Any] = {
         },
     ],
 }
+FORBIDDEN = status(403, "Forbidden", 'User "kubernetes-admin" cannot get path "/readyz"')
+MISSING = status(404, "NotFound", 'namespaces "kube-system" not found')
+NAMESPACE = ok({"metadata": {"name": "kube-system", "uid": "u-1"}})
+READY = text(200, "ok")
 
 
 @pytest.mark.parametrize("port", ["client", "peer"])
@@ -63,8 +71,34 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for argument in each["args"]
     }
     saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
-    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), kubelets.flags(7), logs.FLAGS)
+    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), configuration.kubelet_flags(7), logs.FLAGS)
     for component, flags in (pair for each in every for pair in each.items()):
         for key, value in flags.items():
             assert given[component, key]["value"] == value
             assert given[component, key].get("override", False) is ((component, key) in saved)
+
+
+def kubeconfig(server: Server, folder: Path) -> Path:
+    named = {
+        "clusters": [{"name": "c", "cluster": {"server": server.address}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    file = folder / "kubeconfig.yaml"
+    file.write_text(json.dumps(named))
+    return file
+
+
+async def test_roles_not_read_yet_and_a_namespace_not_made_yet_are_waited_for(tmp_path: Path) -> None:
+    async with serving() as server:
+        server.answers = [FORBIDDEN, READY, FORBIDDEN, READY, MISSING, READY, NAMESPACE]
+        assert await apiserver.identity(kubeconfig(server, tmp_path), patience=20.0) == "u-1"
+
+
+async def test_a_user_without_rights_is_told_once_patience_ends(tmp_path: Path) -> None:
+    async with serving() as server:
+        server.answers = [FORBIDDEN]
+        with pytest.raises(ApiError, match="cannot get path"):
+            await apiserver.identity(kubeconfig(server, tmp_path), patience=0.3)
+        assert len(server.seen) > 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -12,10 +14,15 @@ from aiohttp import web
 from kumulus.kube import ApiError, Client
 from kumulus.nodes.faults.leases import HOLDER
 from kumulus.runtimes.kwok import storage
-from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.runtimes.kwok.priority import bearable
+from kumulus.runtimes.kwok.renewals import expired
 from kumulus.runtimes.kwok.storage import LeaseHolder
 from tests.support.apiserver import Server, serving
 from tests.unit.kube.test_stored_lease import answer
+
+NOW = datetime(2026, 11, 23, 3, 0, tzinfo=UTC)
+LASTS = 200.0
 
 
 @dataclass
@@ -111,3 +118,38 @@ async def test_a_node_that_cannot_be_posted_is_for_the_caller_and_the_next_one_t
     with pytest.raises(ApiError):
         await holder.leases(cluster.client, refused)
     assert await holder.leases(cluster.client, cluster.post) is not None
+
+
+@pytest.mark.parametrize(
+    ("ages", "ended"),
+    [
+        ([], 0),
+        ([10, 60, 190], 0),
+        ([10, 60, 201], 0),  # one node that is late is no controller that is stuck
+        ([10, 201], 0),
+        ([1, 201, 300], 2),  # of a node in the queue twice the lease is renewed all the time
+        ([201, 300, 4000], 3),
+    ],
+)
+def test_a_controller_is_suspect_when_most_leases_have_run_out(ages: list[float], ended: int) -> None:
+    held = {f"n-{number}": (NOW - timedelta(seconds=age), LASTS) for number, age in enumerate(ages)}
+    assert len(expired(held, NOW)) == ended
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [({"nodeLeaseDurationSeconds": 40}, 15), ({"nodeLeaseDurationSeconds": 80}, 30), ({}, 15)],
+    ids=["a kubelet's", "twice as long", "nothing said"],
+)
+def test_controllers_stand_back_for_as_long_as_a_lease_bears(
+    tmp_path: Path, options: dict[str, Any], seconds: float
+) -> None:
+    layout = Layout(tmp_path)
+    layout.kwok_file.write_text(dump([{"kind": "KwokctlConfiguration", "options": options}]))
+    assert bearable(layout) == seconds
+
+
+def test_a_long_lease_does_not_keep_pods_waiting_for_longer_than_that(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.kwok_file.write_text(dump([{"kind": "KwokctlConfiguration", "options": {"nodeLeaseDurationSeconds": 200}}]))
+    assert bearable(layout) == 45

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from kumulus.extras.watch import monitoring
+from kumulus.extras.watch.scraping import configuration as scrape_configuration
 from kumulus.kube import Connection
 from kumulus.model.observability import Observability
 from kumulus.nodes.errors import ProviderError
@@ -20,7 +21,6 @@ from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, additions, configuration
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.runtimes.kwok.scraping import configuration as scrape_configuration
 
 ALL = Observability()
 PORTS = {

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from kumulus.runtimes.kwok import configuration, objects, outage
+from kumulus.runtimes import outages
+from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.moving import moved
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 
 SETTINGS: dict[str, Any] = {
@@ -53,7 +55,7 @@ def test_a_control_plane_that_is_started_again_reads_as_objects_what_it_read_bef
     layout = Layout.of(str(tmp_path), "dev")
     layout.directory.mkdir(parents=True)
     layout.write_documents([objects.defined(settings) if defined else settings])
-    assert configuration.custom_resources(outage._options(layout)) == kinds
+    assert configuration.custom_resources(outages._options(layout)) == kinds
 
 
 def test_the_stages_are_either_in_the_file_or_objects() -> None:
@@ -71,4 +73,31 @@ def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
     assert KwokRuntime().problems({"stageObjects": True}) == {}
     assert KwokRuntime().problems({"stageObjects": "yes"}) == {
         "stageObjects": 'is "yes", not true or false; write true or false'
+    }
+
+
+def test_a_port_is_another_wherever_it_is_one_and_other_numbers_stay() -> None:
+    settings = {
+        "options": {"etcdPort": 20001, "kwokControllerPort": 20002, "nodeLeaseParallelism": 20001},
+        "components": [
+            {"name": "etcd", "args": ["--listen-client-urls=https://127.0.0.1:20001", "--quota-backend-bytes=20001"]},
+            {
+                "name": "kube-apiserver",
+                "args": ["--etcd-servers=https://127.0.0.1:20001", "--kubelet-port=20002", "--max-requests=20002"],
+                "ports": [{"name": "https", "port": 20003}, {"name": "http", "port": 20002, "hostPort": 20002}],
+                "envs": [{"name": "A", "value": "https://127.0.0.1:20001,https://127.0.0.1:200010"}],
+            },
+        ],
+    }
+    assert moved(settings, {20001: 30001, 20002: 30002}) == {
+        "options": {"etcdPort": 30001, "kwokControllerPort": 30002, "nodeLeaseParallelism": 20001},
+        "components": [
+            {"name": "etcd", "args": ["--listen-client-urls=https://127.0.0.1:30001", "--quota-backend-bytes=20001"]},
+            {
+                "name": "kube-apiserver",
+                "args": ["--etcd-servers=https://127.0.0.1:30001", "--kubelet-port=30002", "--max-requests=20002"],
+                "ports": [{"name": "https", "port": 20003}, {"name": "http", "port": 30002, "hostPort": 30002}],
+                "envs": [{"name": "A", "value": "https://127.0.0.1:30001,https://127.0.0.1:200010"}],
+            },
+        ],
     }

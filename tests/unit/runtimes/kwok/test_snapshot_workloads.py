@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from pathlib import Path
 
 import pytest
 
+from kumulus.extras.snapshots.kwok import _order, _paused_controllers
 from kumulus.extras.snapshots.kwok_workloads import _TABLES, Place, defined, place_of, workloads
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
 from kumulus.model.identity import STACK_ID
+from kumulus.runtimes.directories import exclusive
+from kumulus.runtimes.kwok.layout import Layout
 
 _CLASSES = classes_of(_TABLES)
 KNOWN = frozenset({"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/clusterqueues", "kwok.x-k8s.io/stages"})
@@ -113,3 +119,39 @@ def test_the_nodes_that_pods_are_on_are_those_that_have_to_be_there() -> None:
         b"/registry/pods/kube-system/d": stored("Pod", spec={"nodeName": "n-2"}),
     }
     assert workloads(entries, KNOWN).nodes() == {"n-1"}
+
+
+def test_owners_are_put_back_before_what_they_own_and_pods_last() -> None:
+    keys = [b"/registry/pods/a/p", b"/registry/replicasets/a/r", b"/registry/resourceslices/s", b"/registry/minions/n"]
+    keys += [b"/registry/deployments/a/d", b"/registry/namespaces/a", b"/registry/jobs/a/j", b"/registry/cronjobs/a/c"]
+    ordered = [key.split(b"/")[2].decode() for key in sorted(keys, key=_order)]
+    assert ordered == [
+        *("namespaces", "minions", "cronjobs", "deployments", "replicasets", "jobs", "resourceslices", "pods"),
+    ]
+
+
+async def test_controllers_are_not_paused_while_another_run_changes_the_cluster(tmp_path: Path) -> None:
+    layout = Layout.of(str(tmp_path), "dev")
+    layout.directory.mkdir(parents=True)
+    paused, done = threading.Event(), threading.Event()
+
+    def restore() -> None:
+        with _paused_controllers(layout):
+            paused.set()
+            done.wait(10)
+
+    async def update() -> bool:
+        async with exclusive(layout) as waited:
+            return waited
+
+    async with exclusive(layout):
+        restoring = asyncio.create_task(asyncio.to_thread(restore))
+        await asyncio.sleep(0.3)
+        assert not paused.is_set()
+    assert await asyncio.to_thread(paused.wait, 10)
+    updating = asyncio.create_task(update())
+    await asyncio.sleep(0.3)
+    assert not updating.done()
+    done.set()
+    await restoring
+    assert await updating

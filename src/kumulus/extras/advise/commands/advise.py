@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,20 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", metavar="S", type=float, default=_SECONDS, help="for each part of the search (default: 20)"
     )
+    parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
         "--verify", action="store_true", help="bring the fleet up, run the workload on it, take it down"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Advise.
-
-    Raises:
-        UserError: a file cannot be read, a type is unknown or has no price, or a pod fits on no machine.
-    """
-    from kumulus.extras.advise.advice import advise
-    from kumulus.extras.advise.answer import lines
-    from kumulus.extras.advise.errors import Unadvisable
+    """Advise."""
+    from kumulus.extras.advise.advice import advise, lines, plain
+    from kumulus.extras.advise.demand import Unadvisable
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError
@@ -71,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         advice = advise(demand, offers, most_types=args.max_types, seconds=args.seconds)
     except (Unadvisable, LabError, Refused, SpecError) as error:
         raise UserError(str(error)) from None
-    print("\n".join(lines(advice)))
+    print(json.dumps(plain(advice), indent=2) if args.json else "\n".join(lines(advice)))
     if not args.verify:
         return 0
     from kumulus.extras.advise.commands import verify as advise_verify
@@ -82,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
 def _refused(args: argparse.Namespace) -> None:
     if not args.workloads and not args.pods_of:
         raise UserError("no workload is named; write manifests or experiment files, or --pods-of STACK")
+    if args.json and args.verify:
+        raise UserError("--verify prints what it does; leave --json out, or ask twice")
     if args.cluster and not args.pods_of:
         raise UserError("--cluster is for --pods-of; leave it out")
     if args.groups and (args.types or args.zones):

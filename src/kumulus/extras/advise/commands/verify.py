@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.cli import project, stack
-from kumulus.extras.advise.advice import Advice
-from kumulus.extras.advise.answer import groups
+from kumulus.extras.advise.advice import Advice, groups
 from kumulus.extras.advise.demand import Demand, Shape, largest_first
 from kumulus.extras.capture.commands import clone
 from kumulus.extras.lab.commands import experiment
@@ -24,11 +23,7 @@ _APART = 2
 
 
 def verify(advice: Advice, demand: Demand) -> int:
-    """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending.
-
-    Raises:
-        UserError: the stack did not come up.
-    """
+    """Bring the fleet up as a separate stack, run the workload, and destroy the stack; 1 if a pod stayed pending."""
     name = f"advise-{secrets.token_hex(3)}"
     current = project.current()
     file = current.stack_file(name)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import math
 import os
 import sys
@@ -67,16 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"the words' table, kept for the next capture (default: PLACE-{_TABLE}, beside it, mode 0600)",
     )
+    parser.add_argument("--json", action="store_true", help="say what was captured for programs")
     parser.add_argument("--restart", action="store_true", help="discard what an interrupted capture has read")
     parser.add_argument("--rbac", action="store_true", help="print the ClusterRole that it needs, and exit")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Capture.
-
-    Raises:
-        UserError: there is nothing to read, it cannot be read, or the files cannot be written.
-    """
+    """Capture."""
     from kumulus.extras.capture import archive, writing
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.capture.kinds import cluster_role
@@ -119,6 +117,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(args: argparse.Namespace, written: Written, table: Path) -> None:
     counts = written.counts
+    if args.json:
+        about = {"to": str(args.to), "groups": written.groups, "shapes": written.shapes, "objects": dict(counts)}
+        words = {"table": str(table)} if args.anonymise else {}
+        print(json.dumps({**about, "leftOut": written.missing, **words}, indent=2))
+        return
     print(
         f"captured {counts['Node']:,} nodes in {written.groups:,} groups and {counts['Pod']:,} pods of "
         f"{written.shapes:,} shapes into {args.to}"

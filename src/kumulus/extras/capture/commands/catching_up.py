@@ -2,16 +2,22 @@
 
 A capture's directory says what its clone is. A newer capture lies in a directory within it until the clone is that. The
 clone's mark has the digests of the files that it is like, so that no other cluster is taken for it.
+
+A capture names groups by their nodes' labels, and adds numbers where several would have the same name. A single node
+that changes may thus rename all of them: groups keep their names, and nodes that have changed groups are found.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
+import re
 import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,9 +31,13 @@ if TYPE_CHECKING:
     from kumulus.extras.capture.putting import Put
     from kumulus.kube import Client, Connection
 
+
 _FRESH, _BEGUN = ".following", ".begun"
 _PATIENCE = 10.0
 T = TypeVar("T")
+# In the layout of `writing`: parsing a large file as YAML takes seconds.
+_GROUP = re.compile(r'^      - name: "(?P<name>[^"]+)"$', re.MULTILINE)
+_LINE = re.compile(r'^      - name: "(?P<group>[^"]+)"$|^ +- \{"name": "(?P<node>[^"]+)"', re.MULTILINE)
 
 
 def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[str]:
@@ -148,7 +158,7 @@ def written(directory: Path) -> list[dict[str, Any]]:
     nodes that move to another group: groups are updated in parallel, and the old group might remove what the new one
     has created.
     """
-    from kumulus.extras.capture.regrouping import moved, without
+    from kumulus.extras.capture.commands.catching_up import moved, without
     from kumulus.extras.capture.writing import STACK
 
     files = [each / STACK for each in captures(directory) if (each / STACK).exists()]
@@ -194,7 +204,7 @@ def _require_another(source: Connection, clone: which.Which) -> None:
 
 def _prepare(directory: Path, fresh: Path) -> None:
     """Give the groups the names that they have in the clone; if the source is the wrong cluster, change nothing."""
-    from kumulus.extras.capture.regrouping import named_as_before, nodes
+    from kumulus.extras.capture.commands.catching_up import named_as_before, nodes
     from kumulus.extras.capture.writing import STACK
 
     before, now = ((each / STACK).read_text(encoding="utf-8") for each in (directory, fresh))
@@ -229,3 +239,72 @@ async def _follow_objects(directory: Path, begun: Path, client: Client) -> Put:
 
     now = contents(begun / WORKLOAD)
     return await follow(client, difference(contents(directory / WORKLOAD), now), now)
+
+
+def nodes(stack_file: str) -> dict[str, str]:
+    """Each node of a captured stack file, with its group."""
+    found, group = {}, ""
+    for line in _LINE.finditer(stack_file):
+        if line["group"]:
+            group = line["group"]
+        else:
+            found[line["node"]] = group
+    return found
+
+
+def named_as_before(now: str, before: str) -> str:
+    """A stack file in which each group has the name of the earlier one with which it shares most nodes.
+
+    Args:
+        now: the stack file of the newer capture.
+        before: that of the earlier one.
+    """
+    earlier = nodes(before)
+    shared = Counter((group, earlier[node]) for node, group in nodes(now).items() if node in earlier)
+    names: dict[str, str] = {}
+    for (group, name), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
+        if group not in names and name not in names.values():
+            names[group] = name
+    taken = {*names.values(), *earlier.values()}
+    for group in _GROUP.findall(now):
+        if group not in names:
+            names[group] = _free(group, taken)
+            taken.add(names[group])
+    return _GROUP.sub(lambda line: f'      - name: "{names[line["name"]]}"', now)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+def moved(now: str, before: str) -> set[str]:
+    """The nodes that are in another group than before."""
+    earlier = nodes(before)
+    return {node for node, group in nodes(now).items() if earlier.get(node, group) != group}
+
+
+def without(config: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    """The configuration of a captured stack without some of its nodes.
+
+    Args:
+        config: the mapping `config` of its file.
+        names: of the nodes.
+    """
+    left = copy.deepcopy(dict(config))
+    cluster = left["kumulus:cluster"]
+    for group in cluster["nodeGroups"]:
+        for placement in group["placement"]:
+            placement["nodes"] = [node for node in placement["nodes"] if node["name"] not in names]
+            placement["replicas"] = len(placement["nodes"])
+    cluster["nodeGroups"] = [each for each in cluster["nodeGroups"] if each["placement"][0]["replicas"]]
+    for fault in cluster.get("faults", ()):
+        fault["target"]["names"] = [name for name in fault["target"]["names"] if name not in names]
+    if faults := [each for each in cluster.get("faults", ()) if each["target"]["names"]]:
+        cluster["faults"] = faults
+    else:
+        cluster.pop("faults", None)
+    return left

@@ -34,11 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Clone.
-
-    Raises:
-        UserError: it is no capture, the stack's file is another's, or the cluster refused.
-    """
+    """Clone."""
     with interrupts.like_ctrl_c():
         made = clone(args.capture, args.stack)
     pods = made.made.get("Pod", 0)
@@ -51,11 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def whole(capture: Path, name: str) -> which.Which:
-    """The clone of a capture; made or finished first, if that is necessary.
-
-    Raises:
-        UserError: as for `run`.
-    """
+    """The clone of a capture; made or finished first, if that is necessary."""
     _require_capture(capture)
     found = which.chosen(name)
     if _state(capture, found) == "whole":
@@ -65,11 +57,7 @@ def whole(capture: Path, name: str) -> which.Which:
 
 
 def clone(capture: Path, name: str) -> Put:
-    """Bring a capture up as a stack.
-
-    Raises:
-        UserError: as for `run`.
-    """
+    """Bring a capture up as a stack."""
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.capture.mark import NotTheClone
     from kumulus.extras.journal.errors import JournalError
@@ -112,11 +100,7 @@ def _bring_up(capture: Path, name: str) -> None:
 
 
 def _state(capture: Path, found: which.Which) -> str:
-    """Whether a cluster is the `whole` clone of a capture, or `begun`; empty if it does not say so, or is not up.
-
-    Raises:
-        UserError: it is the clone of another capture.
-    """
+    """Whether a cluster is the `whole` clone of a capture, or `begun`; empty if it does not say so, or is not up."""
     from kumulus.extras.capture import mark
     from kumulus.extras.journal import book
     from kumulus.kube import KubeconfigError, Unreachable, objects
@@ -177,11 +161,7 @@ def _check(source: Path, name: str) -> None:
 
 
 def bring_up(name: str) -> None:
-    """Create a stack whose file exists, and bring it up.
-
-    Raises:
-        UserError: it did not come up.
-    """
+    """Create a stack whose file exists, and bring it up."""
     stack.make_ready(needs.of_stack, name)
     stack.create(name)
     beforehand.check_unlocked(name)

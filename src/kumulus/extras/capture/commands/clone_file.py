@@ -16,16 +16,7 @@ _CLUSTER, _NODES = "kumulus:cluster", "kumulus:nodes"
 
 
 def write(file: Path, text: str) -> None:
-    """Write a stack's file, and keep the salt that Pulumi has put into it.
-
-    Args:
-        file: the stack's file.
-        text: a capture's stack file.
-
-    Raises:
-        UserError: the nodes would be written over a file that is not a clone's.
-        OSError: it cannot be written.
-    """
+    """Write a stack's file, and keep the salt that Pulumi has put into it."""
     from kumulus.kube import yaml_writing
     from kumulus.stackfile.nodes_file import is_too_long, without_nodes, written
 
@@ -47,11 +38,7 @@ def write(file: Path, text: str) -> None:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """The configuration in a stack's file that `write` wrote, as the capture has it; empty if the file is broken.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The configuration in a stack's file that `write` wrote, as the capture has it; empty if the file is broken."""
     import yaml
 
     from kumulus.model.errors import SpecError

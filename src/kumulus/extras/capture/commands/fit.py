@@ -13,19 +13,22 @@ fit, else 1. More: docs/your-cluster.md.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
-from kumulus.extras.capture.commands import catching_up, clone, fit_watch
+from kumulus.extras.capture.commands import capture, catching_up, clone
 from kumulus.host import installation, interrupts
 
 if TYPE_CHECKING:
     from kumulus.extras.capture.fit import Answer
     from kumulus.extras.capture.probe import Probe
+    from kumulus.kube import Connection
 
 _LONGEST = 12
 
@@ -36,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stack.add_option(parser)
     parser.add_argument("--on", metavar="DIRECTORY", type=Path, help="a capture: use its clone, created if necessary")
     parser.add_argument("--count", type=int, help="how many pods (default: as many as the file says)")
+    parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument("--no-changes", action="store_true", help="do not look for what would make all fit")
     parser.add_argument(
         "--watch", action="store_true", help="keep the clone as its source is, with a line when the answer changes"
@@ -48,12 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the scheduler, and print the answer.
-
-    Raises:
-        UserError: the file has no workload, the stack is not up or no clone, something else runs on it, or the
-            scheduler did not decide.
-    """
+    """Ask the scheduler, and print the answer."""
     from kumulus.extras.capture.dry import Undecided
     from kumulus.extras.capture.dumps import Refused
     from kumulus.extras.capture.mark import NotTheClone
@@ -66,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--watch needs the capture that the clone is of\n  Write --on DIRECTORY")
     if not args.watch and (args.context or args.kubeconfig):
         raise UserError("--context and --kubeconfig name the source that --watch follows\n  Write --watch, or -s STACK")
+    if args.watch and args.json:
+        raise UserError("--watch prints a line for each change; leave --json out")
     if not 0 < args.every < math.inf:
         raise UserError(f"--every {args.every:g} is no number of seconds")
     try:
@@ -73,13 +74,14 @@ def run(args: argparse.Namespace) -> int:
         with interrupts.like_ctrl_c():
             found = _cluster(args)
             if args.watch:
-                return fit_watch.watch(args, found, wanted)
+                return watch(args, found, wanted)
             answer = ask(found, wanted, args.on, changes=not args.no_changes)
     except NotTheClone as error:
         raise _no_clone(args, str(error)) from None
     except (Refused, Undecided, ApiError, JournalError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
-    print("\n".join(lines(found.label, wanted, answer)))
+    text = json.dumps(_plain(found.label, wanted, answer), indent=2) if args.json else ""
+    print(text or "\n".join(lines(found.label, wanted, answer)))
     return 0 if answer.verdict.all_fit else 1
 
 
@@ -94,6 +96,20 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     found += [f"  to fit all: {change.what}" for change in answer.changes]
     found += [f"  tried: {each}" for each in answer.tried]
     return found
+
+
+def _plain(name: str, wanted: Probe, answer: Answer) -> dict[str, object]:
+    verdict = answer.verdict
+    return {
+        "workload": wanted.name,
+        "cluster": name,
+        "pods": wanted.count,
+        "fitted": verdict.fitted,
+        "byGroup": dict(answer.groups.most_common()),
+        "limit": verdict.reason,
+        "changes": [change.what for change in answer.changes],
+        "tried": answer.tried,
+    }
 
 
 def ask(found: which.Which, wanted: Probe, capture: Path | None, *, changes: bool) -> Answer:
@@ -135,3 +151,70 @@ def _no_clone(args: argparse.Namespace, why: str) -> UserError:
         f"{name}: {why}\n  Capture it, and ask the clone: {command} capture -s {name} --to {name}-capture, then "
         f"{command} fit {args.workload} --on {name}-capture"
     )
+
+
+def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
+    """Follow the source until Ctrl-C; the clone stays, without the pods that were tried in it.
+
+    Args:
+        args: the command's.
+        clone: the capture's clone.
+        wanted: the pods that are to fit.
+
+    Raises:
+        UserError: there is no such source, it is another cluster, or the clone's stack file was changed.
+        NotTheClone: the clone is no longer that of the capture.
+    """
+    source = capture.connection(args.kubeconfig, args.context)
+    report = Said(wanted)
+    while True:
+        began = time.monotonic()
+        report.of(*_look(args.on, source, clone, wanted))
+        time.sleep(max(0.0, began + args.every - time.monotonic()))
+
+
+class Said:
+    """Prints answers and troubles, but not the same one twice in a row."""
+
+    def __init__(self, wanted: Probe) -> None:
+        self._wanted = wanted
+        self._troubles: list[str] = []
+        self._last: int | None = None
+
+    def of(self, answer: Answer | None, troubles: list[str]) -> None:
+        """Print an answer if it differs from the last one, and troubles that are new.
+
+        Args:
+            answer: None if there is none at the moment.
+            troubles: why there is none, or what the clone lacks.
+        """
+        now = time.strftime("%H:%M:%S")
+        for each in troubles:
+            if each not in self._troubles:
+                print(f"{now}  {each}; going on", flush=True)
+        self._troubles = troubles
+        if answer is None or answer.verdict.fitted == self._last:
+            return
+        verdict = answer.verdict
+        before = "" if self._last is None else f", before {self._last:,}"
+        why = "" if verdict.all_fit else f": {verdict.reason or 'the scheduler does not say'}"
+        print(f"{now}  {self._wanted.name}: {verdict.fitted:,} of {verdict.wanted:,} pods fit{before}{why}", flush=True)
+        self._last = verdict.fitted
+
+
+def _look(directory: Path, source: Connection, clone: which.Which, wanted: Probe) -> tuple[Answer | None, list[str]]:
+    """The answer from a clone brought up to date with its source, and what is wrong, if anything."""
+    from kumulus.extras.capture.dry import Undecided
+    from kumulus.extras.capture.live import Expired
+    from kumulus.extras.journal.errors import JournalError
+    from kumulus.kube import ApiError, Unreachable
+
+    try:
+        lacks = catching_up.catch_up(directory, source, clone)
+        return ask(clone, wanted, directory, changes=False), lacks
+    except Expired as error:
+        return None, [f"the source does not take these credentials: {error}"]
+    except (Undecided, ApiError, JournalError, Unreachable) as error:
+        return None, [str(error)]
+    except OSError as error:
+        return None, [f"{error.filename or directory}: {error.strerror or error}"]

@@ -13,10 +13,55 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kumulus.cli import overwriting, project
+from kumulus.cli import errors, project
 from kumulus.cli.errors import UserError
 
 _SUFFIXES = (".yaml", ".yml")
+POLICY = """\
+# What a replay needs of an API server's audit log: kube-apiserver --audit-policy-file, --audit-log-path.
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+omitManagedFields: true
+rules:
+  - level: None
+    verbs: [get, list, watch]
+  # When pods got a node, ran and ended.
+  - level: Request
+    verbs: [create, update, patch]
+    resources:
+      - {group: "", resources: [pods/binding, pods/status, pods/eviction]}
+  - level: None
+    resources:
+      - {group: "", resources: [nodes/status, "*/status"]}
+      - {group: apps, resources: ["*/status"]}
+      - {group: batch, resources: ["*/status"]}
+  # What was asked for, as the server took it; of nodes their cordons.
+  - level: RequestResponse
+    verbs: [create, update, patch]
+    resources:
+      - {group: "", resources: [pods, nodes, namespaces, resourcequotas, limitranges]}
+      - {group: apps}
+      - {group: batch}
+      - {group: policy}
+      - {group: scheduling.k8s.io}
+      - {group: kueue.x-k8s.io}
+      - {group: scheduling.volcano.sh}
+  - level: Metadata
+    verbs: [delete, deletecollection]
+    resources:
+      - {group: "", resources: [pods, nodes, namespaces, resourcequotas, limitranges]}
+      - {group: apps}
+      - {group: batch}
+      - {group: policy}
+  - level: Metadata
+    verbs: [create]
+    resources:
+      - {group: autoscaling}
+      - {group: "", resources: [persistentvolumeclaims]}
+      - {group: resource.k8s.io, resources: [resourceclaimtemplates]}
+  - level: None
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: an argument is wrong, or a file cannot be read or written.
-    """
+    """Run the action."""
     if args.action == "policy":
-        from kumulus.extras.capture.day.policy import POLICY
+        from kumulus.extras.capture.commands.replay import POLICY
 
         print(POLICY, end="")
         return 0
@@ -61,7 +102,7 @@ def _import(args: argparse.Namespace) -> int:
         raise UserError(f"--experiment {args.experiment} is no YAML file; write {args.experiment}.yaml")
     if not 0 < args.speed <= 10_000:
         raise UserError(f"--speed is {args.speed:g}; write a number above 0, at most 10000")
-    overwriting.refuse_others(first_lines(args.experiment))
+    errors.refuse_others(first_lines(args.experiment))
     stack = project.chosen(args.stack) if args.stack else ""
     try:
         found = import_day(args.files, args.experiment, stack, args.speed, args.since, args.until)

@@ -22,11 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Translate.
-
-    Raises:
-        UserError: the table or the text cannot be read.
-    """
+    """Translate."""
     from kumulus.extras.capture.words import Words, WrongTable
 
     try:

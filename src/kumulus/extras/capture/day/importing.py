@@ -62,10 +62,6 @@ def import_day(
         speed: how many times faster than recorded.
         since: where to begin, a time of RFC 3339 or a duration after the beginning; empty for the beginning.
         until: where to end, likewise; empty for the end.
-
-    Raises:
-        Refused: nothing can be replayed, or a file is none of these.
-        OSError: a file cannot be read or written.
     """
     counted, day = Counted(), Day()
     # Sorted, since each API server of a cluster writes its own log, with a line when it has answered.
@@ -98,11 +94,7 @@ def first_lines(experiment: Path) -> dict[Path, str]:
 
 
 def _moment(text: str, began: float) -> float:
-    """A time or a duration as seconds after the beginning.
-
-    Raises:
-        Refused: it is neither a time nor a duration, or is before the beginning.
-    """
+    """A time or a duration as seconds after the beginning."""
     try:
         found = durations.seconds(text)
     except ValueError:

@@ -10,7 +10,7 @@ from typing import Any
 from kumulus.extras.capture.fields import META, OBJECTS, QUEUE_ANNOTATIONS, SELECTOR, WORD
 from kumulus.extras.capture.grammar import Form, Leaf, reduced
 from kumulus.extras.capture.reading import captured_pod
-from kumulus.extras.capture.workload import IMAGE
+from kumulus.extras.lab.file.recording import IMAGE
 
 TEMPLATE_ANNOTATION = "kumulus.io/recorded-template"
 """Distinguishes a template from the previous one if schedulers see no difference: a new image is a rollout, too."""

@@ -37,10 +37,6 @@ def read(file: Path, counted: Counted) -> Iterator[Request]:
     Args:
         file: JSON lines or one JSON document, optionally compressed by gzip; or KWOK's recording, which is YAML.
         counted: counts the entries and the bad ones.
-
-    Raises:
-        Refused: it cannot be decompressed, or its YAML is invalid or too large.
-        OSError: it cannot be opened.
     """
     with _opened(file) as opened:
         try:

@@ -27,16 +27,7 @@ def is_series(path: Path) -> bool:
 
 
 def requests(directory: Path, counted: Counted) -> Iterator[Request]:
-    """The requests between captures, from their differences.
-
-    Args:
-        directory: contains the captures.
-        counted: counts the captures.
-
-    Raises:
-        Refused: there are fewer than two captures, or one is invalid.
-        OSError: one cannot be read.
-    """
+    """The requests between captures, from their differences."""
     listed = sorted(
         (_time(match), each)
         for each in directory.iterdir()

@@ -56,9 +56,6 @@ class Entry(NamedTuple):
 class Bolt:
     """An open file of bbolt.
 
-    Args:
-        file: its path.
-
     Raises:
         Damaged: it is not a bbolt file.
         OSError: it cannot be read.
@@ -174,11 +171,7 @@ class Bolt:
 
 
 def is_bolt(file: Path) -> bool:
-    """Whether a file is a bbolt file, by its first bytes.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Whether a file is a bbolt file, by its first bytes."""
     with file.open("rb") as opened:
         return opened.read(_MAGIC_AT + len(MAGIC))[_MAGIC_AT:] == MAGIC
 

@@ -45,10 +45,6 @@ def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
     Args:
         file: the snapshot.
         progress: called as reading proceeds.
-
-    Raises:
-        Refused: it is damaged, truncated, too large or not from an API server, or the objects to read are encrypted.
-        OSError: it cannot be read.
     """
     try:
         # Checked before opening: a mark is kept for each page, and a sparse file may have any number of pages.

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.ab.running import Comparison
 from kumulus.extras.lab.report import checks
-from kumulus.extras.lab.report.change import Change
-from kumulus.extras.lab.report.change_page import page, style, table
+from kumulus.extras.lab.report.change import Change, page, style, table
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.host import files
@@ -68,15 +67,7 @@ def suite(found: Comparison) -> str:
 
 
 def write(found: Comparison, directory: Path) -> None:
-    """Write the page, JUnit XML and the file for programs.
-
-    Args:
-        found: what A and B came to.
-        directory: to write to.
-
-    Raises:
-        LabError: they cannot be written.
-    """
+    """Write the page, JUnit XML and the file for programs."""
     changes = found.pairs.changes()
     parts = [table(found.sides, changes)]
     parts += [_drawn(each, found) for each in changes if each.apart is not None]

@@ -90,9 +90,6 @@ async def compared(
         until: when to end.
         make: runs an experiment; its report has one repetition, or was cut off.
         say: takes a line for the user.
-
-    Raises:
-        LabError, JournalError, ApiError, Unreachable: the very first run cannot be made.
     """
     experiment = sides[0].loaded.experiment
     found, first_seed = Comparison(experiment.name, (sides[0].name, sides[1].name), pairs), experiment.seed

@@ -21,21 +21,7 @@ if TYPE_CHECKING:
 async def begin_from(
     client: Client, journal: Journal, wanted: Beginning, snapshots: Path, kubeconfig: Path, stop: asyncio.Event
 ) -> str:
-    """Restore a snapshot; returns a line about what was done.
-
-    Args:
-        client: of the cluster.
-        journal: the run's.
-        wanted: the snapshot.
-        snapshots: the directory of the stack's snapshots.
-        kubeconfig: of the cluster.
-        stop: set to end the run early.
-
-    Raises:
-        LabError: there is no such snapshot, it cannot be restored into this cluster, the file does not allow that, or
-            the run is ended early.
-        NotWritten: the journal cannot be written; nothing was changed.
-    """
+    """Restore a snapshot; returns a line about what was done."""
     name = wanted.snapshot
     file = snapshots / f"{Path(name).name}{SUFFIX}"
     _require(file, name)

@@ -14,23 +14,14 @@ if TYPE_CHECKING:
 
 
 class Kinds:
-    """The kinds that a cluster knows.
-
-    Args:
-        client: of the cluster.
-    """
+    """The kinds that a cluster knows."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     async def path(self, version: str, kind: str, namespace: str) -> str:
-        """The path of a kind's collection, in a namespace if the kind is namespaced.
-
-        Raises:
-            LabError: the cluster does not know the kind.
-            ApiError, Unreachable: it could not be asked.
-        """
+        """The path of a kind's collection, in a namespace if the kind is namespaced."""
         plural, namespaced = await self._resource(version, kind)
         where = inside(namespace if namespaced else "")
         return f"{root(version)}{where}/{plural}"

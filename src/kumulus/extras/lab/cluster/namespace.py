@@ -15,8 +15,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.host import lifetime
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.kube.objects import find
-from kumulus.model.identity import NOBODY, Owner
-from kumulus.model.tenancy import RUN_LABEL
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -26,11 +25,7 @@ _ACCOUNT_WITHIN = 90.0
 
 
 async def make(client: Client, name: str, experiment: str, run: str, owner: Owner = NOBODY) -> None:
-    """Create a namespace and wait until pods can be created in it.
-
-    Raises:
-        LabError: the controller manager does not create its ServiceAccount.
-    """
+    """Create a namespace and wait until pods can be created in it."""
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
     metadata = {"name": name, "labels": labels, "annotations": {PROCESS: lifetime.own(), **owner.annotations}}
     await client.create(NAMESPACES, {"metadata": metadata})

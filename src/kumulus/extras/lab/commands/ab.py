@@ -21,7 +21,7 @@ from kumulus.extras.lab.policies.load import PAPER
 from kumulus.extras.lab.report import checks, github
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.progress import Progress
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.running import Run
 from kumulus.extras.schedulers import NAMES
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.names import nearest
@@ -44,23 +44,13 @@ class _Asked:
     until: Until
 
     def sides(self, loaded: Loaded) -> tuple[Side, Side]:
-        """A and B of an experiment.
-
-        Raises:
-            SpecError: they have mistakes, or name files that cannot be read.
-        """
+        """A and B of an experiment."""
         one, two = (Side(name, overridden_by(loaded, what)) for name, what in zip(self.names, self.what, strict=True))
         return one, two
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare A and B; 0 if B is better or they are alike, 1 if it is worse or a run was cut off, 3 if not decided.
-
-    Raises:
-        UserError: an option has a wrong value, no cluster is up, or it does not answer.
-        SpecError: a file has mistakes.
-        LabError: the experiment cannot be run.
-    """
+    """Compare A and B; 0 if B is better or they are alike, 1 if it is worse or a run was cut off, 3 if not decided."""
     loaded = load(args.file)
     asked = _asked(args, loaded)
     asked.sides(loaded)
@@ -91,7 +81,7 @@ def _asked(args: argparse.Namespace, loaded: Loaded) -> _Asked:
 def _what(value: str | None, loaded: Loaded) -> argparse.Namespace:
     """What one side has instead of the file's, as options of `run`."""
     options = {"repetitions": None, "seed": None, "scheduler": None, "scheduler_config": None}
-    found = argparse.Namespace(**options, scheduler_binary=None, policy=None, ties=None)
+    found = argparse.Namespace(**options, scheduler_binary=None, policy=None, ties=None, why=None)
     if value is None:
         return found
     if value == OWN or value in NAMES:

@@ -1,4 +1,4 @@
-"""What `kumulus experiment` does with files and runs that there are."""
+"""What `kumulus experiment` does with files and with runs that there are, and `sweep`: every combination of a file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kumulus.cli.errors import UserError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.report import github
 from kumulus.extras.lab.report import history as all_runs
-from kumulus.extras.lab.report.files import manifest, os_errors_explained
-from kumulus.extras.lab.report.read import find, report_at
+from kumulus.extras.lab.report.files import find, manifest, os_errors_explained, report_at
 from kumulus.host import files
 from kumulus.model.errors import SpecError
 from kumulus.model.words import aligned, counted
@@ -47,8 +47,9 @@ def _checked(file: Path) -> str:
         sweep = load_sweep(file)
         runs, few = counted(len(cells.cells_of(sweep, file.resolve().parent)), "run"), page.too_few(sweep)
         return f"{sweep.name}: {runs}{f' ({few})' if few else ''}"
-    experiment = load(file).experiment
-    jobs = sum(workload.jobs for workload in experiment.workloads)
+    loaded = load(file)
+    experiment = loaded.experiment
+    jobs = sum(len(loaded.traces.get(each.name, ())) or each.jobs for each in experiment.workloads)
     return f"{experiment.name}: {counted(len(experiment.workloads), 'workload')}, {counted(jobs, 'job')}"
 
 
@@ -84,11 +85,7 @@ def imported(args: argparse.Namespace) -> int:
 
 
 def baseline(args: argparse.Namespace) -> int:
-    """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed.
-
-    Raises:
-        LabError: the run did not come to its end, or the file cannot be written.
-    """
+    """Write what later runs are compared with: a run's measures and circumstances, small enough to be committed."""
     report = report_at(find(args.run, args.results))
     if report.results.status == "partial":
         raise LabError(f"run {report.metadata.run_id} was cut off\n  Take one that came to its end")
@@ -135,3 +132,37 @@ def annotate(args: argparse.Namespace) -> int:
     github.published(github.summary(report), github.outputs(report, path.parent))
     missed_only = report.results.status == "failure" and not report.results.error
     return 0 if report.results.status == "success" or (missed_only and args.level == "warning") else 1
+
+
+def sweep(args: argparse.Namespace) -> int:
+    """Run a sweep; 1 if a run failed or was cut off."""
+    from kumulus.extras.lab.sweep import page
+    from kumulus.extras.lab.sweep import sweep as whole
+    from kumulus.extras.lab.sweep.engines import engine
+    from kumulus.extras.lab.sweep.file import load, words
+
+    if args.jobs < 0:
+        raise UserError(f"--jobs is {args.jobs}; write a number above 0")
+    described = load(args.file)
+
+    def say(line: str) -> None:
+        if not args.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    options = whole.Options(
+        directory=args.results / "sweeps" / described.name,
+        engine=engine(args.engine),
+        jobs=args.jobs,
+        # The command as it was called, but with an absolute path: runs start in their cluster's project.
+        kumulus=(sys.executable, str(Path(sys.argv[0]).absolute())),
+        say=say,
+    )
+    done = whole.run(described, args.file.resolve().parent, options)
+    print("\n".join(page.lines(described, done.found)))
+    for file in done.files:
+        print(f"wrote {file}")
+    failed = [result for result in done.results if not result.complete]
+    if failed:
+        first = failed[0]
+        print(f"{counted(len(failed), 'run')} failed, {words(first.values)} first: {first.error}", file=sys.stderr)
+    return 1 if failed or any(result.status == "failure" for result in done.results) else 0

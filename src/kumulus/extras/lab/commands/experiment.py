@@ -98,7 +98,7 @@ def _runs(parsed_args: argparse.Namespace, **_: object) -> list[str]:
 
 def _running(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `run`."""
-    parser.add_argument("file", type=Path, help="the experiment file")
+    parser.add_argument("file", type=Path, help="the experiment file, or the name of one in the project's experiments/")
     parser.add_argument("-s", "--stack", help="which stack's cluster (default: the file's)")
     which.add_option(parser)
     parser.add_argument("--kubeconfig", type=Path, help="another cluster's kubeconfig, instead of a stack")
@@ -107,6 +107,7 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="NAME", help=f"instead of the file's: default, {', '.join(NAMES)}")
     parser.add_argument("--scheduler-config", metavar="FILE", help="its configuration")
     parser.add_argument("--scheduler-binary", metavar="FILE", help="a program of your own in its place")
+    parser.add_argument("--why", action="store_true", help="as if the file said why: true")
     parser.add_argument("--prices", type=Path, metavar="FILE", help="prices of your own (default: the stack's)")
     parser.add_argument("-q", "--quiet", action="store_true", help="show nothing but the outcome")
     parser.add_argument(
@@ -166,6 +167,7 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `compare`."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's id, the beginning of it, a path, or latest")
     parser.add_argument("--all", action="store_true", help="every measure, not only the main ones")
+    parser.add_argument("--json", action="store_true", help="for programs, every measure of every repetition")
     parser.add_argument(
         "--fail-if",
         action="append",
@@ -216,34 +218,27 @@ def _importing(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: the action cannot be done as asked.
-    """
+    """Run the action."""
     from kumulus.extras.journal.errors import JournalError
     from kumulus.extras.lab.commands import ab as experiment_ab
     from kumulus.extras.lab.commands import actions as experiment_actions
     from kumulus.extras.lab.commands import compare as experiment_compare
-    from kumulus.extras.lab.commands import fragmentation as experiment_fragmentation
     from kumulus.extras.lab.commands import offline as experiment_offline
     from kumulus.extras.lab.commands import run as experiment_run
     from kumulus.extras.lab.commands import show as experiment_show
-    from kumulus.extras.lab.commands import sweep as experiment_sweep
-    from kumulus.extras.lab.commands import why as experiment_why
     from kumulus.extras.lab.errors import LabError
     from kumulus.model.errors import SpecError
 
     actions: dict[str, Callable[[argparse.Namespace], int]] = {
         "run": experiment_offline.run if getattr(args, "offline", False) else experiment_run.run,
-        "sweep": experiment_sweep.run,
+        "sweep": experiment_actions.sweep,
         "ab": experiment_ab.run,
         "check": experiment_actions.check,
         "compare": experiment_compare.run,
         "baseline": experiment_actions.baseline,
         "show": experiment_show.show,
-        "why": experiment_why.why,
-        "fragmentation": experiment_fragmentation.show,
+        "why": experiment_show.why,
+        "fragmentation": experiment_show.show_fragmentation,
         "history": experiment_actions.history,
         "import": experiment_actions.imported,
         "list": experiment_actions.show,

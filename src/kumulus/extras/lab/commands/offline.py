@@ -16,8 +16,8 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.file.load import Loaded, load
 
 if TYPE_CHECKING:
+    from kumulus.extras.lab.offline.measuring import Outcome
     from kumulus.extras.lab.offline.placing import Ties
-    from kumulus.extras.lab.offline.run import Outcome
     from kumulus.stackfile.load import Loaded as LoadedStack
 
 _SHOWN = (20, 40, 60, 80, 90, 95, 100, 110, 120, 130)
@@ -25,11 +25,7 @@ _MOST_SEEDS = 10_000
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment without a cluster; see the command's help.
-
-    Raises:
-        UserError: the options or the files do not allow it.
-    """
+    """Run an experiment without a cluster; see the command's help."""
     from kumulus.extras.lab.offline import experiment as offline
 
     _refused(args)
@@ -87,7 +83,7 @@ def _table(loaded: Loaded, ties: str, outcomes: list[Outcome]) -> Iterator[str]:
 
 
 def _refused(args: argparse.Namespace) -> None:
-    for name in ("kubeconfig", "repetitions", "scheduler", "scheduler_config", "scheduler_binary", "prices"):
+    for name in ("kubeconfig", "repetitions", "scheduler", "scheduler_config", "scheduler_binary", "prices", "why"):
         if getattr(args, name):
             raise UserError(f"--{name.replace('_', '-')} is for runs on a cluster; leave it out, or --offline")
     if args.jobs is not None and args.jobs < 1:
@@ -109,11 +105,7 @@ def _seeds(args: argparse.Namespace, loaded: Loaded) -> list[int]:
 
 
 def _stack(args: argparse.Namespace, loaded: Loaded) -> LoadedStack:
-    """The stack with the machines: the command's, or the one that the file names by path or as a stack of this project.
-
-    Raises:
-        UserError: there is none, or it has mistakes.
-    """
+    """The stack with the machines: the command's, or the one that the file names by path or by its name."""
     experiment = loaded.experiment
     named = args.stack or ("" if experiment.stackFile else experiment.stack)
     if named and not named.endswith((".yaml", ".yml")):

@@ -13,16 +13,15 @@ from pathlib import Path
 
 from kumulus.cli import cluster, interrupts, project, stack_file, which
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.commands import federations
-from kumulus.extras.lab.federation.members import Federation
+from kumulus.extras.lab.federation.members import Federation, Worker
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.report import compare as comparison
-from kumulus.extras.lab.report import other_forms, text
+from kumulus.extras.lab.report import junit, text
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.run.options import Options
+from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.run.progress import Progress
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.running import Run
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes import directories
@@ -32,18 +31,19 @@ PATIENCE = 10.0
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment; see the command's help.
-
-    Raises:
-        UserError: an option is for runs without a cluster, no cluster is up, or it does not answer.
-        SpecError: the file has mistakes.
-        LabError: the experiment cannot be run.
-    """
+    """Run an experiment; see the command's help."""
     for name in ("seeds", "jobs", "json"):
         if getattr(args, name):
             raise UserError(f"--{name} is for runs without a cluster; write --offline")
-    loaded = overridden_by(load(args.file), args)
+    loaded = overridden_by(load(_named(args.file)), args)
     return on_cluster(args, loaded, lambda place, loaded: _run(place, loaded, args))
+
+
+def _named(file: Path) -> Path:
+    """The experiment's file, also where only the name of one in the project's folder is given."""
+    here = project.found()
+    there = here.root / "experiments" / f"{file}.yaml" if here else file
+    return there if not file.suffix and not file.exists() and there.is_file() else file
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,10 @@ def on_cluster(
         args: of the command.
         loaded: the experiment.
         do: it; takes the experiment with the prices of the place.
-
-    Raises:
-        UserError: no cluster is up, or it does not answer.
-        SpecError: the file of prices has mistakes.
     """
     found = _cluster(args, loaded.experiment)
     kubeconfig = found.require_up() if found else args.kubeconfig
-    federation = federations.of_hub(found, kubeconfig) if found else None
+    federation = of_hub(found, kubeconfig) if found else None
     loaded, prices = _priced(loaded, args)
     try:
         return asyncio.run(do(Place(found, kubeconfig, federation, prices), loaded))
@@ -117,7 +113,7 @@ async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
         progress.say("")
         with suppress(OSError):
             print("\n".join([*text.lines(report), *_unlike(loaded, report), f"report: {directory}"]), flush=True)
-        other_forms.write(report, directory)
+        junit.write_forms(report, directory)
 
     options = place.options(args, progress, conclude)
     async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
@@ -137,9 +133,6 @@ def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     Args:
         loaded: the experiment as its file has it.
         args: of the command, those of `run`.
-
-    Raises:
-        SpecError: the command line has mistakes, or names files that cannot be read; lists all mistakes.
     """
     overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
@@ -149,6 +142,8 @@ def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
     chosen = {key: str(Path(file).absolute()) for key, file in files.items() if file}
     if args.policy:
         overrides["policy"] = str(Path(args.policy).absolute()) if args.policy.endswith(".py") else args.policy
+    if args.why:
+        overrides["why"] = True
     if args.ties:
         overrides["policyTies"] = args.ties
     if args.scheduler or chosen:
@@ -171,11 +166,7 @@ def _cluster(args: argparse.Namespace, experiment: Experiment) -> which.Which | 
 
 
 def _priced(loaded: Loaded, args: argparse.Namespace) -> tuple[Loaded, Prices]:
-    """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs.
-
-    Raises:
-        SpecError: the file has mistakes.
-    """
+    """Machine prices: the command's file, else the stack's, else the catalog; a file is kept with the run's inputs."""
     own = args.prices
     if own is None and args.kubeconfig is None:
         # A running stack whose file is gone can still be measured.
@@ -199,3 +190,18 @@ def _commit() -> str:
     except OSError:
         return ""
     return found.stdout.strip()
+
+
+def of_hub(found: which.Which, kubeconfig: Path) -> Federation | None:
+    """The federation whose hub a cluster is; None if it is not a hub."""
+    # Only a cluster in a stack of several can be a hub.
+    if not found.cluster:
+        return None
+    stack = stack_file.described(found.stack)
+    if stack is None or stack.federation is None or stack.federation.hub != found.cluster:
+        return None
+    there = {each.cluster: each for each in which.every(found.stack)}
+    asked = stack.federation.asked
+    workers = tuple(Worker(name, there[name].kubeconfig) for name in stack.federation.workers)
+    name = stack.clusters[found.cluster].cluster_name
+    return Federation(found.cluster, kubeconfig, name, workers, asked.queue, asked.kueueNamespace)

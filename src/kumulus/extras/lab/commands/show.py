@@ -1,27 +1,30 @@
-"""`kumulus experiment show`: recorded runs on a time line, as a page of this machine or as a file to keep."""
+"""`kumulus experiment show`, `fragmentation` and `why`: recorded runs on a time line, and what was decided in them."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from kumulus.cli.errors import UserError
-from kumulus.extras.lab.report.decided import read
-from kumulus.extras.lab.report.files import HISTORY, os_errors_explained
-from kumulus.extras.lab.report.read import find, report_at
-from kumulus.extras.lab.report.why import explained
+from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
+from kumulus.extras.lab.report import waited
+from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
+from kumulus.extras.lab.report.why import explained, read, sums
+from kumulus.extras.schedulers.decisions.document import Decision, Totals
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
 
+_ROWS = 10
+_SHOWN = 10
+
 
 def show(args: argparse.Namespace) -> int:
-    """Show one run, or two side by side.
-
-    Raises:
-        UserError: there is nothing to show, or the port is taken.
-        LabError: there is no such run, or the file cannot be written.
-    """
+    """Show one run, or two side by side."""
     if len(args.runs) > 2:
         raise UserError("two runs can be seen side by side, not more; `kumulus experiment compare` takes any number")
     histories = [history_of(run, args.results, args.repetition) for run in args.runs]
@@ -33,12 +36,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def history_of(run: str, results: Path, repetition: int) -> History:
-    """The history of one repetition of a run, by the run's name or the history's file.
-
-    Raises:
-        UserError: the run has no history, or it cannot be read.
-        LabError: there is no such run.
-    """
+    """The history of one repetition of a run, by the run's name or the history's file."""
     path = Path(run)
     if path.name.endswith(".json.gz"):
         file = path
@@ -76,8 +74,8 @@ def _write(file: Path, histories: list[History], reasons: list[dict[str, list[st
 
 
 def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: int) -> int:
+    from kumulus.extras.watch.console.bundle import shown
     from kumulus.extras.watch.console.serving import PortInUse
-    from kumulus.extras.watch.console.show import shown
 
     async def serve() -> None:
         async with shown(histories, reasons).served(port) as address:
@@ -92,3 +90,123 @@ def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: 
     except PermissionError:
         raise UserError(f"port {port} is not yours to listen on\n  Choose one from 1024 to 65535") from None
     return 0
+
+
+def show_fragmentation(args: argparse.Namespace) -> int:
+    """Measure a recorded run."""
+    history = history_of(args.run, args.results, args.repetition)
+    found = fragmentation(history)
+    if found is None:
+        raise UserError(f"{args.run} has no GPUs to be fragmented: its nodes have none, or its pods ask for none")
+    if args.json:
+        print(json.dumps(_answer(found)))
+    else:
+        print("\n".join(_table(str(history.about.get("title")), found)))
+    return 0
+
+
+def _answer(found: Recorded) -> dict[str, object]:
+    return {
+        "typical_kinds": found.kinds,
+        "mean_percent_of_all_gpus": round(100 * found.mean, 4),
+        "moments": [
+            {
+                "at_ms": each.at,
+                "gpus": each.gpus,
+                "arrived": each.arrived,
+                "allocated": each.allocated,
+                "fragmented": round(each.fragmented, 4),
+            }
+            for each in found.moments
+        ],
+        **found.curves,
+    }
+
+
+def _table(title: str, found: Recorded) -> Iterator[str]:
+    kinds = f"{found.kinds} typical kinds" if found.kinds != 1 else "one typical kind"
+    yield f"{title}: {kinds} of pods, {found.moments[-1].gpus:,} GPUs"
+    yield f"{'AT':>10}  {'ARRIVED':>8}  {'ALLOCATED':>9}  {'FRAGMENTED OF ALL':>17}  {'OF IDLE':>8}"
+    for row in range(_ROWS + 1):
+        at = found.end * row // _ROWS
+        yield _row(at, found.at(at))
+    peak = found.peak
+    yield (
+        f"mean over time {100 * found.mean:.2f} % of all GPUs; "
+        f"most {_share(peak.fragmented, peak.gpus):.2f} % after {peak.at / 1000:,.0f} s"
+    )
+
+
+def _row(at: int, now: Moment) -> str:
+    idle = _share(now.fragmented, now.gpus - now.allocated)
+    shares = [_share(part, now.gpus) for part in (now.arrived, now.allocated, now.fragmented)]
+    cells = [f"{at / 1000:>8,.0f} s", f"{shares[0]:>6.1f} %", f"{shares[1]:>7.2f} %", f"{shares[2]:>15.2f} %"]
+    return "  ".join([*cells, f"{idle:>6.2f} %"])
+
+
+def _share(part: float, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def why(args: argparse.Namespace) -> int:
+    """Explain where a pod went."""
+    decided = read(find(args.run, args.results).parent)
+    document: dict[str, Any]
+    if decided is None:
+        document, lines = _as_said(args)
+        print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+        return 0
+    kept = decided.of(args.repetition)
+    if args.pod is None:
+        document, lines = sums(kept, decided.totals)
+    elif (decision := _of_pod(kept, args.pod)) is not None:
+        column = decided.columns.get(decision.pod)
+        document, lines = asdict(decision), explained(decision, column)
+        if column is not None:
+            document["policy"] = asdict(column)
+    else:
+        document, lines = _waiting(decided.totals, args.pod)
+    print(json.dumps(document, indent=1) if args.json else "\n".join(lines))
+    return 0
+
+
+def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """What is known of a run that has not recorded decisions: why pods waited, as they and their jobs said."""
+    file = find(args.run, args.results).parent / HISTORY.format(args.repetition or 1)
+    if not file.is_file():
+        raise UserError(
+            f"{args.run} has not recorded how its scheduler decided\n"
+            "  Write why: true in the experiment's file, and run it again"
+        )
+    history = history_of(str(file), args.results, 1)
+    found = waited.of_all(history) if args.pod is None else waited.of_pod(history, args.pod)
+    if found is None:
+        raise UserError(f"nothing is known of a pod {args.pod}\n  `kumulus experiment why RUN` says why pods waited")
+    document, lines = found
+    first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said:"
+    return document, [first, *lines]
+
+
+def _of_pod(kept: Sequence[Decision], wanted: str) -> Decision | None:
+    """The decision about a pod: by its name, or by the start of its name if only one pod's begins so."""
+    whole = [each for each in kept if wanted in (each.pod, _name(each.pod))]
+    found = whole or [each for each in kept if _name(each.pod).startswith(wanted) or each.pod.startswith(wanted)]
+    names = dict.fromkeys(each.pod for each in found)
+    if len(names) > 1:
+        shown = ", ".join(list(names)[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+        raise UserError(f"{len(names)} pods begin with {wanted}: {shown}\n  Write more of it, or --repetition N")
+    return found[-1] if found else None
+
+
+def _waiting(totals: Sequence[Totals], wanted: str) -> tuple[dict[str, Any], list[str]]:
+    for each in totals:
+        for pod, reason in each.waiting.items():
+            if wanted in (pod, _name(pod)) or _name(pod).startswith(wanted):
+                return {"pod": pod, "reason": reason}, [f"{pod} was never bound", f"  {reason}"]
+    dropped = sum(each.dropped for each in totals)
+    more = f"; {dropped} bindings were not kept, as the file had reached its limit" if dropped else ""
+    raise UserError(f"nothing is known of a pod {wanted}{more}\n  `kumulus experiment why RUN` counts the known pods")
+
+
+def _name(pod: str) -> str:
+    return pod.partition("/")[2]

@@ -16,11 +16,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import overwriting, project
+from kumulus.cli import errors, project
 from kumulus.cli.errors import UserError
 
 if TYPE_CHECKING:
-    from kumulus.extras.lab.offline.fleet import Machine
+    from kumulus.extras.lab.offline.placing import Machine
     from kumulus.extras.lab.traces.writing import Wanted
 
 _SUFFIXES = (".yaml", ".yml")
@@ -71,11 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: an argument is wrong, or the trace cannot be imported.
-    """
+    """Run the action."""
     from kumulus.extras.lab.errors import LabError
     from kumulus.extras.lab.traces.formats.registry import FORMATS
 
@@ -102,7 +98,7 @@ def _import(args: argparse.Namespace) -> int:
     if args.experiment.suffix not in _SUFFIXES:
         raise UserError(f"--experiment {args.experiment} is no YAML file; write {args.experiment}.yaml")
     stack = _stack_file(args.stack)
-    overwriting.refuse_others(first_lines(stack, args.experiment))
+    errors.refuse_others(first_lines(stack, args.experiment))
     written = import_trace(
         FORMATS[args.format],
         args.files,
@@ -175,12 +171,8 @@ def _pairs(text: str, option: str) -> dict[str, str]:
 
 
 def _machines(text: str) -> list[Machine]:
-    """A number of identical machines.
-
-    Raises:
-        UserError: a key in the text is unknown, or a value is not a valid number.
-    """
-    from kumulus.extras.lab.offline.fleet import Machine
+    """A number of identical machines."""
+    from kumulus.extras.lab.offline.placing import Machine
     from kumulus.model.quantity import NANO, QuantityError, parse
 
     pairs = _pairs(text, "--machines")

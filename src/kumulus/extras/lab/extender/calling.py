@@ -33,11 +33,7 @@ class Caller:
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], _Answer] | None] = queue.SimpleQueue()
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Do some work in the thread.
-
-        Raises:
-            PolicyFailed: it took too long. Whatever the work raises, too.
-        """
+        """Do some work in the thread."""
         answer = _Answer(asyncio.get_running_loop())
         self._started().put((work, answer))
         try:

@@ -57,9 +57,6 @@ class Columns:
     Args:
         file: takes them; those of an earlier start stay in it.
         limit: the most bytes that the file may have.
-
-    Raises:
-        OSError: it cannot be opened.
     """
 
     def __init__(self, file: Path, limit: int = LIMIT) -> None:
@@ -93,11 +90,7 @@ class Columns:
 
 @contextmanager
 def kept(directory: Path) -> Iterator[Columns]:
-    """Keep columns in the directory of a scheduler until the context ends.
-
-    Raises:
-        LabError: they cannot be kept.
-    """
+    """Keep columns in the directory of a scheduler until the context ends."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         made = Columns(directory / NAME)
@@ -110,11 +103,7 @@ def kept(directory: Path) -> Iterator[Columns]:
 
 
 def columns(file: Path) -> Iterator[Column]:
-    """The columns in a file; a truncated last line is left out.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The columns in a file; a truncated last line is left out."""
     for found in rows(file):
         if "pod" in found:
             yield Column(**{"policy": "", "decides": False, "offered": 0, **found})

@@ -1,19 +1,22 @@
-"""The configuration of a kube-scheduler that asks an extender: the user's or a default one, and the extender in it.
+"""How kube-scheduler asks an extender: its server, and a configuration with the extender in it.
 
 Source: https://kubernetes.io/docs/reference/config-api/kube-scheduler-config.v1/
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.schedulers import SchedulerError, registry
-from kumulus.extras.schedulers.extender import entry
+from kumulus.extras.schedulers.extender import address, entry, new_secret, serving
 from kumulus.extras.schedulers.launch import configuration
 from kumulus.host import files
-from kumulus.kube import yaml_writing
+from kumulus.host.ports import Claims, NoFreePort
+from kumulus.kube import ApiError, Unreachable, yaml_writing
 from kumulus.model.gfd import SHARE_RESOURCE
 
 KUBE_SCHEDULER = "kube-scheduler"
@@ -35,9 +38,6 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
         limit: seconds that the policy may take.
         once: whether pods that fit nowhere are tried only once, as no pod ever ends.
         scoring: whether kube-scheduler's own plugins score, since the policy leaves the choice to them.
-
-    Raises:
-        LabError: the user's configuration cannot be used.
     """
     document = _document(own)
     if document.get("extenders"):
@@ -65,9 +65,6 @@ def watched(own: Path | None, url: str) -> dict[str, Any]:
     Args:
         own: the user's configuration, if any.
         url: where the extender is served.
-
-    Raises:
-        LabError: the user's configuration cannot be used.
     """
     document = _document(own)
     document["extenders"] = [*(document.get("extenders") or ()), entry(url, _LONGER, ignorable=True)]
@@ -106,3 +103,27 @@ def _without_shares(profile: dict[str, Any]) -> None:
     ignored = fit.setdefault("args", {}).setdefault("ignoredResources", [])
     if SHARE_RESOURCE not in ignored:
         ignored.append(SHARE_RESOURCE)
+
+
+@asynccontextmanager
+async def served(filtering: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> AsyncIterator[str]:
+    """Serve an extender until the context ends.
+
+    Yields:
+        the address below which it is served, for `urlPrefix`.
+    """
+    secret = new_secret()
+
+    async def answer(arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await filtering(arguments)
+        except (ApiError, Unreachable) as error:
+            return {"Error": f"the cluster's nodes cannot be listed: {error}"}
+
+    try:
+        with Claims() as claims:
+            port = claims.take()
+            async with serving(answer, port, secret):
+                yield address(port, secret)
+    except NoFreePort as error:
+        raise LabError(str(error)) from None

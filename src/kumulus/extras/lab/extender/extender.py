@@ -11,10 +11,9 @@ from typing import Any, Literal
 from kumulus.extras.lab.extender.calling import Caller
 from kumulus.extras.lab.extender.column import Column
 from kumulus.extras.lab.extender.ledger import Ledger
-from kumulus.extras.lab.extender.reading import pod_of
 from kumulus.extras.lab.measure.statistics import spread
-from kumulus.extras.lab.offline.fleet import Machine, Placement
-from kumulus.extras.lab.offline.placing import Placer, Ties
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties
+from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
@@ -130,11 +129,7 @@ class Extender:
         self._caller.close()
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer kube-scheduler with those of its remaining nodes that the policy chooses.
-
-        Args:
-            arguments: ExtenderArgs, with the nodes' names.
-        """
+        """Answer kube-scheduler with those of its remaining nodes that the policy chooses."""
         began = self._now()
         async with self._lock:
             pod, uid, names = self._read(arguments)

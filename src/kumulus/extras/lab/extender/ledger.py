@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kumulus.extras.lab.offline.fleet import Machine, Placement, empty, gpus_for, place
+from kumulus.extras.lab.offline.placing import Machine, Placement, empty, gpus_for, place
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.nodes import Flags
 

@@ -18,9 +18,8 @@ from typing import Any
 from kumulus.extras.lab.extender.calling import Caller
 from kumulus.extras.lab.extender.column import Column
 from kumulus.extras.lab.extender.ledger import Ledger
-from kumulus.extras.lab.extender.reading import pod_of
-from kumulus.extras.lab.offline.fleet import Machine, Placement
-from kumulus.extras.lab.offline.placing import Placer
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer
+from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
@@ -73,13 +72,7 @@ class ObservedPolicy:
         self._begun(Ledger(()), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
-        """Begin a repetition, with no pods and no requests so far.
-
-        Args:
-            machines: the cluster's nodes.
-            typical: the pods to be expected.
-            source: of random numbers.
-        """
+        """Begin a repetition, with no pods and no requests so far."""
         self._waiting.clear()
         self._gone.clear()
         self._elsewhere.clear()
@@ -88,11 +81,7 @@ class ObservedPolicy:
             self._task = asyncio.create_task(self._work())
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer kube-scheduler with all nodes.
-
-        Args:
-            arguments: ExtenderArgs, with the nodes' names.
-        """
+        """Answer kube-scheduler with all nodes."""
         given, names = arguments["Pod"], arguments["NodeNames"]
         metadata = given["metadata"]
         pod = pod_of(metadata["name"], given["spec"], self._product_label)

@@ -85,22 +85,12 @@ class Outages:
         return [*self._led]
 
     async def prepare(self, events: Sequence[Event]) -> None:
-        """Route the hub through a proxy to each worker that the timeline will cut off.
-
-        Raises:
-            LabError: the hub does not connect with the worker through it.
-            JournalError, ApiError, Unreachable: the hub cannot be rerouted.
-        """
+        """Route the hub through a proxy to each worker that the timeline will cut off."""
         for name in dict.fromkeys(str(event.partition) for event in events if event.partition is not None):
             await self._lead(name)
 
     async def do(self, event: Event) -> str:
-        """Kill, cut off or bring back a worker; returns what was done, in words.
-
-        Raises:
-            LabError: this is not possible.
-            JournalError, ApiError, Unreachable: likewise.
-        """
+        """Kill, cut off or bring back a worker; returns what was done, in words."""
         if event.kill is not None:
             return await self._kill(event.kill)
         if event.partition is not None:
@@ -112,11 +102,7 @@ class Outages:
         return await self._restore(event.restore)
 
     async def undo(self) -> None:
-        """Bring back every killed worker, and let the hub reach all of them directly again.
-
-        Raises:
-            JournalError, ApiError, Unreachable: something is not undone, and stays in the journal.
-        """
+        """Bring back every killed worker, and let the hub reach all of them directly again."""
         for name in sorted(self._killed):
             await self._start(name)
         for name, led in [*self._led.items()]:

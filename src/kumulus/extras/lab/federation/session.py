@@ -13,11 +13,11 @@ from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster import namespace
+from kumulus.extras.lab.cluster.creating import Creator
 from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.plan.pods import Object
-from kumulus.extras.lab.run.creating import Creator
 from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.kube.paths import collection
 from kumulus.model.identity import Owner
@@ -59,11 +59,7 @@ class Session:
         self.members = tuple(members)
 
     async def begin(self, stop: asyncio.Event) -> None:
-        """Wait until KWOK manages every worker's nodes: it may miss pods that are bound to a node before that.
-
-        Raises:
-            Unreachable: a worker does not answer.
-        """
+        """Wait until KWOK manages every worker's nodes: it may miss pods that are bound to a node before that."""
 
         async def managed(member: Member) -> None:
             # A user without the right to read leases does not wait.
@@ -92,9 +88,6 @@ class Session:
             setup: objects created before the first Job; workers get its PriorityClasses, which pods name.
             now: seconds since the start.
             stop: when set, nothing more is created.
-
-        Raises:
-            LabError, JournalError, ApiError, Unreachable: this failed.
         """
         classes = [each for each in setup if each["kind"] == _CLASS]
         queue = self.federation.queue
@@ -133,11 +126,7 @@ class Session:
                 ) from None
 
     async def leave(self, name: str) -> None:
-        """Remove a repetition's namespace from each worker, with everything in it.
-
-        Raises:
-            JournalError, ApiError, Unreachable: it could not be removed, and stays in the worker's journal.
-        """
+        """Remove a repetition's namespace from each worker, with everything in it."""
 
         async def leave(member: Member) -> None:
             changes = member.journal.changes

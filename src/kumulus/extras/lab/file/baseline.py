@@ -20,19 +20,9 @@ _REMEDY = "write it anew: kumulus experiment baseline RUN FILE"
 
 
 def baseline(text: str, name: str, experiment: Experiment, source: str) -> Report:
-    """The run in a baseline's file.
-
-    Args:
-        text: of the file.
-        name: the file's.
-        experiment: whose baseline it is.
-        source: the experiment's file, for errors.
-
-    Raises:
-        SpecError: it is no report, of another experiment, or of a run that was cut off.
-    """
+    """The run in a baseline's file."""
     # Most experiments have none.
-    from kumulus.extras.lab.report.read import report_of
+    from kumulus.extras.lab.report.model import report_of
 
     wrong = ""
     try:
@@ -49,15 +39,11 @@ def baseline(text: str, name: str, experiment: Experiment, source: str) -> Repor
 
 
 def against(experiment: Experiment, report: Report, source: str) -> Experiment:
-    """An experiment whose expectations know the values of its baseline: the medians of its repetitions.
-
-    Raises:
-        SpecError: the baseline lacks a measure.
-    """
+    """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
     wrong: list[Problem] = []
     found: list[Expectation] = []
     for index, each in enumerate(experiment.expect):
-        if each.within is None:
+        if not each.of_baseline:
             found.append(each)
             continue
         measures = (test.details.measures for test in report.results.tests)

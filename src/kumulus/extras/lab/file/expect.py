@@ -1,4 +1,4 @@
-"""What is expected of an experiment: thresholds on measures, and outcomes."""
+"""What is expected of an experiment: thresholds on measures, where pods are, and what becomes of faulted nodes."""
 
 # ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
@@ -13,13 +14,24 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from kumulus.extras.lab.file.amount import Amount, amount, bound, examples, towards_worse
 from kumulus.extras.lab.file.fields import Name
 from kumulus.extras.lab.file.measures import UNITS, Unit
+from kumulus.extras.lab.file.workload import MOST_WORKERS
+from kumulus.model import durations
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
-from kumulus.model.fields import FORM, Section, checked, found
+from kumulus.model.fields import FORM, Section, checked, found, whole
 from kumulus.model.names import nearest
 
 BOUNDS = ("atMost", "atLeast", "equals")
 LIMITS = (*BOUNDS, "within")
+ABOUT = ("measure", "nodes", "onFaultedNodes")
+"""Each expectation is about one of these."""
+KEYS: tuple[tuple[str, ...], ...] = (
+    (*LIMITS, "measure"),
+    ("workload", "nodes"),
+    ("nodes", "cordoned", "within"),
+    ("workload", "onFaultedNodes", "within"),
+)
+"""The keys that go together: of a threshold, of pods on nodes, of the nodes of a fault, of pods on faulted nodes."""
 _OF_BASELINE = re.compile(r"\s*(.+?)\s+of\s+baseline\s*")
 _EXAMPLES: Mapping[Unit, str] = {
     "s": "a duration such as 2s",
@@ -34,12 +46,54 @@ _EXAMPLES: Mapping[Unit, str] = {
 }
 
 
+def _is_bound(value: float | None, unit: Unit) -> bool:
+    """Whether a measure can have such a value at all: none is below 0."""
+    return value is not None and (value >= 0 or unit in ("s", "share", "bytes"))
+
+
 def _measure_problems(where: Where, raw: object) -> list[Problem]:
     if isinstance(raw, str) and raw in UNITS:
         return []
     near = nearest(raw, UNITS, likeness=0.5) if isinstance(raw, str) else []
     remedy = f"write {' or '.join(near)}" if near else "write a measure of docs/experiments.md, such as allocation.gpu"
     return [problem(where, f"{shown(raw)} is not measured", remedy)]
+
+
+@dataclass(frozen=True)
+class OfFault:
+    """The nodes of a fault.
+
+    Args:
+        fault: the name of a fault of the timeline.
+    """
+
+    fault: str
+
+
+def _nodes_problems(where: Where, raw: object) -> list[Problem]:
+    if isinstance(raw, Mapping):
+        right = set(raw) == {"fault"} and isinstance(raw["fault"], str)
+    else:
+        right = isinstance(raw, list) and all(isinstance(each, str) for each in raw)
+    remedy = "write nodes: [NAME, …], or nodes: {fault: NAME}"
+    return [] if right else [problem(where, f"is {shown(raw)}", remedy)]
+
+
+def _nodes(raw: list[str] | dict[str, str]) -> list[str] | OfFault:
+    return raw if isinstance(raw, list) else OfFault(raw["fault"])
+
+
+_NODES_FORM = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}},
+        {
+            "type": "object",
+            "required": ["fault"],
+            "additionalProperties": False,
+            "properties": {"fault": {"type": "string", "description": "The name of a fault of the timeline."}},
+        },
+    ]
+}
 
 
 class Expectation(Section):
@@ -70,17 +124,33 @@ class Expectation(Section):
         description=(
             "How much worse the measure may be than in the experiment's `baseline`: a part of it, points of a share "
             "(`1pt of baseline`), or an amount in its unit (`2s of baseline`). Better is never too far; where neither "
-            "is better, it may be so far on both sides."
+            "is better, it may be so far on both sides. Of a fault, the time that it may take, such as `10s`; the "
+            "experiment does not end before that."
         ),
         examples=["10% of baseline"],
     )
     workload: Name | None = Field(
-        default=None, description="The workload whose pods must be on certain nodes.", examples=["train"]
+        default=None, description="The workload whose pods must be on certain nodes, or off them.", examples=["train"]
     )
-    nodes: list[str] | None = Field(
+    nodes: Annotated[list[str] | OfFault, checked(_nodes_problems, _nodes, form=_NODES_FORM)] | None = Field(
         default=None,
-        description="The workload's pods are on these nodes and no others.",
-        examples=["[a100-use1-0, a100-use1-1]"],
+        description="The workload's pods are on these nodes and no others; or the nodes of a fault.",
+        examples=["[a100-use1-0, a100-use1-1]", "{fault: rack1}"],
+    )
+    cordoned: bool | None = Field(
+        default=None,
+        description=(
+            "Whether the nodes of the fault are to be cordoned (true), or schedulable again after its end (false)."
+        ),
+        examples=["true"],
+    )
+    onFaultedNodes: Annotated[int, whole(0, MOST_WORKERS)] | None = Field(
+        default=None,
+        description=(
+            "How many pods of the workload may be on the nodes of each of the timeline's faults, from `within` after "
+            "its begin until its end."
+        ),
+        examples=["0"],
     )
 
     _baseline: float | None = PrivateAttr(default=None)
@@ -88,20 +158,19 @@ class Expectation(Section):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         present = self.limits
-        wrong: list[Problem] = []
-        if bool(self.measure) == (self.nodes is not None):
-            remedy = "write measure: allocation.gpu with atLeast: 99%, or workload: and nodes:"
-            wrong.append(problem((), "says neither or both of measure and nodes", remedy))
-        elif self.nodes is not None and (self.workload is None or present):
-            wrong.append(problem((), "names nodes, which is about a workload", "write workload: and nodes: alone"))
+        wrong: list[Problem] = self._together()
+        if wrong:
+            pass
         elif self.measure and not present:
             wrong.append(problem((), "has no threshold", "write atMost:, atLeast:, equals: or within:"))
+        elif not self.measure and self.within is not None and self.seconds is None:
+            wrong.append(problem(("within",), f"is {shown(self.within)}", "write a duration such as 10s"))
         elif self.measure:
             unit = UNITS[self.measure]
             wrong += [
                 problem((name,), f"is {shown(getattr(self, name))}", f"write {_EXAMPLES[unit]}")
                 for name in present
-                if name != "within" and bound(unit, getattr(self, name)) is None
+                if name != "within" and not _is_bound(bound(unit, getattr(self, name)), unit)
             ]
             if self.within is not None and self.distance is None:
                 remedy = " or ".join(f"{each} of baseline" for each in examples(self.measure))
@@ -109,6 +178,40 @@ class Expectation(Section):
         if wrong:
             raise found(wrong)
         return self
+
+    def _together(self) -> list[Problem]:
+        """Keys that are missing, or do not go together."""
+        written = {key for keys in KEYS for key in keys if getattr(self, key) is not None}
+        written -= set() if self.measure else {"measure"}
+        about = [key for key in ABOUT if key in written]
+        remedy = "write measure: allocation.gpu with atLeast: 99%, or workload: and nodes:"
+        if len(about) != 1:
+            what = f"says {' and '.join(about)} at once" if about else "says neither measure nor nodes"
+            return [problem((), what, remedy)]
+        if "measure" in written:
+            wanted = KEYS[0]
+        elif "nodes" in written:
+            wanted = KEYS[2] if isinstance(self.nodes, OfFault) else KEYS[1]
+        else:
+            wanted = KEYS[3]
+        if wanted is not KEYS[0] and written != set(wanted):
+            message = f"is about {about[0]}, with {', '.join(sorted(written - {*about})) or 'nothing else'}"
+            return [problem((), message, f"write {', '.join(f'{key}:' for key in wanted)} and no other")]
+        if extra := sorted(written - set(wanted)):
+            return [problem((), f"says measure and {' and '.join(extra)} at once", remedy)]
+        return []
+
+    @property
+    def of_baseline(self) -> bool:
+        """Whether it is compared with a baseline."""
+        return bool(self.measure) and self.within is not None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long something may take after a fault; None for a threshold."""
+        if self.measure or self.within is None or durations.duration_problems((), self.within):
+            return None
+        return durations.of(self.within)
 
     @property
     def limits(self) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated
 
 from kumulus.model import durations
-from kumulus.model.checks import problem, resource_problems
+from kumulus.model.checks import problem, resource_name_problems, resource_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import checked, short_label, text
 from kumulus.model.names import Mistake, label_key_mistake
@@ -30,6 +31,14 @@ def _label_key(value: str) -> Mistake | None:
     return label_key_mistake(value) if value else None
 
 
+def _request_problems(where: Where, raw: object) -> list[Problem]:
+    # The API server refuses a pod that requests what has no domain.
+    named = (
+        resource_name_problems(where, raw) if isinstance(raw, Mapping) and all(isinstance(k, str) for k in raw) else []
+    )
+    return [*resource_problems(where, raw), *named]
+
+
 def _needed(value: str) -> Mistake | None:
     return None if value.strip() else Mistake("is empty", "write a text")
 
@@ -37,7 +46,7 @@ def _needed(value: str) -> Mistake | None:
 Name = Annotated[str, short_label(NAME_LENGTH)]
 LabelKey = Annotated[str, text(_label_key, form="labelKeyOrEmpty")]
 Needed = Annotated[str, text(_needed, form="notBlank")]
-Requests = Annotated[dict[str, str], checked(resource_problems, canonical_resources, form="resources")]
+Requests = Annotated[dict[str, str], checked(_request_problems, canonical_resources, form="capacity")]
 Rate = Annotated[
     float, checked(_rate_problems, float, form={"type": "number", "exclusiveMinimum": 0, "maximum": _HIGHEST_RATE})
 ]

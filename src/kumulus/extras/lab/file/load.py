@@ -64,11 +64,7 @@ class Loaded:
 
 
 def load(file: Path) -> Loaded:
-    """Read an experiment file.
-
-    Raises:
-        SpecError: with every problem of the file, or of the files that it names.
-    """
+    """Read an experiment file."""
     _, text = read_text(str(file), Path(), "")
     return loaded_from(read_yaml(text, str(file)), file.resolve().parent, str(file), text)
 
@@ -81,9 +77,6 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
         directory: the one that paths in it are relative to.
         source: the file's name in error messages.
         text: of its file, which a report keeps.
-
-    Raises:
-        SpecError: as of :func:`load`.
     """
     experiment = Experiment.checked(raw, source)
     loaded = Loaded(experiment, directory, inputs={"experiment.yaml": text})
@@ -163,9 +156,6 @@ def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
         loaded: the experiment as its file has it.
         experiment: as it is to be.
         source: what overrides it, for errors.
-
-    Raises:
-        SpecError: a file that it names cannot be read.
     """
     before, now = dict(references(loaded.experiment)), dict(references(experiment))
     gone = {loaded.kept[where] for where, location in before.items() if now.get(where) != location}
@@ -180,11 +170,7 @@ def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
 
 
 def with_prices(loaded: Loaded, file: Path) -> tuple[Loaded, Prices]:
-    """An experiment whose inputs include the user's own file of machine prices, and these prices.
-
-    Raises:
-        SpecError: the file cannot be read, or has mistakes.
-    """
+    """An experiment whose inputs include the user's own file of machine prices, and these prices."""
     prices = with_own(file)
     kept_as = _kept_as(loaded, "prices.yaml")
     return replace(loaded, inputs={**loaded.inputs, kept_as: file.read_text(encoding="utf-8")}), prices

@@ -15,11 +15,7 @@ INDEX = "{index}"
 
 
 def objects_of(text: str, source: str) -> list[Object]:
-    """The objects of a YAML text, of one document or several; a List counts as its items.
-
-    Raises:
-        SpecError: it is no YAML, has no objects, or one without `apiVersion` or `kind` or with a mistake in its pods.
-    """
+    """The objects of a YAML text, of one document or several; a List counts as its items."""
     documents = [each for each in read_all_yaml(text, source) if each is not None]
     found: list[Object] = []
     problems: list[Problem] = []

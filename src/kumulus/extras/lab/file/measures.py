@@ -68,6 +68,17 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "nodes.peak": ("count", "", "the most nodes at one time"),
     "nodes.came": ("count", "", "nodes that came during the measurement"),
     "nodes.gone": ("count", "lower", "nodes that went during the measurement: removed, replaced, taken back"),
+    "timeToEvacuate": (
+        "s",
+        "lower",
+        "from the begin of a fault of the timeline until none of the pods was on its nodes; the longest of all faults",
+    ),
+    "timeToRecover": (
+        "s",
+        "lower",
+        "from the begin of such a fault until as many pods ran on other nodes, or had completed, as ran before it, and "
+        "never fewer afterwards; the longest of all faults",
+    ),
     "gpus.capacity": ("count", "", "GPUs of the cluster at the start"),
     "gpus.allocated": ("count", "higher", "GPUs allocated at the end"),
     "gpus.freeWhilePending": ("count", "lower", "GPUs free at the end while pods that want some are pending"),

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kumulus.model.errors import Problem, SpecError
-from kumulus.model.manifests import manifest_problems
+from kumulus.model.manifests import manifest_problems, pod_templates
 
 API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
+IMAGE = "captured"
+"""The image of all containers, as their own images are not kept."""
 MOST_STEPS = 1_000_000
 MOST_BYTES = 1024**3
 _MOST_LINE = 1024**2
@@ -92,15 +94,7 @@ class Recording:
 
 
 def recording(text: str, source: str) -> Recording:
-    """Read a recording.
-
-    Args:
-        text: of its file.
-        source: the file, for errors.
-
-    Raises:
-        SpecError: it is no recording, or has invalid lines, of which ten at most are named.
-    """
+    """Read a recording."""
     found, problems = Recording(), list[Problem]()
     made: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -192,6 +186,15 @@ def _sound(value: dict[str, Any]) -> dict[str, Any]:
     """An object, or a part of one, in which what is read of it has the right form."""
     for each in manifest_problems((), value):
         raise _Wrong(f"has an object with a mistake: {each.path} {each.message}")
+    # On real nodes, its pods must run nothing and mount nothing.
+    for spec in (template["spec"] for template in pod_templates(value)):
+        containers = (*spec["containers"], *(spec.get("initContainers") or ()))
+        if strange := {str(each.get("image"))[:60] for each in containers} - {IMAGE}:
+            raise _Wrong(f"has a pod with the image {min(strange)}; those of a recording have the image {IMAGE}")
+        if spec.get("volumes"):
+            raise _Wrong("has a pod with volumes, which no recording has")
+    if (value.get("spec") or {}).get("volumeClaimTemplates"):
+        raise _Wrong("has volumeClaimTemplates, which no recording has")
     return value
 
 

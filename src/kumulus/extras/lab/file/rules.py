@@ -53,7 +53,7 @@ def _why(raw: Mapping[str, object]) -> Iterator[Problem]:
 
 def _baseline(raw: Mapping[str, object]) -> Iterator[Problem]:
     """What is within something of the baseline needs one; one that nothing is compared with has no effect."""
-    compared = [index for index, each in items(raw, "expect") if each.get("within") is not None]
+    compared = [index for index, each in items(raw, "expect") if each.get("within") and each.get("measure")]
     if raw.get("baseline"):
         if not compared:
             message = "has no effect: no expectation is within something of it"
@@ -78,9 +78,23 @@ def _references(raw: Mapping[str, object]) -> Iterator[Problem]:
             if not isinstance(name, str) or name in known:
                 continue
             yield problem((part, index, key), f"{shown(name)} is no {what}", _instead(name, known))
+    yield from _of_faults(raw, faults)
     yield from _deleted(raw)
     yield from _scaled(raw, workloads)
     yield from _restored(raw)
+
+
+def _of_faults(raw: Mapping[str, object], faults: list[str]) -> Iterator[Problem]:
+    """What is expected of faulted nodes needs a fault."""
+    for index, item in items(raw, "expect"):
+        nodes = item.get("nodes")
+        name = nodes.get("fault") if isinstance(nodes, Mapping) else None
+        if isinstance(name, str) and name not in faults:
+            message = f"{shown(name)} is no fault of this timeline"
+            yield problem(("expect", index, "nodes", "fault"), message, _instead(name, faults))
+        if item.get("onFaultedNodes") is not None and not faults:
+            remedy = "write one, as in {fault: {name: rack1, kind: unreachable, target: {rack: r1}}}"
+            yield problem(("expect", index, "onFaultedNodes"), "the timeline has no fault", remedy)
 
 
 def _restored(raw: Mapping[str, object]) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""What happens in the course of an experiment: faults, changes of size, and what stops or is cut off."""
+"""What happens in the course of an experiment: faults, changes of size, programs, and what stops or is cut off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kumulus.stackfile.faults import Fault
 
 OUTAGES = ("kill", "partition", "restore")
 """What happens to a worker of a federation."""
-ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete", *OUTAGES)
+ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete", "run", *OUTAGES)
 
 
 class Resize(Section):
@@ -32,6 +32,23 @@ class Scale(Section):
     workload: Name = Field(description="The name of a workload made of Deployments.", examples=["web"])
     replicas: Annotated[int, whole(0, MOST_WORKERS)] = Field(
         description="How many pods each of its Deployments then has.", examples=["350"]
+    )
+
+
+class Program(Section):
+    """A command of the user's, run by /bin/sh in the experiment file's directory; its exit code has to be 0.
+
+    It finds `KUBECONFIG`, and in `KUMULUS_NAMESPACE` the namespace of the workloads.
+    """
+
+    command: Needed = Field(description="What is run.", examples=["./check.sh"])
+    background: bool = Field(
+        default=False,
+        description=(
+            "Whether it runs until the experiment ends, as an operator does; by default the experiment waits for it, "
+            "as for a check."
+        ),
+        examples=["true"],
     )
 
 
@@ -73,7 +90,11 @@ class Event(Section):
         description="The name of a workload whose objects are deleted, and of whose jobs no more arrive.",
         examples=["training"],
     )
-
+    run: Program | None = Field(
+        default=None,
+        description="A command that is run on this machine; the experiment ends it, if it has not ended itself.",
+        examples=["{command: ./check.sh}"],
+    )
     kill: Name | None = Field(
         default=None,
         description=(

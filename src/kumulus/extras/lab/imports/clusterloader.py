@@ -6,7 +6,7 @@ Source: k8s.io/perf-tests clusterloader2, docs/GETTING_STARTED.md and api/types.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,5 +101,5 @@ def _rate(tuning: Mapping[str, Any]) -> float | None:
 def _measurements(test: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for step in test["steps"]:
         for each in step.get("measurements") or ():
-            instances: list[dict[str, Any]] = each.get("Instances") or [{}]
+            instances: Sequence[Mapping[str, Any]] = each.get("Instances") or ({},)
             yield from ({**each, **instance} for instance in instances)

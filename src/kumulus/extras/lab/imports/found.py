@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kumulus.cli import overwriting
+from kumulus.cli.errors import refuse_others
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.manifest import Object
@@ -100,7 +100,7 @@ class Imported:
             **texts,
         }
         paths = {folder / name: f"{BEGINS}, from {self.source}\n{text}" for name, text in texts.items()}
-        overwriting.refuse_others(dict.fromkeys(paths, BEGINS))
+        refuse_others(dict.fromkeys(paths, BEGINS))
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in paths.items():
             files.write(path, text)

@@ -15,9 +15,8 @@ from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
-from kumulus.extras.watch.live.collections import follow_when_there
 from kumulus.extras.watch.live.devices import published_from
-from kumulus.extras.watch.live.fleet import SLICES
+from kumulus.extras.watch.live.fleet import SLICES, follow_when_there
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import identity
@@ -104,11 +103,7 @@ class Listener:
         self._priced.reprice(offers)
 
     async def pods(self, namespace: str, synced: asyncio.Event) -> None:
-        """Watch a namespace's pods until cancelled; without one, the pods of workloads in all namespaces.
-
-        Raises:
-            ApiError, Unreachable: the server refused the first list, or gave no answer.
-        """
+        """Watch a namespace's pods until cancelled; without one, the pods of workloads in all namespaces."""
         path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
         where = None if namespace else {"labelSelector": WORKLOAD_LABEL}
         await self._listen(follow(self._client, path, where, codec=MessageCodec("Pod")), self._pod, synced)
@@ -131,17 +126,14 @@ class Listener:
                 self._priced.remove(name)
             elif event.item is not None:
                 self._priced.put(name, event.item, product_label, prices)
+                self._records.faulted.node(name, event.item.spec.unschedulable, now)
             if self._placement is not None:
                 self._placement.node(name, None if event.kind == "DELETED" else event.item)
 
         await self._listen(follow(self._client, _NODES, codec=MessageCodec("Node")), take, synced)
 
     async def slices(self, synced: asyncio.Event) -> None:
-        """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects.
-
-        Raises:
-            ApiError, Unreachable: the server refused the first list for another reason, or gave no answer.
-        """
+        """Watch the GPUs that nodes publish for claims until cancelled; does nothing if there are no such objects."""
 
         def publish(event: Event[Any], *_: float) -> None:
             gone = event.kind == "DELETED" or event.item is None

@@ -15,7 +15,7 @@ from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live import reports
-from kumulus.extras.watch.live.collections import Take, together
+from kumulus.extras.watch.live.fleet import Take, together
 from kumulus.extras.watch.live.node import Places, node_from
 from kumulus.extras.watch.live.pod import Pod, pod_from
 from kumulus.kube.watch import Event

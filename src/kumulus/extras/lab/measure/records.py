@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.faulted import Faulted
 from kumulus.extras.lab.measure.states import PREEMPTED, JobRecord, PodRecord
 from kumulus.extras.lab.measure.views import FINAL, PodView
 from kumulus.extras.watch.live.amounts import Amounts
@@ -26,6 +27,7 @@ class Records:
         self.pods: dict[str, PodRecord] = {}
         self.jobs = {name: JobRecord(workload, workers) for name, workload, workers in jobs}
         self.allocation = allocation
+        self.faulted = Faulted()
         self.counts: Counter[str] = Counter()
         self.changed = 0.0
         self.nodes_changed = 0.0
@@ -39,6 +41,7 @@ class Records:
         """Count from now on, where the clock starts anew."""
         self.changed = self.nodes_changed = 0.0
         self.allocation.begin()
+        self.faulted.begin()
 
     def put(self, pod: PodView, now: float, since: float = math.inf) -> None:
         """Add or update a pod.

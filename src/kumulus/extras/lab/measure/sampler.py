@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kumulus.extras.lab.cluster import counter
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components, Usage
 from kumulus.extras.lab.measure.records import Records
+from kumulus.kube import ApiError, Unreachable
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-
 # How a run went over time: a sample each second, fewer if it lasts long.
 MOST_SAMPLES = 1200
+# The API server's metrics are long: asking each second would cost it more than some of what is measured.
+_COUNT_EVERY = 5.0
+# During a measurement, a sample must not wait long for the metrics.
+_PATIENCE = 2.0
+_BINDINGS = re.compile(
+    r'^apiserver_request_total\{code="2\d\d",[^}]*resource="pods",[^}]*subresource="binding",[^}]*\} (\S+)$',
+    re.MULTILINE,
+)
 
 
 @dataclass
@@ -51,12 +59,6 @@ class Series:
         """Keep every other sample: a run of hours would make a report of megabytes."""
         self.columns = {name: values[::2] for name, values in self.columns.items()}
         self.every *= 2
-
-
-# The API server's metrics are long: asking each second would cost it more than some of what is measured.
-_COUNT_EVERY = 5.0
-# During a measurement, a sample must not wait long for the metrics.
-_PATIENCE = 2.0
 
 
 @dataclass
@@ -119,7 +121,7 @@ class Sampler:
 
     async def count(self, patience: float | None = None) -> None:
         """Ask the API server how many bindings it has counted."""
-        found = await counter.count(self.client, patience) if self.client is not None else None
+        found = await count(self.client, patience) if self.client is not None else None
         if found is not None:
             self._bound = self.records.counts["bound"]
             self.counted.append(Counted(self.now(), found, self._bound))
@@ -177,3 +179,21 @@ class Sampler:
             "memory MB": total / 1e6,
             "memory scheduler MB": mine.memory / 1e6,
         }
+
+
+def bindings(metrics: str) -> int:
+    """How many pods were bound since the API server's start, according to its metrics."""
+    return round(sum(float(count) for count in _BINDINGS.findall(metrics)))
+
+
+async def count(client: Client, patience: float | None = None) -> int | None:
+    """Ask the API server; None if it does not give us its metrics.
+
+    Args:
+        client: of the cluster.
+        patience: seconds to wait for its answer; the client's own when None.
+    """
+    try:
+        return bindings(await client.get("/metrics", patience=patience))
+    except (ApiError, Unreachable):
+        return None

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.measure.by_job import waited
+from kumulus.extras.lab.measure.by_user import waited
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Counted, Sampler
 from kumulus.extras.lab.measure.states import CAUSES, PodRecord, most_in_any_second, span
 from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured, Times, known, known_time, rate
+
+_AVAILABLE = re.compile(r"\d+/\d+ nodes are available: ")
+_PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
+# Dynamic resource allocation adds this to the message, whether a pod has claims or not.
+_CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")
+_COUNT = re.compile(r"\b\d+ (?=(?:node\(s\)|Insufficient|Preemption|No preemption))")
+_NUMBER = re.compile(r"\b\d+\b")
+_LONGEST = 200
 
 
 def measures(records: Records, sampler: Sampler, created_in: float, lasted: float) -> dict[str, Measured]:
@@ -29,6 +39,7 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         **_scheduling(records),
         **_allocation(records, lasted),
         **_lost(records, lasted),
+        **records.faulted.measures(records.pods.values()),
         "creation.duration": created_in,
         "duration": lasted,
         **_usage(sampler),
@@ -185,3 +196,24 @@ def _counter(counted: Sequence[Counted]) -> dict[str, float]:
 
 def _named(name: str, parts: Mapping[str, Measured]) -> dict[str, Measured]:
     return {f"{name}.{part}": value for part, value in parts.items()}
+
+
+def plain(waits: str) -> str:
+    """One reason: `Unschedulable: 0/9 nodes are available: 3 Insufficient cpu, 6 node(s) …` without its counts.
+
+    Args:
+        waits: reason and message of a pod's condition PodScheduled.
+    """
+    text = _CLAIMS.sub("", _PREEMPTION.sub("", _AVAILABLE.sub("", waits)))
+    text = _NUMBER.sub("n", _COUNT.sub("", text))
+    head, colon, rest = text.partition(": ")
+    parts = sorted({part.strip(" .") for part in rest.split(", ")} - {""})
+    return (head + colon + ", ".join(parts))[:_LONGEST].strip(": ")
+
+
+def by_reason(waiting: Mapping[str, int]) -> dict[str, int]:
+    """Pods by their plain reasons, the most frequent first."""
+    found: Counter[str] = Counter()
+    for waits, pods in waiting.items():
+        found[plain(waits)] += pods
+    return dict(found.most_common())

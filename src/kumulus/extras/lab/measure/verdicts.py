@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kumulus.extras.lab.file.expect import Expectation
+from kumulus.extras.lab.file.expect import Expectation, OfFault
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
+from kumulus.extras.lab.measure.faulted import Faulted, most_at_once
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured
+from kumulus.model.words import counted, listed
 
+_SHOWN = 5
 _WORDS = {"atMost": "at most", "atLeast": "at least", "equals": "exactly"}
 
 
@@ -37,6 +40,10 @@ def verdicts(expected: Sequence[Expectation], measured: Mapping[str, Measured], 
         if each.measure:
             found += [_threshold(each.measure, kind, bound, measured) for kind, bound in each.bounds().items()]
             found += [_within(each, measured)] if each.within else []
+        elif each.onFaultedNodes is not None:
+            found.append(_on_faulted(each, records))
+        elif isinstance(each.nodes, OfFault):
+            found.append(_cordoned(each, each.nodes.fault, records.faulted))
         else:
             found.append(_nodes(str(each.workload), each.nodes or [], records))
     return found
@@ -76,3 +83,39 @@ def _within(each: Expectation, measured: Mapping[str, Measured]) -> Verdict:
 def _nodes(workload: str, wanted: Sequence[str], records: Records) -> Verdict:
     there = sorted({record.node for record in records.pods.values() if record.workload == workload and record.node})
     return Verdict(f"{workload} on {', '.join(sorted(wanted))}", there == sorted(wanted), ", ".join(there) or "no node")
+
+
+def _cordoned(each: Expectation, fault: str, faulted: Faulted) -> Verdict:
+    what = f"nodes of {fault} {'cordoned' if each.cordoned else 'schedulable again'} within {each.within}"
+    late: list[str] = []
+    took: list[float] = []
+    for struck in (struck for struck in faulted.faults if struck.fault == fault):
+        since = struck.began if each.cordoned else struck.ended
+        for node in sorted(struck.nodes):
+            at = faulted.cordoned_at(node, since, bool(each.cordoned)) if since < math.inf else math.inf
+            took.append(at - since)
+            late += [node] if not took[-1] <= (each.seconds or 0.0) else []
+    if not took:
+        return Verdict(what, False, "the fault did not begin")
+    if not late:
+        return Verdict(what, True, f"{counted(len(took), 'node')}, the last after {max(took):.1f} s")
+    return Verdict(what, False, f"{len(took) - len(late)} of {counted(len(took), 'node')}; not {listed(late, _SHOWN)}")
+
+
+def _on_faulted(each: Expectation, records: Records) -> Verdict:
+    most, wait, faulted = each.onFaultedNodes or 0, each.seconds or 0.0, records.faulted
+    pods = "no pod" if not most else f"at most {counted(most, 'pod')}"
+    what = f"{each.workload}: {pods} on faulted nodes after {each.within}"
+    of_workload = [pod for pod in records.pods.values() if pod.workload == each.workload]
+    found: list[tuple[int, str]] = []
+    for struck in faulted.faults:
+        begin, end = min(struck.began + wait, struck.ended), min(struck.ended, faulted.lasted)
+        if end < begin:
+            return Verdict(what, False, f"the run ended {end - struck.began:.1f} s after {struck.fault} began")
+        there = faulted.pods_on(struck, of_workload)
+        had = f"{counted(len(there), 'pod')} had been on those of {struck.fault}"
+        found.append((most_at_once(there, begin, end), had))
+    if not found:
+        return Verdict(what, False, "no fault began on nodes")
+    count, had = max(found)
+    return Verdict(what, count <= most, f"{count}; {had}")

@@ -12,10 +12,9 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.offline.fleet import Machine
-from kumulus.extras.lab.offline.placing import Ties
-from kumulus.extras.lab.offline.run import Outcome
-from kumulus.extras.lab.offline.run import run as run_once
+from kumulus.extras.lab.offline.measuring import Outcome
+from kumulus.extras.lab.offline.measuring import run as run_once
+from kumulus.extras.lab.offline.placing import Machine, Ties
 from kumulus.extras.lab.plan.stream import pod_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy
@@ -48,9 +47,6 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
         loaded: the experiment; its policy is loaded once to check it.
         pools: of its stack.
         ties: which of equally good nodes is taken.
-
-    Raises:
-        LabError: it has no policy, or no trace that can be run without a cluster.
     """
     experiment = loaded.experiment
     if not experiment.policy:
@@ -74,9 +70,6 @@ def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
         prepared: what is run.
         seeds: of the runs.
         jobs: how many at once; 0 for one on each CPU.
-
-    Raises:
-        LabError: the policy failed, or the trace cannot be inflated.
     """
     # Each run uses one thread: a BLAS that takes every CPU for its small products only slows down the others.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -124,11 +117,7 @@ def machines_of(pool: Pool, product_label: str) -> list[Machine]:
 
 
 def pods_of(workload: Workload, loaded: Loaded) -> list[Pod]:
-    """The pods of a workload's trace, in the order of their arrival.
-
-    Raises:
-        LabError: the trace does not say what its jobs ask for.
-    """
+    """The pods of a workload's trace, in the order of their arrival."""
     return [pod for job in loaded.traces[workload.name] for pod in _pods(job, workload)]
 
 

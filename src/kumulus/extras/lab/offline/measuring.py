@@ -1,14 +1,65 @@
-"""A cluster that pods arrive in, one after the other, and its measures by how much demand has arrived."""
+"""An offline run: pods arrive one after the other, and measures are noted by how much demand has arrived."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from kumulus.extras.lab.offline.arrived import ByArrival, Curves
-from kumulus.extras.lab.offline.fleet import Placement, gpus_for, place
-from kumulus.extras.lab.policies import Nodes, Pod
-from kumulus.extras.lab.policies.fragmentation import Fragmentation
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties, empty, gpus_for, in_order, place
+from kumulus.extras.lab.plan.stream import drawn
+from kumulus.extras.lab.policies import Nodes, Pod, Study
+from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.extras.lab.policies.load import Policy, PolicyFailed
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
+
+MEASURES = ("allocated_percent", "fragmented_percent_of_all_gpus", "fragmented_percent_of_idle_gpus")
+
+Curves = dict[str, dict[str, float]]
+
+
+class ByArrival:
+    """Collects the measures after each pod.
+
+    Args:
+        gpu_milli: milli-GPU of all GPUs together.
+    """
+
+    def __init__(self, gpu_milli: int) -> None:
+        self._all = gpu_milli
+        self._noted: dict[int, list[tuple[float, ...]]] = defaultdict(list)
+
+    def note(self, arrived: int, allocated: int, fragmented: float) -> None:
+        """Record the state after a pod has arrived, placed or not.
+
+        Args:
+            arrived: milli-GPU that the pods so far ask for.
+            allocated: milli-GPU that is given to pods.
+            fragmented: milli-GPU that is free and fragmented.
+        """
+        if not self._all:
+            # A cluster without GPUs has no share of them to measure.
+            return
+        idle = self._all - allocated
+        of_idle = 100 * fragmented / idle if idle else 0.0
+        measures = (100 * allocated / self._all, 100 * fragmented / self._all, of_idle)
+        self._noted[round(100 * arrived / self._all)].append(measures)
+
+    def curves(self) -> Curves:
+        """Each measure by whole per cents of demand arrived, from 1 on.
+
+        A per cent has the mean over the pods after which the rounded demand was that much. If there is none, because
+        one pod was larger than a per cent, it has the mean of its neighbours.
+        """
+        last = max(self._noted, default=0)
+        found: Curves = {name: {} for name in MEASURES}
+        for percent in range(1, last + 1):
+            rows = self._noted.get(percent) or [*self._noted.get(percent - 1, []), *self._noted.get(percent + 1, [])]
+            for index, name in enumerate(MEASURES):
+                if rows:
+                    found[name][str(percent)] = round(sum(row[index] for row in rows) / len(rows), 4)
+        return found
 
 
 class Measuring:
@@ -83,3 +134,72 @@ class Measuring:
     def curves(self) -> Curves:
         """The measures by whole per cents of demand arrived."""
         return self._noted.curves()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a run.
+
+    Args:
+        seed: the run's.
+        pods: how many arrived.
+        placed: how many got a node.
+        failed: how many the policy failed on.
+        failure: the message for the first of them; empty where there are none.
+        curves: measures by whole per cents of demand arrived.
+    """
+
+    seed: int
+    pods: int
+    placed: int
+    failed: int
+    failure: str
+    curves: Curves
+
+
+def run(
+    machines: Sequence[Machine],
+    pods: Sequence[Pod],
+    policy: Policy,
+    *,
+    seed: int,
+    ties: Ties = "name",
+    inflate: float | None = None,
+    shuffle: bool = True,
+    skip_failures: bool = False,
+) -> Outcome:
+    """Place a trace whose pods stay.
+
+    Args:
+        machines: the cluster.
+        pods: the trace's, in the order of their arrival.
+        policy: which one.
+        seed: of the order of pods and nodes, and of what the policy draws.
+        ties: which of equally good nodes is taken.
+        inflate: the demand to arrive, as a share of all GPUs; None for every pod once.
+        shuffle: whether the seed decides the order of pods.
+        skip_failures: whether a pod that the policy fails on counts as not placed, instead of ending the run.
+    """
+    source = random.Random(seed)
+    total = WHOLE_GPU * sum(machine.gpus for machine in machines)
+    stream = drawn(pods, total, inflate, source) if shuffle or inflate is not None else list(pods)
+    # The published simulator numbers nodes from 0 for each seed, and breaks ties by the smallest of these names.
+    shuffled = in_order(machines)
+    source.shuffle(shuffled)
+    nodes = empty(shuffled)
+    study = Study(Fragmentation.of(typical_kinds(pods), nodes.models), source)
+    placer, measuring = Placer(policy, nodes, study, ties), Measuring(nodes, study.fragmentation)
+    failures: list[str] = []
+    for pod in stream:
+        where = None
+        try:
+            where = placer.place(pod)
+        except PolicyFailed as error:
+            if not skip_failures:
+                raise
+            failures.append(str(error) if not failures else "")
+        measuring.arrive(pod, where)
+        if where is not None:
+            placer.changed(where.node)
+    failure = failures[0] if failures else ""
+    return Outcome(seed, measuring.pods, measuring.placed, len(failures), failure, measuring.curves())

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kumulus.extras.lab.offline.arrived import ByArrival, Curves
-from kumulus.extras.lab.offline.fleet import Machine, empty
+from kumulus.extras.lab.offline.measuring import ByArrival, Curves
+from kumulus.extras.lab.offline.placing import Machine, empty
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
@@ -77,11 +77,7 @@ class Recorded:
 
 
 def fragmentation(history: History) -> Recorded | None:
-    """Measure a run against its own typical pods; None where its pods ask for no GPU, or no node has one.
-
-    Args:
-        history: of the run.
-    """
+    """Measure a run against its own typical pods; None where its pods ask for no GPU, or no node has one."""
     cluster = _Cluster(history)
     if not cluster.most_gpus or not any(pod.gpus for pod in cluster.own.values()):
         return None
@@ -95,9 +91,6 @@ def fragmentation(history: History) -> Recorded | None:
 
 class _Cluster:
     """The nodes of a run, according to its events.
-
-    Args:
-        history: of the run.
 
     Attributes:
         own: the pods of the run by their numbers.

@@ -23,11 +23,7 @@ _MOST_DEVICES = 32
 
 
 def allocated_by(loaded: Loaded) -> None:
-    """Check that an experiment's scheduler allocates the claims of its pods.
-
-    Raises:
-        LabError: it does not, or a policy would count the same GPUs as well.
-    """
+    """Check that an experiment's scheduler allocates the claims of its pods."""
     experiment = loaded.experiment
     for workload in experiment.workloads:
         if not workload.resourceClaims:
@@ -52,9 +48,6 @@ def by_claim(template: Object, workload: Workload, templates: dict[str, Object])
         template: the pod's metadata and spec; changed in place.
         workload: the pod's.
         templates: the claim templates so far, by name; one is added for each new amount.
-
-    Raises:
-        LabError: it asks for more than a claim can have.
     """
     parts = workload.resourceClaims
     [container] = template["spec"]["containers"]

@@ -14,14 +14,11 @@ from kumulus.extras.lab.file.manifest import filled, objects_of
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.claims import allocated_by, by_claim
-from kumulus.extras.lab.plan.draws import stream
 from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.kinds import job_objects
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, pod_template, priority_class
-from kumulus.extras.lab.plan.recorded import asking, in_users_queue, on_models, playable
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, job_objects, pod_template, priority_class
 from kumulus.extras.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.extras.lab.plan.scheduling import for_federation, for_scheduler
-from kumulus.extras.lab.plan.stream import State, jobs_drawn
+from kumulus.extras.lab.plan.stream import State, asking, in_users_queue, jobs_drawn, on_models, playable
 from kumulus.model.distributions import drawn
 from kumulus.model.manifests import expected_pods, later_pods, pod_templates
 
@@ -235,3 +232,9 @@ def _within(node: Object, key: str) -> Object:
         node[key] = {}
     found: Object = node[key]
     return found
+
+
+def stream(seed: int, *what: object) -> random.Random:
+    """The stream of random numbers for one thing that is drawn: a workload more changes nothing about the others."""
+    # Random hashes a text by SHA-512, which is the same on every machine and in every version of Python since 3.2.
+    return random.Random("/".join(map(str, (seed, *what))))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.file.workload import Kind, Workload
 from kumulus.model.pools import REGION_LABEL, ZONE_LABEL
 
 Object = dict[str, Any]
@@ -102,3 +102,46 @@ def _affinity(workload: Workload, job: str, places: Mapping[str, str]) -> Object
         term = {"weight": PREFERENCE, "podAffinityTerm": together(workload.affinity.preferred)}
         found["preferredDuringSchedulingIgnoredDuringExecution"] = [term]
     return found
+
+
+def job_objects(kind: Kind, name: str, workers: int, template: Object) -> list[Object]:
+    """The objects of a job."""
+    return _KINDS[kind](name, workers, template)
+
+
+def _metadata(name: str, template: Object) -> Object:
+    return {"name": name, "labels": dict(template["metadata"]["labels"])}
+
+
+def _job_spec(workers: int, template: Object) -> Object:
+    return {"completions": workers, "parallelism": workers, "backoffLimit": 1_000_000, "template": template}
+
+
+def _job(name: str, workers: int, template: Object) -> list[Object]:
+    spec = _job_spec(workers, template)
+    return [{"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(name, template), "spec": spec}]
+
+
+def _job_set(name: str, workers: int, template: Object) -> list[Object]:
+    workers_job = {"name": "workers", "replicas": 1, "template": {"spec": _job_spec(workers, template)}}
+    spec: dict[str, Any] = {"replicatedJobs": [workers_job]}
+    metadata = _metadata(name, template)
+    return [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}]
+
+
+def _pod(name: str, _: int, template: Object) -> list[Object]:
+    metadata = {**template["metadata"], "name": name}
+    return [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}]
+
+
+def _deployment(name: str, workers: int, template: Object) -> list[Object]:
+    spec = {"replicas": workers, "selector": {"matchLabels": template["metadata"]["labels"]}, "template": template}
+    return [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": _metadata(name, template), "spec": spec}]
+
+
+_KINDS: dict[Kind, Callable[[str, int, Object], list[Object]]] = {
+    "Job": _job,
+    "JobSet": _job_set,
+    "Pod": _pod,
+    "Deployment": _deployment,
+}

@@ -93,9 +93,6 @@ def replayed(
         recording: the one in its file.
         scheduler: the one that places the pods.
         profiles: as of :func:`~kumulus.extras.lab.plan.scheduling.for_scheduler`.
-
-    Raises:
-        LabError: the scheduler does not accept one of its workloads.
     """
     replay = workload.replay
     assert replay is not None

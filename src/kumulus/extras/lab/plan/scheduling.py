@@ -11,7 +11,7 @@ from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.pods import Object, place_label
-from kumulus.extras.lab.plan.recorded import in_users_queue
+from kumulus.extras.lab.plan.stream import in_users_queue
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
 from kumulus.model.manifests import COUNTED, counted_templates
 
@@ -45,8 +45,8 @@ def for_scheduler(
     """
     required, disruption = workload.topology.required, workload.disruption
     for what in (("topology",) if required else ()) + (("disruption",) if disruption else ()):
-        if scheduler not in (those := workloads.takes(what)):
-            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(those)}}}"
+        if scheduler not in (takers := workloads.takes(what)):
+            remedy = f"leave it out, or write scheduler: {{name: {' or '.join(takers)}}}"
             raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
     profile = workload.schedulerName or next(iter(profiles), "")
     if scheduler == OWN:
@@ -98,16 +98,7 @@ async def require_own(scheduler: SchedulerName, client: Client) -> None:
 
 
 def for_federation(queue: str, workload: Workload, objects: list[Object]) -> list[Object]:
-    """The objects of a job as the hub of a federation expects them: suspended Jobs that name its queue.
-
-    Args:
-        queue: the federation's.
-        workload: the job's.
-        objects: its objects.
-
-    Raises:
-        LabError: it is not made of Jobs alone.
-    """
+    """The objects of a job as the hub of a federation expects them: suspended Jobs that name its queue."""
     found = []
     for each in objects:
         if each["kind"] != "Job":

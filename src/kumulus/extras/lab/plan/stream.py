@@ -1,21 +1,30 @@
-"""The jobs of a recorded trace in the order in which they are created: as recorded, or drawn by the seed."""
+"""The jobs of a recorded trace: what they ask for, and in which order they are created, as recorded or drawn."""
 
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.trace import TraceJob
+from kumulus.extras.lab.file.trace import Asked, TraceJob
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.offline.stream import drawn_from
 from kumulus.extras.lab.plan.claims import as_taken
+from kumulus.extras.lab.plan.pods import Object
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 
 State = tuple[Any, ...]
 """The state of a source of random numbers."""
+T = TypeVar("T")
+USER_LABEL = "kumulus.io/user"
+QOS_LABEL = "kumulus.io/qos"
+_WHOLE_GPU = 1000
+_LONGEST_VALUE = 63
 
 
 def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Random) -> list[TraceJob]:
@@ -28,9 +37,6 @@ def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Ran
         workload: whose jobs.
         gpus: of the cluster.
         source: of random numbers, of the experiment's seed.
-
-    Raises:
-        LabError: the trace cannot be inflated.
     """
     recorded, trace = loaded.traces.get(workload.name, []), workload.arrival.trace
     if trace is None or (trace.inflate is None and trace.shuffle is None):
@@ -61,3 +67,120 @@ def pod_recorded(job: TraceJob) -> Pod | None:
 def _asks(job: TraceJob, workload: Workload) -> int:
     pod = pod_recorded(job)
     return pod.total_gpu_milli * (job.size or workload.workers) if pod is not None else 0
+
+
+def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: random.Random) -> list[Pod]:
+    """The stream of pods: :func:`drawn_from` with what each of them asks for.
+
+    Args:
+        pods: of the trace.
+        gpu_milli: milli-GPU of all GPUs together.
+        inflate: the share, such as 1.3 for 130 %; None for every pod once.
+        source: of random numbers.
+    """
+    return drawn_from(pods, lambda pod: pod.total_gpu_milli, gpu_milli, inflate, source)
+
+
+def drawn_from(
+    items: Sequence[T], asks: Callable[[T], int], gpu_milli: int, inflate: float | None, source: random.Random
+) -> list[T]:
+    """All pods once in a random order, then pods drawn from them until all together ask for a share of the GPUs.
+
+    As in the published study, the first pod that would exceed the share ends the stream. If the pods exceed the share
+    to begin with, pods drawn at random are left out.
+
+    Args:
+        items: pods of the trace, or jobs.
+        asks: the milli-GPU that one asks for.
+        gpu_milli: milli-GPU of all GPUs together.
+        inflate: the share, such as 1.3 for 130 %; None for every pod once.
+        source: of random numbers.
+    """
+    stream = list(items)
+    source.shuffle(stream)
+    if inflate is None:
+        return stream
+    wanted, demand = inflate * gpu_milli, sum(map(asks, stream))
+    if not demand:
+        raise LabError("no task asks for a GPU, so inflate has nothing to reach\n  Leave inflate out")
+    while demand > wanted:
+        demand -= asks(stream.pop(source.randrange(len(stream))))
+    if len(stream) < len(items):
+        return stream
+    while True:
+        item = items[source.randrange(len(items))]
+        if demand + asks(item) > wanted:
+            return stream
+        demand += asks(item)
+        stream.append(item)
+
+
+def playable(loaded: Loaded) -> None:
+    """Check that a cluster can play an experiment's traces."""
+    for workload in loaded.experiment.workloads:
+        lasting = sum(job.duration is not None for job in loaded.traces.get(workload.name, []))
+        if lasting and workload.kind in ("Pod", "Deployment"):
+            what = f"{lasting:,} jobs of the trace have a duration, and the pods of a {workload.kind} have no end"
+            raise LabError(f"workload {workload.name}: {what}\n  Write kind: Job, or stay: true in arrival.trace")
+    if loaded.experiment.policy:
+        return
+    for workload in loaded.experiment.workloads:
+        if workload.resourceClaims or (workload.arrival.trace is not None and workload.arrival.trace.milliGpus):
+            continue
+        recorded = (job.asked for job in loaded.traces.get(workload.name, []))
+        shares = sum(asked is not None and 0 < asked.gpu_milli < _WHOLE_GPU for asked in recorded)
+        if shares:
+            what = f"{shares:,} jobs ask for a part of a GPU, which a policy has to account for"
+            remedy = (
+                f"Write policy: KubeScheduler, or FGD; or milliGpus: true, where nodes declare {SHARE_RESOURCE}; or "
+                "resourceClaims: milli, where they publish GPUs that claims share"
+            )
+            raise LabError(f"workload {workload.name}: {what}\n  {remedy}")
+
+
+def asking(workload: Workload, asked: Asked) -> Workload:
+    """The workload as it is for one recorded job: with its requests, priority, user and quality of service."""
+    share = asked.gpus == 1 and 0 < asked.gpu_milli < _WHOLE_GPU
+    trace = workload.arrival.trace
+    milli = asked.gpus * asked.gpu_milli if share or (trace is not None and trace.milliGpus) else 0
+    wanted = {
+        "cpu": f"{asked.cpu}m" if asked.cpu else "",
+        "memory": f"{asked.memory}Mi" if asked.memory else "",
+        GPU_RESOURCE: str(asked.gpus) if asked.gpus and not share else "",
+        SHARE_RESOURCE: str(milli) if milli else "",
+    }
+    labels = {USER_LABEL: _value(asked.user), QOS_LABEL: _value(asked.qos)}
+    update: dict[str, object] = {
+        "requests": workload.requests | {name: amount for name, amount in wanted.items() if amount},
+        "labels": workload.labels | {key: value for key, value in labels.items() if value},
+    }
+    if asked.priority is not None:
+        update["priority"] = asked.priority
+    return workload.model_copy(update=update)
+
+
+def in_users_queue(workload: Workload, asked: Asked | None) -> Workload:
+    """The workload in the queue of a recorded job's user, if its trace has `userQueues`."""
+    trace = workload.arrival.trace
+    if asked is None or trace is None or not trace.userQueues or not (queue := _name(asked.user)):
+        return workload
+    return workload.model_copy(update={"queue": queue})
+
+
+def on_models(template: Object, asked: Asked, product_label: str) -> None:
+    """Keep a pod on nodes with the GPU models that its job may run on."""
+    if not asked.models:
+        return
+    term = {"matchExpressions": [{"key": product_label, "operator": "In", "values": sorted(asked.models)}]}
+    affinity = template["spec"].setdefault("affinity", {})
+    affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+
+
+def _name(text: str) -> str:
+    """A text as a queue's name, a DNS-1123 label."""
+    return re.sub(r"[^a-z0-9-]", "-", text.lower())[:_LONGEST_VALUE].strip("-")
+
+
+def _value(text: str) -> str:
+    """A text as a label's value."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:_LONGEST_VALUE].strip("-._")

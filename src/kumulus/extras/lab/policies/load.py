@@ -56,9 +56,6 @@ class Policy:
 
     Attributes:
         leaves: whether kube-scheduler's own scores choose among the nodes that are allowed (`SCHEDULER_CHOOSES`).
-
-    Raises:
-        LabError: it has none of `score`, `choose` and `SCHEDULER_CHOOSES`, or the last together with another.
     """
 
     def __init__(self, name: str, module: ModuleType, limit: float) -> None:
@@ -72,11 +69,7 @@ class Policy:
             raise LabError(f"policy {name} has neither a function score nor choose\n  Write one: docs/traces.md")
 
     def allowed(self, pod: Pod, nodes: Nodes, study: Study) -> Flags:
-        """Which of the nodes are allowed; all of them where the file does not say.
-
-        Raises:
-            PolicyFailed: the policy failed.
-        """
+        """Which of the nodes are allowed; all of them where the file does not say."""
         if not hasattr(self._module, "allowed"):
             return np.ones(len(nodes), dtype=np.bool_)
         answer = self._array("allowed", pod, nodes, study)
@@ -85,30 +78,18 @@ class Policy:
         return answer
 
     def score(self, pod: Pod, nodes: Nodes, study: Study) -> Scores:
-        """A number for each node.
-
-        Raises:
-            PolicyFailed: the policy failed.
-        """
+        """A number for each node."""
         answer = self._array("score", pod, nodes, study)
         if answer.shape != (len(nodes),) or answer.dtype.kind not in "iufb" or not np.isfinite(answer).all():
             raise PolicyFailed(f"policy {self.name}: score answered no number for each of {len(nodes)} nodes")
         return answer.astype(np.float64)
 
     def choose(self, pod: Pod, nodes: Nodes, study: Study) -> int:
-        """Which of the nodes.
-
-        Raises:
-            PolicyFailed: the policy failed.
-        """
+        """Which of the nodes."""
         return self._one_of(len(nodes), "choose", pod, nodes, study)
 
     def gpu(self, pod: Pod, node: Nodes, study: Study) -> int:
-        """Which GPU of one node a pod gets its share of; the tightest where the file does not say.
-
-        Raises:
-            PolicyFailed: the policy failed.
-        """
+        """Which GPU of one node a pod gets its share of; the tightest where the file does not say."""
         if not hasattr(self._module, "gpu"):
             return int(node.tightest_gpu(pod)[0])
         chosen = self._one_of(node.gpu_free.shape[1], "gpu", pod, node, study)
@@ -152,9 +133,6 @@ def policy(name: str, directory: Path, limit: float) -> Policy:
         name: one of these names, or a path of a Python file.
         directory: where a relative path starts from.
         limit: seconds that one call may take.
-
-    Raises:
-        LabError: there is no such policy, or its file cannot be imported.
     """
     if name in _MODULES:
         return Policy(name, importlib.import_module(_MODULES[name]), limit)

@@ -17,12 +17,7 @@ _RESOURCES = {"cpu": "CPU", "gpus": "GPUs", "memory": "memory"}
 
 
 def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, dict[str, Measured]]:
-    """What each worker did, and the measures of all Jobs.
-
-    Args:
-        outcome: of a repetition.
-        dispatching: its Jobs.
-    """
+    """What each worker did, and the measures of all Jobs."""
     records = outcome.records
     pods = list(records.pods.values())
     lost = dispatching.lost(pods, outcome.lasted, outcome.away)

@@ -98,11 +98,7 @@ def stacked(
 
 
 def save(figure: Figure, *paths: Path) -> list[Path]:
-    """Write a figure into files, each in the format that its suffix names; returns them.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Write a figure into files, each in the format that its suffix names; returns them."""
     for path in paths:
         with os_errors_explained(path):
             figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.report.model import FILE, Report
+from kumulus.extras.lab.report.model import FILE, Report, Test, report_of
+from kumulus.extras.lab.report.text import unheard
 from kumulus.extras.watch.history import document
 from kumulus.extras.watch.history.document import History
 from kumulus.host import files, lifetime
+from kumulus.model.names import nearest
 
 MANIFEST = "manifest.json"
 HISTORY = "history-{}.json.gz"
@@ -35,36 +37,22 @@ _PROCESS = "process"
 
 
 class RunDirectory:
-    """Where a run's files go.
-
-    Args:
-        results: the directory of all runs.
-        experiment: the experiment's name.
-        run: the run's id.
-    """
+    """Where a run's files go."""
 
     def __init__(self, results: Path, experiment: str, run: str) -> None:
         self.results = results
         self.path = results / experiment / run
 
     def prepare(self, inputs: Mapping[str, str]) -> None:
-        """Create the directory, with the exact inputs.
-
-        Raises:
-            LabError: it cannot be written.
-        """
+        """Create the directory, with the exact inputs."""
         with os_errors_explained(self.path):
             (self.path / "inputs").mkdir(parents=True)
             for name, text in inputs.items():
                 files.write(self.path / "inputs" / name, text)
 
-    def keep(self, history: History, number: int) -> None:
-        """Write the history of a repetition, numbered from 1, for `kumulus experiment show`.
-
-        Raises:
-            LabError: it cannot be written.
-        """
-        history.about["run"] = self.path.name
+    def keep(self, history: History, number: int, test: Test) -> None:
+        """Write the history of a repetition, numbered from 1, and of its entry in the report what was not heard."""
+        history.about |= {"run": self.path.name, "unheard": list(unheard([test]))}
         file = self.path / HISTORY.format(number)
         with os_errors_explained(file):
             document.save(history, file)
@@ -75,9 +63,6 @@ class RunDirectory:
         Args:
             report: as far as it is known.
             running: whether this process is still at work on it.
-
-        Raises:
-            LabError: it cannot be written; what was written earlier is still there.
         """
         with os_errors_explained(self.path / FILE):
             files.write(self.path / FILE, report.model_dump_json(indent=1) + "\n")
@@ -87,11 +72,7 @@ class RunDirectory:
 
 @contextmanager
 def os_errors_explained(path: Path) -> Iterator[None]:
-    """Say which file cannot be written, and why.
-
-    Raises:
-        LabError: it cannot be written.
-    """
+    """Say which file cannot be written, and why."""
     try:
         yield
     except OSError as error:
@@ -104,9 +85,6 @@ def manifest(results: Path) -> list[dict[str, Any]]:
     """The runs of a results directory, the oldest first; none where there is no index.
 
     The status of one that is under way is `running`; the report of one whose process is gone stays `partial`.
-
-    Raises:
-        LabError: the index cannot be read.
     """
     return [_as_it_is(line) for line in _lines(results)]
 
@@ -146,3 +124,38 @@ def _index(results: Path, path: Path, report: Report, running: bool) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         runs = [run for run in _lines(results) if run.get("path") != line["path"]]
         files.write(results / MANIFEST, json.dumps({"runs": [*runs, line]}, indent=1) + "\n")
+
+
+def report_at(path: Path) -> Report:
+    """The report in a file."""
+    try:
+        return report_of(path.read_bytes(), str(path))
+    except OSError as error:
+        raise LabError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def find(run: str, results: Path) -> Path:
+    """The report.json of a run, named by its id, the beginning of its id, `latest`, its directory or its file.
+
+    `latest` is the latest one that has ended.
+    """
+    path = Path(run)
+    if path.is_dir() and (path / FILE).is_file():
+        return path / FILE
+    if path.is_file():
+        return path
+    runs = manifest(results)
+    if run == "latest" and runs:
+        ended = [each for each in runs if each["status"] != RUNNING]
+        if not ended:
+            raise LabError(f"run {runs[-1]['run_id']} is the only one, and under way; wait for its end")
+        return results / str(ended[-1]["path"])
+    matching = [each for each in runs if str(each["run_id"]).startswith(run)]
+    if len(matching) == 1:
+        return results / str(matching[0]["path"])
+    if matching:
+        ids = ", ".join(str(each["run_id"]) for each in matching[:5])
+        raise LabError(f"several runs begin with {run}: {ids}; write more of it")
+    near = nearest(run, [str(each["run_id"]) for each in runs])
+    hint = f"did you mean {' or '.join(near)}?" if near else "`kumulus experiment list` shows the runs"
+    raise LabError(f"there is no run {run} in {results}; {hint}")

@@ -1,22 +1,30 @@
-"""Limits on what may become of a measure from one run to another: `timeToSchedule.p99:+10%`."""
+"""How much two runs differ, by the repetitions of each, and limits on it: `timeToSchedule.p99:+10%`."""
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.amount import Amount, amount, examples, towards_worse
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.units import NOT_MEASURED
-from kumulus.extras.lab.report.change import Change
+from kumulus.extras.lab.report.change import Change, Verdict, as_part, by_factor, judged
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.model import Report
 from kumulus.model.names import nearest
 
 _WRITTEN = re.compile(r"([\w.]+):([+-])(.+)")
 _MORE = {"+": "more", "-": "less"}
+LEVEL = 0.05
+"""How often an interval may miss the difference, all measures that are compared together."""
+# Of more repetitions, the number of larger pairs is spread normally.
+_MANY = 20
 
 
 @dataclass(frozen=True)
@@ -57,11 +65,7 @@ class Limit:
 
 
 def limit(written: str) -> Limit:
-    """A limit of the command line.
-
-    Raises:
-        LabError: it is none.
-    """
+    """A limit of the command line."""
     found = _WRITTEN.fullmatch(written)
     if not found:
         raise LabError(f"--fail-if {written} is no limit\n  Write MEASURE:+10%, MEASURE:-1pt, or MEASURE:+2s")
@@ -82,13 +86,68 @@ def limit(written: str) -> Limit:
 
 
 def checks(limits: Sequence[Limit], reports: Sequence[Report], changes: Sequence[Change]) -> list[Check]:
-    """Whether each limit is kept.
-
-    Args:
-        limits: what is asked.
-        reports: the two runs.
-        changes: of their measures.
-    """
+    """Whether each limit is kept."""
     cut_off = ", ".join(each.metadata.run_id for each in reports if each.results.status == "partial")
     known = {each.measure: each for each in changes}
     return [each.check(known.get(each.measure), cut_off) for each in limits]
+
+
+def changes(reports: tuple[Report, Report], measures: Sequence[str]) -> list[Change]:
+    """What became of measures from one run to another; those that neither has are left out.
+
+    Args:
+        reports: the runs.
+        measures: which; they share the level.
+    """
+    values = {name: (_values(reports[0], name), _values(reports[1], name)) for name in measures}
+    return [_change(name, *each, LEVEL / len(measures)) for name, each in values.items() if any(each)]
+
+
+def _values(report: Report, measure: str) -> list[float]:
+    # Of a run that was cut off, the repetitions that it has may be the better half.
+    found = (test.details.measures for test in report.results.tests if report.results.status != "partial")
+    return [each[measure] for each in found if measure in each]
+
+
+def _change(measure: str, before: Sequence[float], after: Sequence[float], level: float) -> Change:
+    one, two = (statistics.median(each) if each else None for each in (before, after))
+    note = f"{len(before)} and {len(after)} repetitions"
+    if not before or not after:
+        return Change(measure, one, two, False, None, -math.inf, math.inf, "not decided", note)
+    factor = by_factor(measure, [*before, *after])
+    apart = sorted(math.log(b / a) if factor else b - a for a in before for b in after)
+    aside = _aside(len(before), len(after), level)
+    low, high = (apart[aside - 1], apart[-aside]) if aside else (-math.inf, math.inf)
+    if not aside:
+        note += f"; it takes {_needed(level)} of each"
+    verdict: Verdict = "alike" if low == high == 0 else judged(measure, (low > 0) - (high < 0))
+    middle, low, high = (as_part(each) if factor else each for each in (statistics.median(apart), low, high))
+    return Change(measure, one, two, factor, middle, low, high, verdict, note)
+
+
+def _aside(one: int, two: int, level: float) -> int:
+    """How many of all differences are outside of their interval at either end, by Mann and Whitney's test (1947)."""
+    if min(one, two) > _MANY:
+        usual = math.sqrt(one * two * (one + two + 1) / 12)
+        return int(one * two / 2 + NormalDist().inv_cdf(level / 2) * usual)
+    most, ways, aside = level / 2 * math.comb(one + two, one), 0, 0
+    while (ways := ways + _ways(one, two, aside)) <= most:
+        aside += 1
+    return aside
+
+
+def _needed(level: float) -> int:
+    count = 2
+    while not _aside(count, count, level):
+        count += 1
+    return count
+
+
+@cache
+def _ways(one: int, two: int, larger: int) -> int:
+    """In how many orders of two groups so many pairs have the larger one in the second."""
+    if larger < 0:
+        return 0
+    if not one or not two:
+        return int(larger == 0)
+    return _ways(one - 1, two, larger - two) + _ways(one, two - 1, larger)

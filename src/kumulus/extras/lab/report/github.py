@@ -122,11 +122,7 @@ def outputs(report: Report, directory: Path) -> str:
 
 
 def published(summary: str, outputs: str) -> None:
-    """Add to the summary of a workflow's run, and to the outputs of its step; outside of one, do nothing.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Add to the summary of a workflow's run, and to the outputs of its step; outside of one, do nothing."""
     for variable, content in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
         if target := os.environ.get(variable):
             with os_errors_explained(Path(target)), Path(target).open("a", encoding="utf-8") as file:

@@ -16,14 +16,13 @@ from urllib.parse import quote
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
-from kumulus.extras.lab.report import change_page
+from kumulus.extras.lab.report import change
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
-from kumulus.extras.lab.report.files import manifest, os_errors_explained
-from kumulus.extras.lab.report.heard import unheard
+from kumulus.extras.lab.report.files import manifest, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.report.read import report_at
+from kumulus.extras.lab.report.text import unheard
 from kumulus.host import files
 
 FILE = "history.html"
@@ -31,11 +30,7 @@ _PARTS = Path(__file__).parent / "page"
 
 
 def write(results: Path) -> tuple[Path, list[str]]:
-    """Write the page of a results directory; returns its path, and what could not be read.
-
-    Raises:
-        LabError: there are no runs, or the page cannot be written.
-    """
+    """Write the page of a results directory; returns its path, and what could not be read."""
     runs = manifest(results)
     if not runs:
         raise LabError(f"there are no runs in {results}; `kumulus experiment run` makes one")
@@ -62,9 +57,6 @@ def write_comparison(
         reports: each with the path of its report.json; the columns in this order.
         changes: of measures, where there are two runs.
         checks: of limits that the change is to keep.
-
-    Raises:
-        LabError: it cannot be written.
     """
     folder = path.resolve().parent
     near = [(os.path.relpath(file.resolve(), folder), report) for file, report in reports]
@@ -87,7 +79,7 @@ def _comparison(reports: Sequence[Report], changes: Sequence[Change], checks: Se
     )
     changed = ""
     if changes:
-        changed = f"<style>{change_page.STYLE}</style>{change_page.table(labels(reports), changes)}"
+        changed = f"<style>{change.STYLE}</style>{change.table(labels(reports), changes)}"
     table_of_all = '<table class="comparison">\n' + "\n".join(lines) + "\n</table>"
     return f'<section aria-label="Comparison">{kept}{wrong}{changed}{table_of_all}</section>'
 

@@ -1,14 +1,17 @@
-"""A report as JUnit XML, which CI systems show: a test case for each threshold of each repetition.
+"""A report in the forms of others: JUnit XML, which CI systems show, with a test case for each threshold; and plots.
 
 Source of the format: https://github.com/testmoapp/junitxml
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
-from kumulus.extras.lab.report import heard
+from kumulus.extras.lab.report import text
+from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.report.model import Report, Test
+from kumulus.host import files
 
 FILE = "junit.xml"
 
@@ -42,7 +45,7 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
         errors=str(int(partial)),
     )
     properties = ElementTree.SubElement(suite, "properties")
-    for name in heard.MEASURES:
+    for name in text.MEASURES:
         if name in test.details.measures:
             ElementTree.SubElement(properties, "property", name=name, value=f"{test.details.measures[name]:g}")
     end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=classname)
@@ -57,3 +60,13 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
 def printable(text: str) -> str:
     """A text without the characters that XML 1.0 does not allow."""
     return "".join(sign for sign in text if sign in "\t\n" or sign.isprintable())
+
+
+def write_forms(report: Report, directory: Path) -> None:
+    """Write JUnit XML and plots."""
+    with os_errors_explained(directory / FILE):
+        files.write(directory / FILE, junit(report))
+    # Drawing needs a library that should not be loaded during a measurement.
+    from kumulus.extras.lab.report import plots
+
+    plots.write(report, directory)

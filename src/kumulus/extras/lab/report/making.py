@@ -12,10 +12,9 @@ import psutil
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.by_user import Users, users_of
-from kumulus.extras.lab.measure.reasons import by_reason
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured, only_known
-from kumulus.extras.lab.measure.summary import measures
+from kumulus.extras.lab.measure.summary import by_reason, measures
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.plan.asked import users_planned
 from kumulus.extras.lab.plan.plan import Plan
@@ -59,7 +58,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     if outcome.dispatching is not None:
         clusters, of_jobs = by_cluster(outcome, outcome.dispatching)
         measured |= of_jobs
-    judged = verdicts(experiment.expect, measured, records)
+    judged = [*verdicts(experiment.expect, measured, records), *outcome.commands]
     status: Status = "partial" if outcome.partial else "success" if all(each.holds for each in judged) else "failure"
     first = sampler.counted[0].counted if sampler.counted else 0
     details = Details(
@@ -156,12 +155,7 @@ def status_of(tests: list[Test], repetitions: int) -> Status:
 
 
 def inputs_of(files: Mapping[str, str], digest: str) -> Inputs:
-    """What a run was made of.
-
-    Args:
-        files: the inputs' texts by name.
-        digest: of the plan.
-    """
+    """What a run was made of."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     return Inputs(files=hashes, workloads=digest)
 

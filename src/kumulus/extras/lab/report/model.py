@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kumulus.extras.lab.errors import LabError
 
 SCHEMA_VERSION = 1
 FILE = "report.json"
@@ -290,3 +292,13 @@ class Report(Part):
             test.model_copy(update={"details": test.details.model_copy(update=less)}) for test in self.results.tests
         ]
         return self.model_copy(update={"results": self.results.model_copy(update={"tests": tests})})
+
+
+def report_of(content: str | bytes, name: str) -> Report:
+    """The report that a file has."""
+    try:
+        return Report.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        raise LabError(f"{name} is no report of an experiment: {place}: {first['msg']}") from None

@@ -1,4 +1,4 @@
-"""The plots of a repetition, as SVG and PNG: pods, GPUs by product and zone, time to schedule, CPU time, cost."""
+"""The plots of a run, as SVG and PNG: repetitions, Jobs by cluster, and what users had."""
 
 from __future__ import annotations
 
@@ -10,30 +10,27 @@ from matplotlib.axes import Axes
 from kumulus.extras.lab.file.measures import PERCENTILES
 from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report import drawing
-from kumulus.extras.lab.report import plots_clusters as clusters
-from kumulus.extras.lab.report import plots_users as users
 from kumulus.extras.lab.report.drawing import COLOURS, INK
-from kumulus.extras.lab.report.heard import unheard
-from kumulus.extras.lab.report.model import Report, Test
-from kumulus.extras.lab.report.plots_moments import happened, moments
+from kumulus.extras.lab.report.model import ByUser, OfUser, Report, Test
+from kumulus.extras.lab.report.text import unheard
 
 _NODES = "nodes "
 _OTHERS = "others"
 
 Panel = Callable[[Axes, Test], None]
+_MOST_MOMENTS = 8
+_WAITING, _ON, _COMPLETED = "jobs waiting", "jobs on ", "jobs completed"
+_ON_HUB = "waiting on the hub"
+_MOST_USERS = 9
 
 
 def write(report: Report, directory: Path) -> list[Path]:
-    """Draw every repetition of a run into its directory; returns the files.
-
-    Raises:
-        LabError: a file cannot be written.
-    """
+    """Draw every repetition of a run into its directory; returns the files."""
     found = []
     for number, test in enumerate(report.results.tests, start=1):
         found += _draw(report, test, directory, f"repetition-{number}")
         if test.details.clusters is not None:
-            found += clusters.write(test, directory, f"clusters-{number}")
+            found += _draw_clusters(test, directory, f"clusters-{number}")
     return [*found, *_users(report, directory)]
 
 
@@ -41,7 +38,7 @@ def _users(report: Report, directory: Path) -> list[Path]:
     found = []
     for number, test in enumerate(report.results.tests, start=1):
         if test.details.users is not None:
-            found += users.write(test.details.users, test.details.measures, directory, f"users-{number}")
+            found += _draw_users(test.details.users, test.details.measures, directory, f"users-{number}")
     return found
 
 
@@ -154,15 +151,101 @@ def vary(series: Mapping[str, Sequence[float]]) -> bool:
 
 
 def by_type(series: Mapping[str, Sequence[float]], most: int) -> dict[str, list[float]]:
-    """How many nodes there are of each type, the most frequent types first, and the rest as one.
-
-    Args:
-        series: samples by column.
-        most: the most types, including the rest.
-    """
+    """How many nodes there are of each type, the most frequent types first, and the rest as one."""
     found = {name.removeprefix(_NODES): list(values) for name, values in series.items() if name.startswith(_NODES)}
     there = sorted((name for name, values in found.items() if any(values)), key=lambda name: (-sum(found[name]), name))
     if len(there) <= most:
         return {name: found[name] for name in there}
     rest = [sum(counts) for counts in zip(*(found[name] for name in there[most - 1 :]), strict=True)]
     return {**{name: found[name] for name in there[: most - 1]}, _OTHERS: rest}
+
+
+def happened(axes: Axes, test: Test) -> None:
+    """Draw a line for each action of the timeline, with its number in the list below the panels."""
+    together: dict[int, list[str]] = {}
+    for number, moment in enumerate(test.details.timeline, start=1):
+        together.setdefault(round(moment.at), []).append(str(number))
+    for at, numbers in together.items():
+        axes.axvline(at, color=INK, linewidth=0.7, linestyle=":")
+        axes.annotate(
+            ", ".join(numbers),
+            (at, 1.0),
+            (2, -2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            fontsize=7,
+            ha="left",
+            va="top",
+        )
+
+
+def moments(test: Test) -> list[str]:
+    """The list of actions, a line for each; no more than fit below a plot."""
+    timeline = test.details.timeline
+    found = [f"{number}  {each.at:,.0f} s: {each.what}" for number, each in enumerate(timeline, start=1)]
+    more = len(found) - _MOST_MOMENTS
+    return [*found[:_MOST_MOMENTS], f"and {more} more"] if more > 0 else found
+
+
+def _draw_clusters(test: Test, directory: Path, name: str) -> list[Path]:
+    """Draw a repetition, once as SVG and once as PNG; returns the files."""
+    with drawing.drawn(9, 4.2) as (figure, [axes]):
+        _jobs(axes, test)
+        happened(axes, test)
+        drawing.plain(axes)
+        figure.supxlabel("\n".join(moments(test)), fontsize=8, x=0.01, ha="left", color="#444444")
+        return drawing.save(figure, directory / f"{name}.svg", directory / f"{name}.png")
+
+
+def _jobs(axes: Axes, test: Test) -> None:
+    """Jobs on each worker, stacked, with those that wait on top, and a line for those that have completed."""
+    series = test.details.series
+    drawing.titled(axes, f"{test.test_name}: Jobs by cluster")
+    axes.set_xlabel("seconds")
+    if workers := [column for column in series if column.startswith(_ON)]:
+        areas = [*((each.removeprefix("jobs "), series[each]) for each in workers), (_ON_HUB, series[_WAITING])]
+        drawing.stacked(axes, series["t"], areas, rest=_ON_HUB)
+        axes.plot(series["t"], series[_COMPLETED], "--", color=drawing.INK, linewidth=1, label="completed")
+        drawing.legend_beside(axes)
+    axes.set_xlim(0)
+    axes.set_ylim(0)
+
+
+def _draw_users(found: ByUser, measures: Mapping[str, float], directory: Path, name: str) -> list[Path]:
+    """Draw what users had, once as SVG and once as PNG; returns the files."""
+    most = sorted(found.users, key=lambda each: -found.users[each].hours)[:_MOST_USERS]
+    users = {each: found.users[each] for each in most}
+    with drawing.drawn(11, 6.4, 2, 2) as (figure, [waits, slowdowns, shares, hours]):
+        _bars(waits, users, lambda user: user.waited, "seconds until all of a job has nodes for good")
+        _bars(slowdowns, users, lambda user: user.slowdown, "slowdown of completed jobs")
+        _shares(shares, found)
+        _gpu_hours(hours, measures)
+        for axes in figure.axes:
+            drawing.plain(axes)
+        return drawing.save(figure, directory / f"{name}.svg", directory / f"{name}.png")
+
+
+def _bars(axes: Axes, users: Mapping[str, OfUser], of: Callable[[OfUser], Mapping[str, float]], title: str) -> None:
+    for index, part in enumerate(f"p{percent}" for percent in PERCENTILES):
+        places = [place + 0.27 * index for place in range(len(users))]
+        axes.bar(places, [of(user).get(part, 0.0) for user in users.values()], 0.25, color=COLOURS[index], label=part)
+    axes.set_xticks([place + 0.27 for place in range(len(users))], [name[:14] for name in users], rotation=20)
+    drawing.titled(axes, title)
+    drawing.legend(axes)
+
+
+def _shares(axes: Axes, found: ByUser) -> None:
+    drawing.titled(axes, f"share of {found.of.upper().removesuffix('S')}s in use")
+    axes.set_ylim(0, 1)
+    if "t" not in found.shares:
+        return
+    areas = [(name, values) for name, values in found.shares.items() if name != "t"]
+    drawing.stacked(axes, found.shares["t"], areas)
+    axes.set_xlabel("seconds")
+    drawing.legend_beside(axes)
+
+
+def _gpu_hours(axes: Axes, measures: Mapping[str, float]) -> None:
+    names = [name for name in ("used", "idle", "stranded") if f"gpuHours.{name}" in measures]
+    axes.bar(names, [measures[f"gpuHours.{name}"] for name in names], color=COLOURS[: len(names)], width=0.6)
+    drawing.titled(axes, "GPU-hours (stranded: of the idle ones)")

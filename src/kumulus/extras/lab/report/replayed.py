@@ -116,13 +116,7 @@ class _Sums:
 
 
 def compared(replay: Replayed, workload: str, outcome: Outcome) -> ReplayBeside:
-    """Compare a replay with its recording, by queue.
-
-    Args:
-        replay: what was replayed.
-        workload: its name.
-        outcome: of the replay.
-    """
+    """Compare a replay with its recording, by queue."""
     result, nodes = outcome.replay_results[workload], outcome.records.allocation.every
     then: dict[str, _Sums] = defaultdict(_Sums)
     now: dict[str, _Sums] = defaultdict(_Sums)

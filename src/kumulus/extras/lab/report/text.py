@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
+from kumulus.extras.lab.measure.statistics import RESOLUTION
 from kumulus.extras.lab.report import clusters, replayed
-from kumulus.extras.lab.report.heard import unheard
 from kumulus.extras.lab.report.model import ByUser, PolicyUsed, Report, Test
+from kumulus.model.words import counted
 
 _MOST_REASONS = 5
 _MOST_USERS = 8
@@ -28,6 +29,8 @@ _ALWAYS = (
     "allocation.gpuEnd",
     "timeToSchedule.p50",
     "timeToSchedule.p99",
+    "timeToEvacuate",
+    "timeToRecover",
     "scheduling.rate",
     "makespan",
     "cpu.scheduler",
@@ -50,6 +53,8 @@ _ALWAYS = (
 
 _IF_ANY = ("work.lost",)
 _SHOWN = (50, 90, 95, 100, 110, 120, 130)
+MEASURES = ("client.stall", "client.interruptions", "pods.untimed")
+"""The measures of it."""
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -128,3 +133,15 @@ def _policy(used: PolicyUsed | None) -> Iterator[str]:
     if used.failed:
         yield f"  the policy failed {used.failed:,} times, the first time so:"
         yield from (f"    {line}" for line in used.failure.splitlines())
+
+
+def unheard(tests: Sequence[Test]) -> Iterator[str]:
+    """What was not heard in some repetitions; nothing if all was."""
+    measures = [test.details.measures for test in tests]
+    stall, interruptions, pods = ([each.get(name, 0.0) for each in measures] for name in MEASURES)
+    if max(stall, default=0.0) > RESOLUTION:
+        yield f"the client stood still for {shown('s', max(stall))}"
+    if sum(interruptions):
+        yield f"its watches were interrupted {counted(round(sum(interruptions)), 'time')}"
+    if sum(pods):
+        yield f"a time is not known of {counted(round(sum(pods)), 'pod')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kumulus.extras.lab.measure.reasons import plain
+from kumulus.extras.lab.measure.summary import plain
 from kumulus.extras.watch.history.document import Event, History
 from kumulus.extras.watch.history.words import Kind, Status
 

@@ -10,8 +10,8 @@ from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.views import ClaimView, PodView
-from kumulus.extras.lab.offline.fleet import Machine, empty
 from kumulus.extras.lab.offline.measuring import Measuring
+from kumulus.extras.lab.offline.placing import Machine, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.policies import Pod
@@ -20,7 +20,6 @@ from kumulus.extras.lab.report.model import PolicyUsed
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-
 
 OnClaim = Callable[[str, ClaimView | None], None]
 """Takes a claim's key and state; None: it is gone."""
@@ -38,11 +37,7 @@ class Arriving(Protocol):
     claims: OnClaim | None
 
     async def begin(self, plan: Plan) -> None:
-        """Begin a repetition.
-
-        Raises:
-            ApiError, Unreachable: the cluster's nodes cannot be listed.
-        """
+        """Begin a repetition."""
 
     def seen(self, pod: PodView, over: bool) -> None:
         """Take what the cluster reports of a pod of the experiment."""
@@ -60,10 +55,6 @@ class ByNode:
 
     A pod is assumed to have the GPUs of its node that are best for later pods: for a share, the tightest. If no GPU has
     room for it, but all together have, it gets parts of several. This is counted, since no real node could do it.
-
-    Args:
-        loaded: the experiment.
-        client: of the cluster.
     """
 
     in_order = True
@@ -117,12 +108,7 @@ class ByNode:
 
 
 class ByClaim(ByNode):
-    """Records each pod's share of each GPU, as the allocation of its claim says.
-
-    Args:
-        loaded: the experiment.
-        client: of the cluster.
-    """
+    """Records each pod's share of each GPU, as the allocation of its claim says."""
 
     def __init__(self, loaded: Loaded, client: Client) -> None:
         super().__init__(loaded, client)

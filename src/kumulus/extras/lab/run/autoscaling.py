@@ -30,10 +30,6 @@ async def autoscaled(
         journal: the run's.
         experiment: without the section `autoscaler`, nothing is done.
         say: takes a line for the user.
-
-    Raises:
-        LabError: the cluster has no autoscaler.
-        JournalError, ApiError, Unreachable: its objects cannot be exchanged.
     """
     wanted = experiment.autoscaler
     if wanted is None:

@@ -1,28 +1,33 @@
-"""What the repetitions of a run share, and the outcome of each."""
+"""How a run is made, what its repetitions share, and the outcome of each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.federation.dispatching import Dispatching
+from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.federation.session import Session
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
-from kumulus.extras.lab.report.model import PolicyUsed
+from kumulus.extras.lab.measure.verdicts import Verdict
+from kumulus.extras.lab.report.model import PolicyUsed, Report
 from kumulus.extras.lab.run.arriving import Arriving
+from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.replaying import ReplayResult
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.timeline import Happened
 from kumulus.extras.watch.live.node import NOWHERE, Places
 from kumulus.model.identity import NOBODY, Owner
 from kumulus.nodes.catalog import prices
+from kumulus.nodes.catalog.prices import Prices, catalog
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -49,6 +54,7 @@ class Outcome:
         policy: what the policy did, and how far the demand that arrived filled the cluster; None where that means
             nothing.
         dispatching: what became of each Job on its way to a worker; None outside of federations.
+        commands: whether the timeline's commands came to a good end.
         away: the workers of a federation that were killed or cut off from the hub at the end.
     """
 
@@ -67,6 +73,7 @@ class Outcome:
     replay_results: dict[str, ReplayResult] = field(default_factory=dict)
     policy: PolicyUsed | None = None
     dispatching: Dispatching | None = None
+    commands: list[Verdict] = field(default_factory=list)
     away: frozenset[str] = frozenset()
 
 
@@ -81,6 +88,7 @@ class Bench:
         components: the cluster's processes.
         switch: the scheduler.
         stop: set to end the run early.
+        commands: starts and ends the timeline's commands.
         on_sample: called after each sample, with the outcome so far.
         owner: the stack.
         places: which labels say where nodes stand.
@@ -95,9 +103,41 @@ class Bench:
     components: Components
     switch: SchedulerSwitch
     stop: asyncio.Event
+    commands: Commands
     on_sample: Callable[[Outcome], None] = lambda _: None
     owner: Owner = NOBODY
     places: Places = NOWHERE
     prices: prices.Prices = field(default_factory=prices.catalog)
     arriving: Arriving | None = None
     session: Session | None = None
+
+
+@dataclass
+class Options:
+    """How a run is made.
+
+    Attributes:
+        kubeconfig: of the cluster.
+        stack: the name of the cluster's stack in the report.
+        results: the directory of all runs.
+        commit: the project's commit.
+        stop: set to end the run early.
+        on_sample: called after each sample.
+        on_report: takes the report when it is complete, before the cluster is cleaned up.
+        say: takes a line for the user.
+        prices: what machines cost.
+        snapshots: the directory of the stack's snapshots; None where it has none.
+        federation: the one whose hub the cluster is; None for a single cluster.
+    """
+
+    kubeconfig: Path
+    stack: str
+    results: Path
+    commit: str
+    stop: asyncio.Event
+    on_sample: Callable[[Outcome], None]
+    on_report: Callable[[Report, Path], None]
+    say: Callable[[str], None]
+    prices: Prices = field(default_factory=catalog)
+    snapshots: Path | None = None
+    federation: Federation | None = None

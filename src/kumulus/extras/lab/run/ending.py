@@ -89,9 +89,6 @@ class Ending:
         Args:
             clock: seconds from the start.
             ask: asks the server something.
-
-        Raises:
-            ApiError, Unreachable: it does not answer.
         """
         asked = clock()
         if clock.heard_since(asked) < asked:

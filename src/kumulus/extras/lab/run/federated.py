@@ -58,11 +58,7 @@ class Federated:
         outcome.sampler.more = self._sampled
 
     async def enter(self) -> None:
-        """Create the namespace on each worker, and account for the pods that are there already.
-
-        Raises:
-            LabError, JournalError, ApiError, Unreachable: this failed.
-        """
+        """Create the namespace on each worker, and account for the pods that are there already."""
         bench = self._bench
         title, stop = bench.experiment.name, bench.stop
         await self._session.enter(bench.client, self._name, title, bench.owner, self._plan.setup, self._now, stop)
@@ -75,11 +71,7 @@ class Federated:
         self.dispatching.connected.update(dict.fromkeys(self.outages.led, True))
 
     async def leave(self) -> None:
-        """Remove the namespace from each worker.
-
-        Raises:
-            JournalError, ApiError, Unreachable: it could not be removed, and stays in the worker's journal.
-        """
+        """Remove the namespace from each worker."""
         await self._session.leave(self._name)
 
     def waits(self) -> str:
@@ -108,12 +100,7 @@ class Federated:
 
 
 class HubSwitch:
-    """The hub's Kueue, which decides in a federation, as the switch of a run; it cannot be stopped.
-
-    Args:
-        kubeconfig: of the hub.
-        components: its processes.
-    """
+    """The hub's Kueue, which decides in a federation, as the switch of a run; it cannot be stopped."""
 
     def __init__(self, kubeconfig: Path, components: Components) -> None:
         self._components = components
@@ -122,11 +109,7 @@ class HubSwitch:
         self.settings: Mapping[str, str] = _limits(kubeconfig.parent / KUEUE / "config.yaml")
 
     async def set_scheduler(self, how: Literal["stop", "start", "restart"]) -> str:
-        """Refuse it: a federation's timeline has no scheduler.
-
-        Raises:
-            LabError: always.
-        """
+        """Refuse it: a federation's timeline has no scheduler."""
         raise LabError(f"the timeline can {how} no scheduler of a federation; leave scheduler: out of it")
 
     async def restore(self) -> None:

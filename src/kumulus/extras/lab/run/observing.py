@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.column import kept
-from kumulus.extras.lab.extender.configuration import watched, written
+from kumulus.extras.lab.extender.configuration import served, watched, written
 from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.extender.reading import machines_of
-from kumulus.extras.lab.extender.server import served
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Scheduler
 from kumulus.extras.lab.measure.views import PodView
@@ -85,9 +84,6 @@ async def looking_on(
 
     Yields:
         the policy, and the scheduler that is to be started.
-
-    Raises:
-        LabError: there is no such policy, or it leaves the choice to kube-scheduler.
     """
     experiment = loaded.experiment
     chosen = policy(experiment.whyPolicy, loaded.directory, experiment.policyTimeout)

@@ -1,8 +1,8 @@
-"""The plan of a run: the experiment's workloads on the present cluster."""
+"""The plan of a run: the experiment's workloads on the present cluster, which has nodes that match them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,21 +11,29 @@ from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.plan.matching import selectors, unmatched
+from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import Object, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
+from kumulus.model.manifests import pod_templates
+from kumulus.model.names import suggest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool
 from kumulus.model.quantity import ZERO, Quantity, parse
+from kumulus.model.words import listed
 from kumulus.nodes.faults import records
 from kumulus.stackfile.group_topology import PRESETS
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+Labels = Mapping[str, str]
+Selector = frozenset[tuple[str, str]]
+_SHOWN = 4
+_KINDS_OF_GPU = 20
 
 
 async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], queue: str) -> tuple[Plan, Places]:
@@ -36,11 +44,6 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
         loaded: the experiment.
         measured: clients of the clusters whose nodes the pods get.
         queue: of the federation on whose hub it runs; empty for a single cluster.
-
-    Raises:
-        LabError: an affinity names a place that no pool has, no node matches a workload, or claims cannot be
-            allocated.
-        ApiError, Unreachable: a cluster could not be asked.
     """
     pools = [pool for each in measured for pool in (await records.read(each)).pools.values()]
     places: dict[str, str] = {}
@@ -114,3 +117,68 @@ async def allocatable(client: Client) -> dict[str, str]:
             for resource, written in node.status.allocatable.items():
                 total[resource] = total.get(resource, ZERO) + parse(written.string)
     return {resource: str(amount) for resource, amount in sorted(total.items()) if resource != "pods"}
+
+
+def selectors(jobs: Iterable[PlannedJob]) -> dict[str, set[Selector]]:
+    """The node selectors of each workload's pods, by the workload's name; an empty one for pods without."""
+    found: dict[str, set[Selector]] = {}
+    for job in jobs:
+        asked = found.setdefault(job.workload, set())
+        for each in job.objects:
+            asked |= {
+                frozenset((spec.get("nodeSelector") or {}).items())
+                for template in pod_templates(each)
+                if (spec := template.get("spec")) is not None
+            }
+    return found
+
+
+def unmatched(wanted: Mapping[str, set[Selector]], nodes: Sequence[Labels], product_label: str) -> Iterator[str]:
+    """A line for each workload none of whose pods can go to any node, with what is there instead.
+
+    Args:
+        wanted: as of :func:`selectors`.
+        nodes: the labels of each node.
+        product_label: the label that says which GPUs a node has.
+    """
+    for workload, asked in wanted.items():
+        if asked and not any(selector <= labels.items() for selector in asked for labels in nodes):
+            selector = min(asked, key=sorted)
+            yield f"no node matches workload {workload}: {_why(selector, nodes, product_label)}"
+
+
+def _why(selector: Selector, nodes: Sequence[Labels], product_label: str) -> str:
+    for key, value in sorted(selector):
+        there = sorted({labels[key] for labels in nodes if key in labels})
+        if value in there:
+            continue
+        what = f"product {value} is not there" if key == product_label else f"{key}={value} is not there"
+        if there:
+            near = suggest(value, there)
+            meant = f"; did you mean {near}?" if near else ""
+            return f"{what}; there {'is' if len(there) == 1 else 'are'} {listed(there, _SHOWN)}{meant}"
+        other = _under(value, nodes) if key == product_label else None
+        if other is None:
+            return f"{what}, as no node has the label {key}"
+        label, values = other
+        there_is = f"{'is' if len(values) == 1 else 'are'} {listed(values, _SHOWN)}"
+        return f"{what}, as no node has the label {key}; with productLabel: {label} there {there_is}"
+    both = " and ".join(f"{key}={value}" for key, value in sorted(selector))
+    return f"no node has {both} at once"
+
+
+def _under(value: str, nodes: Sequence[Labels]) -> tuple[str, list[str]] | None:
+    """Another label that seems to say which GPUs a node has, by the wanted value or by its name; and its values."""
+    by_key: dict[str, set[str]] = {}
+    for labels in nodes:
+        for key, text in labels.items():
+            by_key.setdefault(key, set()).add(text)
+    keys = [key for key, values in by_key.items() if value in values]
+    keys += [
+        key
+        for key, values in sorted(by_key.items())
+        if any(word in key.rpartition("/")[2] for word in ("gpu", "accelerator"))
+        and len(values) <= _KINDS_OF_GPU
+        and not any(each.isdigit() or each in ("true", "false", "") for each in values)
+    ]
+    return (keys[0], sorted(by_key[keys[0]])) if keys else None

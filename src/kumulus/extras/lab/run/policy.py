@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.column import kept
-from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, written
+from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, served, written
 from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.extender.reading import machines_of
-from kumulus.extras.lab.extender.server import served
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.file.model import Scheduler as Wanted
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.lab.offline.fleet import Placement, empty
 from kumulus.extras.lab.offline.measuring import Measuring
+from kumulus.extras.lab.offline.placing import Placement, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.policies import Pod
@@ -39,11 +38,7 @@ if TYPE_CHECKING:
 
 
 def with_scheduler(loaded: Loaded) -> Loaded:
-    """Have the run start a kube-scheduler for an experiment with `policy` or `why`, if it names none.
-
-    Raises:
-        LabError: the file names another scheduler, which does not support this.
-    """
+    """Have the run start a kube-scheduler for an experiment with `policy` or `why`, if it names none."""
     experiment = loaded.experiment
     if not (experiment.policy or experiment.why) or experiment.scheduler.name == KUBE_SCHEDULER:
         return loaded
@@ -76,13 +71,7 @@ def _saying_why(loaded: Loaded) -> Loaded:
 
 
 class Policies:
-    """The policy of a run, which accounts for the pods of each repetition.
-
-    Args:
-        extender: answers kube-scheduler.
-        loaded: the experiment.
-        client: of the cluster.
-    """
+    """The policy of a run, which accounts for the pods of each repetition."""
 
     in_order = True
 
@@ -95,11 +84,7 @@ class Policies:
         self._seen: set[str] = set()
 
     async def begin(self, plan: Plan) -> None:
-        """Begin a repetition.
-
-        Raises:
-            ApiError, Unreachable: the cluster's nodes cannot be listed.
-        """
+        """Begin a repetition."""
         self._planned, self._seen = pods_planned(plan, self._product_label), set()
         self._wants = {pod.name: pod for pod in self._planned}
         source = random.Random()
@@ -151,12 +136,7 @@ class Policies:
 
 
 class PolicySwitch:
-    """The kube-scheduler that asks the policy, as the switch of a run; a failed policy ends it, too.
-
-    Args:
-        second: the scheduler.
-        policies: the policy.
-    """
+    """The kube-scheduler that asks the policy, as the switch of a run; a failed policy ends it, too."""
 
     def __init__(self, second: SecondSwitch, policies: Policies) -> None:
         self._second, self._policies = second, policies
@@ -195,9 +175,6 @@ async def extending(loaded: Loaded, client: Client, directory: Path) -> AsyncIte
 
     Yields:
         the policy, and the address at which kube-scheduler asks it.
-
-    Raises:
-        LabError: there is no such policy.
     """
     experiment = loaded.experiment
 
@@ -231,11 +208,7 @@ async def started_with(
     components: Components,
     run: str,
 ) -> PolicySwitch:
-    """Start the kube-scheduler that asks the policy.
-
-    Raises:
-        LabError: it is not built, or does not work; the message says what to do.
-    """
+    """Start the kube-scheduler that asks the policy."""
     experiment = loaded.experiment
     wanted = experiment.scheduler
     own = loaded.directory / wanted.config if wanted.config else None

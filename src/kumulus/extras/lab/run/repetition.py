@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.cluster import namespace
+from kumulus.extras.lab.cluster.creating import Creator
 from kumulus.extras.lab.cluster.kinds import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Experiment
@@ -27,7 +28,6 @@ from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, Outcome
-from kumulus.extras.lab.run.creating import Creator
 from kumulus.extras.lab.run.ending import Ending, nothing, unseen
 from kumulus.extras.lab.run.federated import Federated
 from kumulus.extras.lab.run.replaying import Replayer
@@ -93,6 +93,7 @@ class Repetition:
             placement.happened,
         )
         self._timeline.priced = self._listener.reprice
+        self._timeline.commands, self._timeline.faulted = bench.commands, records.faulted
         if self._federated:
             self._timeline.outages = self._federated.outages
             self._federated.note = self._timeline.note
@@ -113,11 +114,7 @@ class Repetition:
             self.outcome.dispatching.deleted(job)
 
     async def run(self) -> Outcome:
-        """Run it; an error during the measurement ends it early and is in the outcome.
-
-        Raises:
-            LabError, JournalError, ApiError, Unreachable: it could not even begin.
-        """
+        """Run it; an error during the measurement ends it early and is in the outcome."""
         bench, plan = self._bench, self._plan
         await self._creator.resolve([*plan.setup, *(each for job in self._own_jobs for each in job.objects)])
         for replayer in self._replayers:
@@ -140,11 +137,7 @@ class Repetition:
         return self.outcome
 
     async def pods_left(self) -> int:
-        """How many pods it still has in the cluster.
-
-        Raises:
-            ApiError, Unreachable: the server refused, or gave no answer.
-        """
+        """How many pods it still has in the cluster."""
         left = 0
         for each in (*self._within.others, self._name):
             with tolerating(404):
@@ -153,11 +146,7 @@ class Repetition:
         return left
 
     async def clean(self) -> None:
-        """Remove everything that was created.
-
-        Raises:
-            JournalError, ApiError, Unreachable: it could not be removed, and stays in the journal.
-        """
+        """Remove everything that was created."""
         journal = self._bench.journal
         collections = [*self._creator.collections, *(path for each in self._replayers for path in each.collections)]
         for each in (*self._within.others, self._name):
@@ -235,6 +224,7 @@ class Repetition:
             outcome.lasted, outcome.stall = self._now(), self._now.stall
             outcome.placement.end()
             outcome.records.allocation.end()
+            outcome.records.faulted.lasted = outcome.lasted
             if self._federated is not None:
                 self._federated.end()
             outcome.created_in = self._creator.done_at or outcome.lasted
@@ -258,6 +248,7 @@ class Repetition:
     ) -> None:
         """Wait for the end, whatever its reason."""
         experiment, outcome = self._bench.experiment, self.outcome
+        faulted = outcome.records.faulted
         while not outcome.ended:
             await asyncio.sleep(_LOOK_EVERY)
             for task in tasks:
@@ -273,7 +264,7 @@ class Repetition:
                 outcome.ended, outcome.partial = silence[1], True
             elif self._now() >= experiment.timeout:
                 outcome.ended, outcome.partial = f"not over within its timeout, {experiment.timeout:g} s", True
-            elif creating.done() and timeline.done():
+            elif creating.done() and timeline.done() and self._now() >= faulted.decided_at(experiment.expect):
                 outcome.ended = await self._ending.over(self._now, self._listener.ask)
                 if outcome.ended and (why := self._unseen()):
                     outcome.ended, outcome.partial = why, True
@@ -296,6 +287,8 @@ class Repetition:
 
     async def _undo(self) -> None:
         try:
+            # First: an operator would go on changing what is undone.
+            self.outcome.commands = await self._bench.commands.end()
             await self._timeline.undo()
         except (JournalError, ApiError, Unreachable) as error:
             self.outcome.ended += f"; what the timeline did is not all undone: {error}"

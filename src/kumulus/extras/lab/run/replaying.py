@@ -112,11 +112,7 @@ class Replayer:
                     self._jobs.pop(name, None)
 
     async def run(self) -> None:
-        """Play all of it.
-
-        Raises:
-            Unreachable: the cluster gave no answer.
-        """
+        """Play all of it."""
         tasks = [asyncio.create_task(self._play())]
         if self._replay.ends:
             tasks.append(asyncio.create_task(self._end_pods()))

@@ -39,11 +39,7 @@ class SecondSwitch:
         return _measured_as(self._running.programs[0].name)
 
     async def set_scheduler(self, how: SchedulerAction) -> str:
-        """Stop it, start it, or both.
-
-        Raises:
-            LabError: it does not stop or start.
-        """
+        """Stop it, start it, or both."""
         try:
             if how == "stop":
                 self._stopped = True
@@ -66,11 +62,7 @@ class SecondSwitch:
         return "" if self._stopped else " ".join((self._running.failure() or "").split())
 
     async def close(self) -> None:
-        """End it, and delete its objects in the cluster.
-
-        Raises:
-            LabError: something of it remains.
-        """
+        """End it, and delete its objects in the cluster."""
         try:
             await self._running.stop()
         except SchedulerError as error:
@@ -100,9 +92,6 @@ async def started(
         components: the cluster's processes.
         run: the run's id, with which the scheduler's objects in the cluster are labelled.
         switches: what only a kube-scheduler has.
-
-    Raises:
-        LabError: it is not built, or does not work; the message says what to do.
     """
     config = base / wanted.config if wanted.config else None
     binary = base / wanted.binary if wanted.binary else None

@@ -12,18 +12,19 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.outages import Outages
 from kumulus.extras.lab.file.timeline import OUTAGES, Event, Resize
+from kumulus.extras.lab.measure.faulted import Faulted
+from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.switch import SchedulerSwitch
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.history.words import Sort
 from kumulus.kube.bulk import for_each
+from kumulus.model.applied import posted_node, record_of
 from kumulus.model.errors import SpecError
 from kumulus.model.fault_consequences import described, reclaimed
-from kumulus.model.identity import NOBODY, Owner
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 from kumulus.model.names import nearest
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.offer_effects import OfferEffects
-from kumulus.model.posted import posted_node, record_of
-from kumulus.model.tenancy import RUN_LABEL
 from kumulus.nodes.faults import operations, records, stages
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.faults.records import Record
@@ -60,6 +61,8 @@ class Timeline:
 
     Attributes:
         outages: carries out what happens to workers; None outside of federations, where nothing does.
+        commands: starts the user's commands; None where there are none.
+        faulted: learns which nodes the faults strike, and when.
         priced: called when the price of machines has changed, with what the active faults make of it.
         created, scheduled: set when all pods have been created, and when all have a node.
     """
@@ -77,6 +80,8 @@ class Timeline:
     ) -> None:
         self._tell = tell
         self.outages: Outages | None = None
+        self.commands: Commands | None = None
+        self.faulted = Faulted()
         self.priced: Callable[[Sequence[OfferEffects]], None] = lambda _: None
         self._offers: dict[str, OfferEffects] = {}
         self._owner = owner
@@ -92,11 +97,7 @@ class Timeline:
         self.scheduled = asyncio.Event()
 
     async def begin(self) -> None:
-        """Carry out what is due at 0 s, before anything is created, so that a stopped scheduler places nothing.
-
-        Raises:
-            LabError: an event is not possible in this cluster; the message says what to do.
-        """
+        """Carry out what is due at 0 s, before anything is created, so that a stopped scheduler places nothing."""
         if self.outages is not None:
             await self.outages.prepare(self._events)
         await self._run_events([each for each in self._events if each.after == "start" and not each.at], self._now())
@@ -112,6 +113,8 @@ class Timeline:
                 running.append(asyncio.create_task(self._run_later(later, moment)))
         try:
             await asyncio.gather(*running)
+            if self.commands is not None:
+                await self.commands.wait(lambda what: self.note(what, Sort.OTHER))
         finally:
             for each in running:
                 each.cancel()
@@ -143,6 +146,8 @@ class Timeline:
         if event.delete is not None:
             await self._workloads.delete(event.delete)
             return f"{event.delete} is deleted"
+        if self.commands is not None and event.run is not None:
+            return await self.commands.start(event.run, self._workloads.namespace)
         if self.outages is not None and event.action in OUTAGES:
             return await self.outages.do(event)
         assert event.scheduler is not None
@@ -155,6 +160,8 @@ class Timeline:
         except (SpecError, NoPools) as error:
             raise LabError(str(error)) from None
         record = Record(one.name, one.kind, one.nodes, one.node, one.pods, offers=one.offers)
+        nodes = [known.pools[pool].node_name(n) for pool, numbers in one.nodes.items() for n in numbers]
+        self.faulted.struck(one.name, nodes, self._now())
         began = await self._begin(record, known)
         if one.offers is not None:
             self._offers[one.name] = one.offers
@@ -181,6 +188,7 @@ class Timeline:
     async def _end(self, name: str) -> None:
         await undo.end_faults(self._client, self._journal.changes.run, [name])
         self._journal.drop(faults=[name])
+        self.faulted.over(name, self._now())
         if self._offers.pop(name, None) is not None:
             self.priced(tuple(self._offers.values()))
 
@@ -229,11 +237,7 @@ class Timeline:
         await wait_until_managed(self._client, [body["metadata"]["name"] for body in bodies])
 
     async def undo(self) -> None:
-        """Undo what is still in effect: faults, sizes of pools, a stopped scheduler.
-
-        Raises:
-            JournalError, ApiError, Unreachable: something is not undone, and stays in the journal.
-        """
+        """Undo what is still in effect: faults, sizes of pools, a stopped scheduler."""
         if self.outages is not None:
             await self.outages.undo()
         await self._switch.restore()

@@ -48,7 +48,7 @@ class Workloads:
     ) -> None:
         self._gone = gone
         self._client = client
-        self._namespace = namespace
+        self.namespace = namespace
         self._plan = plan
         self._records = records
         self._placement = placement
@@ -65,7 +65,7 @@ class Workloads:
 
         async def delete(target: tuple[str, str, str]) -> None:
             version, kind, name = target
-            await remove(self._client, f"{await kinds.path(version, kind, self._namespace)}/{name}", body)
+            await remove(self._client, f"{await kinds.path(version, kind, self.namespace)}/{name}", body)
 
         targets = [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for job in jobs for each in job.objects]
         for job in jobs:
@@ -75,15 +75,11 @@ class Workloads:
         await for_all(targets, delete, workers=self._client.connections)
 
     async def scale(self, wanted: Scale) -> str:
-        """Scale a workload; returns what was done, in words.
-
-        Raises:
-            LabError: one of its jobs is not a single Deployment.
-        """
+        """Scale a workload; returns what was done, in words."""
         jobs = [job for job in self._plan.jobs if job.workload == wanted.workload]
         names = {job.name: _deployment(job) for job in jobs}
         kinds = Kinds(self._client)
-        collection = await kinds.path("apps/v1", "Deployment", self._namespace)
+        collection = await kinds.path("apps/v1", "Deployment", self.namespace)
         before = sum(self._records.jobs[job.name].workers for job in jobs)
         # Before the request, so that pods deleted while it runs are not waited for.
         self._ending.expect_more(wanted.replicas * len(jobs) - before)

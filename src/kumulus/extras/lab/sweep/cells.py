@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +17,9 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file import recording
 from kumulus.extras.lab.file.load import references
 from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.policies import imported
+from kumulus.extras.lab.policies import load
 from kumulus.extras.lab.sweep.file import SEED, Sweep, content, group_of, label, words
+from kumulus.host import pulumi_project
 from kumulus.host.version import VERSION
 from kumulus.kube.yaml_limits import MOST_BYTES
 from kumulus.model.errors import Problem, SpecError, shown
@@ -36,6 +40,8 @@ _CLUSTER = "kumulus:cluster"
 _POLICIES = ("policy", "whyPolicy")
 # Keys of a stack file that name another file, and the most bytes that it may have.
 _OF_STACK = {"kumulus:prices": MOST_BYTES, "kumulus:nodes": MOST}
+# Installed packages are not part of a policy, even if its directory has them.
+_OTHERS = ("__pycache__", "site-packages")
 
 
 @dataclass(frozen=True)
@@ -81,10 +87,6 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     Args:
         sweep: which one.
         base: the directory of its file.
-
-    Raises:
-        SpecError: a combination is not a valid experiment; lists its problems.
-        LabError: the experiment names no stack file.
     """
     file = base / sweep.experiment
     _, text = read_text(str(file), Path(), "experiment", str(file))
@@ -92,9 +94,12 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     if not isinstance(raw, Mapping):
         raise SpecError([Problem("", "is no mapping", "write an experiment")], str(file))
     directory = file.resolve().parent
-    named = raw.get("stackFile")
+    named = raw.get("stackFile") or _of_project(raw.get("stack"), directory)
     if not named:
-        raise LabError(f"{file} names no stackFile, whose machines the runs of a sweep have\n  Write stackFile: s.yaml")
+        raise LabError(
+            f"{file} names no stackFile, whose machines the runs of a sweep have, and no stack of the project\n"
+            "  Write stackFile: s.yaml"
+        )
     _, text = read_text(str(named), directory, "stackFile", str(file))
     described = read_yaml(text, str(directory / named))
     stack = described.get("config") if isinstance(described, Mapping) else None
@@ -125,6 +130,13 @@ def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
     return list({cell.id: cell for cell in found}.values())
 
 
+def _of_project(stack: object, directory: Path) -> str:
+    """The file of a stack of the project that the experiment is in; empty if there is none."""
+    project = pulumi_project.find(directory) if isinstance(stack, str) and stack else None
+    file = project.stack_file(str(stack)) if project else None
+    return str(file) if file is not None and file.is_file() else ""
+
+
 class _Digests:
     """The digests of files that experiments name, each read once."""
 
@@ -134,11 +146,7 @@ class _Digests:
         self._imported: dict[str, list[Path]] = {}
 
     def of(self, experiment: Experiment, stack: Mapping[str, Any]) -> list[str]:
-        """The digests for a cell.
-
-        Raises:
-            SpecError: a file cannot be read.
-        """
+        """The digests for a cell."""
         found = []
         for where, location in references(experiment):
             found.append(self._digest(location))
@@ -152,7 +160,7 @@ class _Digests:
 
     def _imported_by(self, policy: str) -> list[str]:
         if policy not in self._imported:
-            self._imported[policy] = imported.files(self._directory / policy)
+            self._imported[policy] = files(self._directory / policy)
         return [self._of_file(str(file), file, "policy", "make it readable") for file in self._imported[policy]]
 
     def _digest(self, location: str, place: str = "", most: int = recording.MOST_BYTES) -> str:
@@ -212,11 +220,7 @@ def _put(raw: dict[str, Any], stack: dict[str, Any], axis: str, value: Any, sour
 
 
 def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
-    """Put a value at a path, creating mappings on the way; items of lists have to exist.
-
-    Raises:
-        SpecError: the path leads nowhere.
-    """
+    """Put a value at a path, creating mappings on the way; items of lists have to exist."""
     for index, part in enumerate(path):
         last = index == len(path) - 1
         if isinstance(node, list):
@@ -241,3 +245,44 @@ def _at(node: Any, path: list[str], value: Any, axis: str, source: str) -> None:
         else:
             message = f"{'.'.join(path[:index])} is {shown(node)}, which has no fields"
             raise SpecError([Problem(f"matrix.{axis}", message, "write another path")], source)
+
+
+def files(policy: Path) -> list[Path]:
+    """The files below a policy's directory that it reads while it is imported, without itself.
+
+    It is imported in a process of its own: modules that another policy has imported are not read again in this one. A
+    policy that cannot be imported has none; its run says why it cannot.
+    """
+    line = [sys.executable, "-P", "-m", __name__, str(policy)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(line, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"the policy {policy} cannot be looked through:\n{done.stderr.strip()}")
+    # Before it there is what the policy prints.
+    return [Path(each) for each in json.loads(done.stdout.splitlines()[-1])]
+
+
+def _read_by(policy: Path) -> list[str]:
+    root, opened, before = policy.resolve().parent, set[str](), set(sys.modules)
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str) and str(arguments[1] or "r").startswith("r"):
+            opened.add(arguments[0])
+
+    sys.addaudithook(note)
+    try:
+        load.policy(str(policy), Path(), 0)
+    except (LabError, SystemExit):
+        return []
+    # A module that has been compiled before is not opened.
+    gained = {getattr(sys.modules[name], "__file__", None) or "" for name in set(sys.modules) - before}
+    found = {Path(each).resolve() for each in opened | gained if each}
+    return sorted(
+        str(each)
+        for each in found - {policy.resolve()}
+        if each.is_relative_to(root) and each.is_file() and not set(_OTHERS) & set(each.relative_to(root).parts)
+    )
+
+
+if __name__ == "__main__":
+    print(json.dumps(_read_by(Path(sys.argv[1]))))

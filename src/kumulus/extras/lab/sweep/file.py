@@ -137,11 +137,7 @@ def group_of(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def load(file: Path) -> Sweep:
-    """Read a sweep file.
-
-    Raises:
-        SpecError: it is wrong; lists every problem.
-    """
+    """Read a sweep file."""
     _, text = read_text(str(file), Path(), "")
     sweep = validated(Sweep, read_yaml(text, str(file)), str(file))
     wrong = []

@@ -22,10 +22,10 @@ from kumulus import toolchain
 from kumulus.extras.journal.errors import JournalError
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, with_prices
-from kumulus.extras.lab.report import other_forms
+from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.report.files import os_errors_explained
-from kumulus.extras.lab.run.options import Options
-from kumulus.extras.lab.run.run import Run
+from kumulus.extras.lab.run.bench import Options
+from kumulus.extras.lab.running import Run
 from kumulus.extras.lab.sweep.cells import Cell
 from kumulus.extras.lab.sweep.store import Result, Store
 from kumulus.host import files, memory
@@ -58,9 +58,6 @@ def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Res
         loaded: its experiment.
         store: where its result goes.
         kumulus: the command.
-
-    Raises:
-        LabError: its result cannot be written.
     """
     began = time.monotonic()
     project = store.directory / _PROJECTS / cell.id
@@ -116,9 +113,6 @@ def at_once(cells: Sequence[Cell], wanted: int) -> int:
     Args:
         cells: what is to run; the largest decides.
         wanted: the most; 0 for as many as fit.
-
-    Raises:
-        LabError: not even one fits.
     """
     machine = scale.Machine(psutil.cpu_count() or 1, memory.total() / 1e6)
     sizes = [_size(cell) for cell in cells]
@@ -150,11 +144,7 @@ def _stack(cell: str) -> str:
 
 
 def _make(project: Path, cell: Cell) -> None:
-    """Write the cell's project.
-
-    Raises:
-        LabError: it cannot be written.
-    """
+    """Write the cell's project."""
     with os_errors_explained(project):
         project.mkdir(parents=True, exist_ok=True)
         files.write(project / "Pulumi.yaml", _PROJECT)
@@ -194,11 +184,7 @@ def _environment() -> Mapping[str, str]:
 
 
 def _priced(loaded: Loaded, cell: Cell) -> tuple[Loaded, Prices]:
-    """The prices of the cell's stack, else the catalog's; a file of prices is kept with the run's inputs.
-
-    Raises:
-        SpecError: the file has mistakes.
-    """
+    """The prices of the cell's stack, else the catalog's; a file of prices is kept with the run's inputs."""
     own = _cluster(cell).prices
     return with_prices(loaded, own) if own else (loaded, catalog())
 
@@ -212,7 +198,7 @@ def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, res
             commit="",
             stop=asyncio.Event(),
             on_sample=lambda outcome: None,
-            on_report=other_forms.write,
+            on_report=junit.write_forms,
             say=lambda line: None,
             prices=prices,
         )

@@ -131,9 +131,6 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
         results: of the cells that have one.
         cells: how many there are.
         file: to write.
-
-    Raises:
-        LabError: it cannot be written.
     """
     parts = [f"<h1>{html.escape(sweep.name)}</h1>"]
     if sweep.description:

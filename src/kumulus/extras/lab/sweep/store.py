@@ -67,21 +67,13 @@ class Store:
         self.directory = directory.absolute()
 
     def prepare(self) -> None:
-        """Make the directory.
-
-        Raises:
-            LabError: it cannot be written.
-        """
+        """Make the directory."""
         with os_errors_explained(self.directory):
             (self.directory / "cells").mkdir(parents=True, exist_ok=True)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other sweeps out of the directory.
-
-        Raises:
-            LabError: another sweep uses it.
-        """
+        """Keep other sweeps out of the directory."""
         with (self.directory / _LOCK).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,11 +98,7 @@ class Store:
             os.close(handle)
 
     def get(self, cell: str) -> Result | None:
-        """A cell's result; None where it has none.
-
-        Raises:
-            LabError: its file is damaged or cannot be read.
-        """
+        """A cell's result; None where it has none."""
         try:
             raw = json.loads((self.directory / "cells" / f"{cell}.json").read_text(encoding="utf-8"))
             return Result(**raw)
@@ -121,11 +109,7 @@ class Store:
             raise LabError(f"{path} cannot be read: {error}\n  Remove it, and the cell is run again") from None
 
     def put(self, result: Result) -> None:
-        """Write a cell's result, whole or not at all.
-
-        Raises:
-            LabError: it cannot be written.
-        """
+        """Write a cell's result, whole or not at all."""
         path = self.directory / "cells" / f"{result.id}.json"
         with os_errors_explained(path):
             files.write(path, json.dumps(asdict(result), indent=1) + "\n")

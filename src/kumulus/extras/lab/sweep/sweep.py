@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.sweep import live, page, tables
+from kumulus.extras.lab.file.measures import UNITS
+from kumulus.extras.lab.report.files import os_errors_explained
+from kumulus.extras.lab.sweep import live, page
 from kumulus.extras.lab.sweep.cells import Cell, cells_of
-from kumulus.extras.lab.sweep.engines import Engine, results
-from kumulus.extras.lab.sweep.file import Sweep, words
-from kumulus.extras.lab.sweep.running import Task
+from kumulus.extras.lab.sweep.engines import Engine, Task, results
+from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, words
 from kumulus.extras.lab.sweep.store import Result, Store
+from kumulus.host import files
+
+NAME = "results"
+COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived", "value")
 
 
 @dataclass(frozen=True)
@@ -36,15 +44,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Done:
-    """The outcome of a sweep.
-
-    Attributes:
-        cells: how many there are.
-        before: how many had a result already.
-        results: of all cells, in their order.
-        found: the tables of the page.
-        files: what was written.
-    """
+    """The outcome of a sweep."""
 
     cells: int
     before: int
@@ -60,10 +60,6 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
         sweep: which one.
         base: the directory of its file.
         options: how.
-
-    Raises:
-        SpecError: a combination is not a valid experiment.
-        LabError: an engine is not there, clusters do not fit, another sweep is running, or something cannot be written.
     """
     if sweep.live and options.engine.elsewhere:
         raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
@@ -81,7 +77,7 @@ def run(sweep: Sweep, base: Path, options: Options) -> Done:
         _run(sweep, missing, store, options)
         there = store.all(cell.id for cell in cells)
         found = page.tables(sweep, there)
-        written = [tables.write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
+        written = [write(there, list(sweep.matrix), store.directory), store.directory / page.NAME]
         page.write(sweep, found, there, len(cells), written[1])
     return Done(len(cells), len(cells) - len(missing), there, found, written)
 
@@ -115,3 +111,54 @@ def _run(sweep: Sweep, missing: list[Cell], store: Store, options: Options) -> N
         options.say(
             f"{number:>6,} of {len(missing):,}  {words(result.values)}  {result.seconds:,.1f} s  {result.status}{error}"
         )
+
+
+def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """A row for each measure of each repetition, with the values of the matrix as texts.
+
+    `arrived` is the per cent of demand at which a measure was noted; only measures by demand have it.
+    """
+    for result in results:
+        about: dict[str, Any] = dict(group_of(result.values))
+        about |= {"cell": result.id, "seed": result.seed, "status": result.status}
+        for repetition, measures in enumerate(result.runs, start=1):
+            for measure, value in measures.items():
+                unit = UNITS.get(measure, "")
+                yield {**about, "repetition": repetition, "measure": measure, "unit": unit, "value": float(value)}
+        for curve, points in result.curves.items():
+            for percent, value in points.items():
+                point = {"measure": curve, "unit": "%", "arrived": int(percent), "value": float(value)}
+                yield {**about, "repetition": 1, **point}
+
+
+def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Path:
+    """Write the table; returns its file.
+
+    Args:
+        results: of the cells that have one.
+        axes: of the matrix.
+        directory: to write to.
+    """
+    columns = [*(axis for axis in axes if axis != SEED), *COLUMNS]
+    found = list(rows(results))
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        path = directory / f"{NAME}.csv"
+        text = io.StringIO()
+        table = csv.DictWriter(text, columns, lineterminator="\n")
+        table.writeheader()
+        table.writerows(found)
+        with os_errors_explained(path):
+            files.write(path, text.getvalue())
+        return path
+    whole, number = pyarrow.int64(), pyarrow.float64()
+    kinds = {"seed": whole, "repetition": whole, "arrived": whole, "value": number}
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in columns])
+    path = directory / f"{NAME}.parquet"
+    content = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist(found, schema=schema), content)
+    with os_errors_explained(path):
+        files.write(path, content.getvalue().to_pybytes())
+    return path

@@ -12,11 +12,11 @@ from typing import Any, TextIO
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import MOST_JOBS
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.traces.formats.base import Format, Options
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.summary import Sums, summary
-from kumulus.extras.lab.traces.tasks_file import COLUMNS, TasksFile
+from kumulus.extras.lab.traces.task import COLUMNS, TasksFile
 from kumulus.extras.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
 from kumulus.host import files as whole
 from kumulus.host.pulumi_project import salt
@@ -82,10 +82,6 @@ def import_trace(
         machines: of the cluster, for traces that do not list them; added to those that do.
         options: what the user says about the files.
         wanted: what the experiment is to be.
-
-    Raises:
-        LabError: a file cannot be read or written, or there are no machines, or none as wanted, or no tasks, or what
-            would be written could not be read again. What an earlier import wrote then stays.
     """
     wanted = wanted or Wanted()
     tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)
@@ -146,11 +142,7 @@ def first_lines(stack: Path, experiment: Path) -> dict[Path, str]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[TextIO]:
-    """Write a text of any length, which replaces the file when the block ends without an error.
-
-    Raises:
-        LabError: it cannot be written.
-    """
+    """Write a text of any length, which replaces the file when the block ends without an error."""
     try:
         with whole.replacing_text(path) as text:
             yield text

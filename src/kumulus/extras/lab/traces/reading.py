@@ -50,11 +50,7 @@ class Notes:
 
 
 class Row:
-    """A row of a table, with its cells converted to what they have to be.
-
-    Args:
-        cells: by heading.
-    """
+    """A row of a table, with its cells converted to what they have to be."""
 
     __slots__ = ("_cells",)
 
@@ -122,11 +118,7 @@ def seconds(written: str) -> float | None:
 
 @contextmanager
 def opened(file: Path) -> Iterator[TextIO]:
-    """Open a file as text, decompressed if it is a gzip file.
-
-    Raises:
-        LabError: it cannot be read, or not to its end.
-    """
+    """Open a file as text, decompressed if it is a gzip file."""
     try:
         if file.suffix == ".gz":
             with gzip.open(file, "rt", encoding="utf-8-sig", errors="replace", newline="") as text:
@@ -141,11 +133,7 @@ def opened(file: Path) -> Iterator[TextIO]:
 
 
 def headings(file: Path) -> list[str]:
-    """The headings of a table.
-
-    Raises:
-        LabError: it cannot be read, is not CSV, or is empty.
-    """
+    """The headings of a table."""
     for _, cells in _records(file):
         return [each.strip() for each in cells]
     raise LabError(f"{file} is empty\n  Name a file with a heading and a line for each row")
@@ -159,9 +147,6 @@ def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] =
         notes: takes rows whose number of cells is wrong.
         needed: headings that have to be there.
         named: the headings, for a file that has none of its own.
-
-    Raises:
-        LabError: it cannot be read, is not CSV, or lacks a column.
     """
     found = list(named) or headings(file)
     for heading in needed:

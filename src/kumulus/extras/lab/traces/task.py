@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TextIO
 
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.extras.lab.traces.reading import BadRow
 from kumulus.model.durations import LONGEST
+
+COLUMNS: Mapping[str, str] = {
+    "name": "name",
+    "arrival": "arrival",
+    "duration": "duration",
+    "size": "workers",
+    "cpu": "cpu",
+    "memory": "memory",
+    "gpus": "gpus",
+    "gpuMilli": "gpuMilli",
+    "gpuModels": "gpuModels",
+    "priority": "priority",
+    "user": "user",
+    "qos": "qos",
+}
+"""The `columns` of an experiment that reads this file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +71,30 @@ class Task:
             raise BadRow(f"has {self.gpus:,} GPUs for a worker, more than {MOST_GPUS:,}")
         if self.duration is not None and self.duration > LONGEST:
             raise BadRow(f"runs for {self.duration:,.0f} s, longer than a year")
+
+
+class TasksFile:
+    """Writes tasks into an open file."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._writer.writerow(COLUMNS.values())
+
+    def write(self, task: Task) -> None:
+        """Write a task's line."""
+        self._writer.writerow(
+            (
+                task.name,
+                f"{task.arrival:.15g}",
+                "" if task.duration is None else f"{task.duration:.15g}",
+                task.workers,
+                f"{task.cpu}m",
+                f"{task.memory}Mi",
+                task.gpus,
+                task.gpu_milli,
+                "|".join(task.models),
+                "" if task.priority is None else task.priority,
+                task.user,
+                task.qos,
+            )
+        )

@@ -14,10 +14,10 @@ from typing import Any
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.summary import Sums
-from kumulus.extras.lab.traces.tasks_file import COLUMNS
+from kumulus.extras.lab.traces.task import COLUMNS
 from kumulus.kube import yaml_writing
 from kumulus.model.claims import GATES, Parts
 from kumulus.model.durations import LONGEST, written
@@ -92,9 +92,6 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
         machines: of the cluster.
         source: where the trace is from, for a comment.
         wanted: what the command line says.
-
-    Raises:
-        LabError: no machine has GPUs that can be divided as wanted, or names or models are not valid for nodes.
     """
     wanted = wanted or Wanted()
     parts = wanted.resource_claims
@@ -174,9 +171,6 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
         source: where the trace is from.
         wanted: what the command line says.
         sums: over the trace's tasks.
-
-    Raises:
-        LabError: what is wanted is more than an experiment can have.
     """
     gangs = sums.gangs > 0
     trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from kumulus.extras.scaling.cluster_autoscaler import launch, objects
+from kumulus.extras.scaling.cluster_autoscaler import launch
 from kumulus.extras.scaling.descriptor import Autoscaler, Program
 
 AUTOSCALER = Autoscaler(
     name="cluster-autoscaler",
     about="Kubernetes' cluster-autoscaler, the user's own program: node groups between their bounds",
     tool="",
-    user=objects.USER,
+    user=launch.USER,
     programs=(
         Program(
             name="cluster-autoscaler",
@@ -27,7 +27,7 @@ AUTOSCALER = Autoscaler(
         ),
     ),
     files=launch.files,
-    objects=objects.manifests,
+    objects=launch.manifests,
     stages=lambda _: [],
     instances=(),
     nodes="",

@@ -12,10 +12,37 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.scaling.descriptor import Asked, Place
+from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
+from kumulus.extras.scaling.roles import READ, Rule, granted, user
 
 PROVIDER = "node-groups"
 _CLOUD, _SETTINGS = "cloud-config.yaml", "node-groups.json"
+USER = "cluster-autoscaler"
+# What its Helm chart grants: templates/clusterrole.yaml and role.yaml of the chart cluster-autoscaler.
+_RULES: tuple[Rule, ...] = (
+    ("", ("events", "endpoints"), ("create", "patch")),
+    ("events.k8s.io", ("events",), ("create", "patch")),
+    ("", ("pods/eviction",), ("create",)),
+    ("", ("pods/status",), ("update",)),
+    ("", ("nodes",), (*READ, "update", "patch")),
+    (
+        "",
+        ("namespaces", "pods", "services", "replicationcontrollers", "persistentvolumeclaims", "persistentvolumes"),
+        READ,
+    ),
+    ("", ("configmaps",), (*READ, "create", "update", "delete")),
+    ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets"), READ),
+    ("batch", ("jobs", "cronjobs"), (*READ, "patch")),
+    ("policy", ("poddisruptionbudgets",), READ),
+    (
+        "storage.k8s.io",
+        ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"),
+        READ,
+    ),
+    ("resource.k8s.io", ("deviceclasses", "resourceclaims", "resourceslices"), READ),
+    ("coordination.k8s.io", ("leases",), (*READ, "create", "update", "patch")),
+    ("autoscaling.x-k8s.io", ("provisioningrequests", "provisioningrequests/status"), (*READ, "update", "patch")),
+)
 
 
 def files(asked: Asked, place: Place) -> dict[str, str]:
@@ -76,3 +103,8 @@ def provider_environment(asked: Asked, place: Place) -> dict[str, str]:
         # Where Kumulus is installed is not part of what the stack asks for.
         return {}
     return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}
+
+
+def manifests(asked: Asked) -> list[Manifest]:
+    """Its ClusterRole, and the binding of that to its user."""
+    return granted("kumulus-cluster-autoscaler", _RULES, user(USER))

@@ -33,7 +33,6 @@ class Service:
     """Answers for the node groups of a cluster.
 
     Args:
-        groups: the groups.
         hourly: the price of an hour of one node in US dollars, by pool; pools without a known price are left out.
     """
 
@@ -190,7 +189,6 @@ def cheapest(pools: Iterable[Pool], hourly: Mapping[str, float], wanted: Mapping
     Its share of a machine is the largest of its shares of the machine's resources.
 
     Args:
-        pools: the groups.
         hourly: what an hour of a node costs, by pool.
         wanted: what the pod requests, from :func:`requested`.
 

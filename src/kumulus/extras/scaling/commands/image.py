@@ -29,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the archive, atomically.
-
-    Raises:
-        UserError: the program is not built, or the archive cannot be written.
-    """
+    """Write the archive, atomically."""
     try:
         executable = find(args.program)
     except ToolMissing as error:

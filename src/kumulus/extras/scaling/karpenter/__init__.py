@@ -2,7 +2,7 @@
 
 from kumulus import toolchain
 from kumulus.extras.scaling.descriptor import Autoscaler, Program
-from kumulus.extras.scaling.karpenter import deployment, launch, objects, stages, unfinished
+from kumulus.extras.scaling.karpenter import deployment, launch, objects, unfinished
 
 AUTOSCALER = Autoscaler(
     name="karpenter",
@@ -19,7 +19,7 @@ AUTOSCALER = Autoscaler(
     ),
     files=launch.files,
     objects=objects.manifests,
-    stages=stages.stages,
+    stages=objects.stages,
     instances=objects.INSTANCES,
     nodes=objects.NODEPOOL_LABEL,
     deployment=deployment.manifests,

@@ -12,7 +12,7 @@ from typing import Any
 
 from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
 from kumulus.extras.scaling.karpenter import launch, objects
-from kumulus.extras.scaling.karpenter.stages import stages
+from kumulus.extras.scaling.karpenter.objects import stages
 from kumulus.model import real_nodes
 
 NAME, NAMESPACE = "karpenter", "kube-system"
@@ -27,7 +27,6 @@ def manifests(asked: Asked) -> list[Manifest]:
     """All that Karpenter needs in the cluster, itself last.
 
     Raises:
-        toolchain.ToolMissing: Karpenter, which brings the CRDs of its kinds, is not built.
         ValueError: it has too many instance types for a ConfigMap.
     """
     subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}

@@ -13,6 +13,7 @@ import yaml
 from kumulus import toolchain
 from kumulus.extras.scaling.descriptor import Asked, Manifest
 from kumulus.extras.scaling.roles import READ, Rule, granted, user
+from kumulus.kwok.base_stages import node_initialize, node_reclaimed
 
 USER = "karpenter"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
@@ -73,9 +74,6 @@ def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manif
     Args:
         asked: what the stack asks of it.
         subject: its identity at the API server, as in a ClusterRoleBinding.
-
-    Raises:
-        toolchain.ToolMissing: Karpenter is not built; the message says how to get it.
     """
     offered = sorted(
         {"spot" if each["spot"] else "on-demand" for one in asked["machines"] for each in one["offerings"]}
@@ -99,7 +97,6 @@ def node_pool(pool: Mapping[str, Any], offered: Sequence[str]) -> Manifest:
     """A NodePool, with the only node class and the offered capacity types, unless it says otherwise.
 
     Args:
-        pool: the stack's node pool.
         offered: on-demand, spot or both. If a pool does not say, Karpenter assumes that both are available, and
             replaces machines only by spot ones (computeConsolidation, pkg/controllers/disruption/consolidation.go).
     """
@@ -130,3 +127,13 @@ def node_class(asked: Asked) -> Manifest:
         "metadata": {"name": _NODE_CLASS["name"], **({"annotations": annotations} if annotations else {})},
         "spec": {"nodeRegistrationDelay": delay} if delay else {},
     }
+
+
+def stages(asked: Asked) -> list[Manifest]:
+    """One stage for each CPU architecture of the machines, and one that ends machines that are reclaimed."""
+    found = {machine["nodeInfo"]["architecture"]: machine["nodeInfo"] for machine in asked["machines"]}
+    made = [
+        node_initialize(f"node-initialize-karpenter-{name}", {"kubernetes.io/arch": name}, NODEPOOL_LABEL, info)
+        for name, info in sorted(found.items())
+    ]
+    return [*made, node_reclaimed("node-reclaimed-karpenter", NODEPOOL_LABEL)]

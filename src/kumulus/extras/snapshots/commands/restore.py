@@ -29,7 +29,6 @@ def restore(args: argparse.Namespace) -> int:
     """Restore a snapshot; 1 if the user does not agree, 130 if it is cut off.
 
     Raises:
-        UserError: there is no such snapshot, or nobody can be asked.
         CutOff: it was interrupted before it changed anything.
         JournalError, ProviderError, Damaged, OSError: it cannot be restored, or not now.
     """
@@ -81,11 +80,7 @@ async def _plan(client: Client, file: Path) -> Plan:
 
 
 def _agreed(plan: Plan, what: str) -> bool:
-    """Show what a restore would do, and ask whether to.
-
-    Raises:
-        UserError: nobody can be asked.
-    """
+    """Show what a restore would do, and ask whether to."""
     print(f"A restore of {what}, whose cluster is others', too:\n{aligned(_rows(plan))}")
     for reason, names in plan.left.items():
         print(f"left as they are, {reason}: {', '.join(names)}")

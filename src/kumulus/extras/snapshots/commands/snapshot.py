@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import re
 import sys
 import time
@@ -63,17 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--yes", action="store_true", help="do not ask, on an existing cluster, before anything is deleted there"
     )
     listed = commands.add_parser("list", help="list the snapshots")
+    listed.add_argument("--json", action="store_true", help="for programs")
     for each in (save, restore, listed):
         stack.add_option(each)
         which.add_option(each)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Save, restore or list.
-
-    Raises:
-        UserError: the cluster is not up, or the snapshot cannot be used.
-    """
+    """Save, restore or list."""
     from kumulus.extras.journal.errors import JournalError
     from kumulus.extras.snapshots.file import Damaged
     from kumulus.nodes.errors import ProviderError
@@ -131,11 +129,7 @@ def say(line: str) -> None:
 
 
 def with_client(kubeconfig: Path, action: Callable[[Client], Awaitable[T]]) -> T:
-    """Run an action with a client of a cluster.
-
-    Raises:
-        UserError: the cluster does not answer, or refuses a request; names the missing right.
-    """
+    """Run an action with a client of a cluster."""
     from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 
     async def done() -> T:
@@ -152,8 +146,12 @@ def _list(args: argparse.Namespace) -> int:
     from kumulus.extras.snapshots.file import Damaged, about
 
     found = which.chosen(project.chosen(args.stack), args.cluster)
+    files = there(found)
+    if args.json:
+        print(json.dumps([_plain(file) for file in files], indent=2))
+        return 0
     rows = [("NAME", "TAKEN", "NODES", "PODS", "MIB")]
-    for file in there(found):
+    for file in files:
         size = f"{file.stat().st_size / 2**20:.1f}"
         try:
             contents = about(file)
@@ -165,6 +163,17 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     print(aligned(rows))
     return 0
+
+
+def _plain(file: Path) -> dict[str, object]:
+    from kumulus.extras.snapshots.file import Damaged, about
+
+    found: dict[str, object] = {"name": file.stem, "bytes": file.stat().st_size}
+    try:
+        contents = about(file)
+    except Damaged:
+        return {**found, "damaged": True}
+    return {**found, "taken": contents.taken, "nodes": contents.nodes, "pods": contents.pods, "objects": contents.keys}
 
 
 _ACTIONS = {"save": _save, "restore": _restore, "list": _list}

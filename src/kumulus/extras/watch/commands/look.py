@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kumulus.extras.watch.live.fleet import Live
     from kumulus.extras.watch.live.node import Places
     from kumulus.model.pools import Pool
+    from kumulus.nodes.catalog.prices import Prices
 
 _INTERVAL = 1.0
 
@@ -35,7 +36,7 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
     async with AsyncExitStack() as clients:
         before = _content(found.kubeconfig)
         client = await clients.enter_async_context(cluster.client(found))
-        async with Live(client, places(found), found.endpoints) as made:
+        async with Live(client, places(found), found.endpoints, _prices(found)) as made:
             seeking = asyncio.create_task(_seek(found, made, clients, before))
             try:
                 yield made
@@ -89,6 +90,18 @@ def places(found: cluster.Cluster) -> Places:
 
     own = [{level.name: level.label for level in pool.topology.levels} for pool in _pools(found) if pool.topology]
     return Places.of([*own, *PRESETS.values()])
+
+
+def _prices(found: cluster.Cluster) -> Prices:
+    """What machines cost: the catalog's prices, and the stack's own, unless their file has mistakes."""
+    from kumulus.model.errors import SpecError
+    from kumulus.nodes.catalog.prices import catalog, with_own
+
+    try:
+        own = stack_file.prices(found.stack) if found.stack else None
+        return with_own(own) if own else catalog()
+    except (SpecError, UserError):
+        return catalog()
 
 
 def _pools(found: cluster.Cluster) -> Sequence[Pool]:

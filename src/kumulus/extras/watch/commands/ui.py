@@ -39,11 +39,7 @@ def port(written: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve the page.
-
-    Raises:
-        UserError: the cluster is not up or does not answer, or the port is taken.
-    """
+    """Serve the page."""
     from kumulus.extras.watch.console.serving import PortInUse
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 

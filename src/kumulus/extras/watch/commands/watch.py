@@ -26,11 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Watch.
-
-    Raises:
-        UserError: the cluster is not up, does not answer, or refuses a request.
-    """
+    """Watch."""
     from kumulus.kube import ApiError, KubeconfigError, Unreachable
 
     found = cluster.named(args)

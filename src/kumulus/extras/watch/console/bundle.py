@@ -15,6 +15,9 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from aiohttp import web
+
+from kumulus.extras.watch.console.serving import HEADERS, Guarded
 from kumulus.extras.watch.history.document import History
 
 _IMPORT = re.compile(r'^import \{ ([^}]+) \} from "\./(\w+)\.js";\n', re.MULTILINE)
@@ -116,3 +119,15 @@ def _scope(name: str) -> str:
 
 def _asset(name: str) -> str:
     return resources.files("kumulus.extras.watch.console").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def shown(histories: Sequence[History], reasons: Sequence[Reasons] = ()) -> Guarded:
+    """A server of the page of one run, or of two; see :func:`page`."""
+    text = page(histories, reasons)
+    # The page contains its own policy, with the hashes of its parts; only a header can forbid framing.
+    headers = {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"}
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=headers)
+
+    return Guarded("kumulus experiment show", {"GET ": answer})

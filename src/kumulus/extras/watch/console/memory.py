@@ -13,9 +13,8 @@ from kumulus.extras.watch.history.forgetting import since
 from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort
-from kumulus.extras.watch.live import collections, reports
-from kumulus.extras.watch.live.collections import Take
-from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live import fleet, reports
+from kumulus.extras.watch.live.fleet import Live, Take
 from kumulus.extras.watch.live.node import Node
 from kumulus.extras.watch.live.pod import Pod
 from kumulus.extras.watch.live.reports import JobReport
@@ -126,7 +125,7 @@ class Memory:
     def collections(self) -> dict[str, Take]:
         """The collections to follow besides nodes and pods, and what handles each."""
         jobs: dict[str, Take] = {path: partial(self._job, path, read) for path, read in reports.JOBS.items()}
-        return collections.together(jobs, self._queues.collections())
+        return fleet.together(jobs, self._queues.collections())
 
     # --- what changes ---
 
@@ -249,11 +248,7 @@ class Memory:
         return sum(at <= self.history.begin for at in self.history.events[::5])
 
     def news(self, cursor: Cursor) -> tuple[dict[str, Any] | None, Cursor]:
-        """What a client does not have yet, or None if it has all, and its new cursor.
-
-        Args:
-            cursor: what the client has.
-        """
+        """What a client does not have yet, or None if it has all, and its new cursor."""
         history = self.history
         tables = [name for name, value in vars(history).items() if name not in ("about", "begin", "end")]
         there = tuple(len(getattr(history, name)) for name in tables)

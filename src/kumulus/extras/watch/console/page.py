@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
 
 from aiohttp import web
 
-from kumulus.extras.watch.console import bundle, feed
+from kumulus.extras.watch.console import bundle
 from kumulus.extras.watch.console.changes import Changes, Refused, failed
 from kumulus.extras.watch.console.memory import Cursor, Memory
 from kumulus.extras.watch.console.serving import HEADERS, Guarded, Handler
 from kumulus.extras.watch.live.fleet import Live
+from kumulus.extras.watch.live.model import Fleet
+from kumulus.extras.watch.live.summary import summary
 from kumulus.kube import ApiError, Unreachable
 
 INTERVAL = 0.25
@@ -26,6 +28,25 @@ _ASSETS = {
     "style.css": ("style.css", "text/css"),
     **{f"{name}.js": (f"{name}.js", "text/javascript") for name in bundle.ordered("app")},
 }
+COLUMNS = (
+    "name",
+    "zone",
+    "group",
+    "product",
+    "block",
+    "rack",
+    "state",
+    "gpus",
+    "gpusTaken",
+    "cpu",
+    "cpuTaken",
+    "memory",
+    "memoryTaken",
+    "pods",
+    "podsTaken",
+    "why",
+)
+"""The fields of a node's row, in this order; CPU in thousandths of a core, memory in bytes."""
 
 
 class Page:
@@ -92,7 +113,7 @@ class Page:
         return web.Response(text=text, content_type=kind, charset="utf-8", headers=HEADERS)
 
     async def _node(self, request: web.Request) -> web.StreamResponse:
-        found = feed.detail(self._live.fleet, request.match_info["name"])
+        found = detail(self._live.fleet, request.match_info["name"])
         if found is None:
             raise web.HTTPNotFound(text="404: there is no such node\n")
         return web.json_response(found, headers=HEADERS)
@@ -127,22 +148,20 @@ class Page:
         self._listeners.add(listener)
         try:
             kinds = self._changes.kinds() if self._changes is not None else None
-            await _send(
-                response, "fleet", {**feed.whole(self._live, self._stack), "remedy": self._remedy, "changes": kinds}
-            )
+            await _send(response, "fleet", {**whole(self._live, self._stack), "remedy": self._remedy, "changes": kinds})
             while not listener.ended:
                 await listener.woken.wait()
                 listener.woken.clear()
                 # Changes that happen while we write to a slow reader are sent together the next time.
                 names, listener.names = listener.names, set()
                 if names:
-                    await _send(response, "changes", feed.changes(self._live, names))
+                    await _send(response, "changes", changes(self._live, names))
                 news, listener.cursor = self._memory.news(listener.cursor)
                 if news:
                     await _send(response, "past", news)
                 if listener.state:
                     listener.state = False
-                    await _send(response, "state", feed.state(self._live))
+                    await _send(response, "state", state(self._live))
         except ConnectionError:
             pass
         finally:
@@ -178,3 +197,69 @@ class _Listener:
 async def _send(response: web.StreamResponse, event: str, data: Any) -> None:
     text = json.dumps(data, separators=(",", ":"))
     await response.write(f"event: {event}\ndata: {text}\n\n".encode())
+
+
+def row(fleet: Fleet, name: str) -> list[Any]:
+    """A node's row, as :data:`COLUMNS` says."""
+    node, taken = fleet.nodes[name], fleet.taken(name)
+    has = node.allocatable
+    return [
+        *(node.name, node.zone, node.group, node.product, node.block, node.rack, node.state),
+        *(has.gpus, taken.gpus, has.cpu, taken.cpu, has.memory, taken.memory, has.pods, taken.pods),
+        ", ".join((*node.faults, *node.conditions)),
+    ]
+
+
+def whole(live: Live, stack: str) -> dict[str, Any]:
+    """Everything that a page needs at its start."""
+    return {
+        "stack": stack,
+        "columns": COLUMNS,
+        "nodes": [row(live.fleet, name) for name in live.fleet.nodes],
+        **state(live),
+    }
+
+
+def changes(live: Live, names: Iterable[str]) -> dict[str, Any]:
+    """What changed about some nodes."""
+    nodes = live.fleet.nodes
+    found = list(names)
+    return {
+        "changed": [row(live.fleet, name) for name in found if name in nodes],
+        "gone": [name for name in found if name not in nodes],
+    }
+
+
+def state(live: Live) -> dict[str, Any]:
+    """The fleet's sums, and whether the connection to it is lost."""
+    now = summary(live)
+    return {"summary": now.to_plain(), "lost": {"why": now.lost, "seconds": round(now.lost_for)} if now.lost else None}
+
+
+def detail(fleet: Fleet, name: str) -> dict[str, Any] | None:
+    """A node with its pods; None if there is no node of that name."""
+    node = fleet.nodes.get(name)
+    if node is None:
+        return None
+    return {
+        "row": row(fleet, name),
+        "pool": node.pool,
+        "ready": node.ready,
+        "cordoned": node.cordoned,
+        "conditions": node.conditions,
+        "taints": node.taints,
+        "faults": node.faults,
+        "gpusLost": node.capacity.gpus - node.allocatable.gpus,
+        "pods": [
+            {
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "owner": pod.owner,
+                "phase": "Terminating" if pod.ending else pod.phase,
+                "gpus": pod.requests.gpus,
+                "cpu": pod.requests.cpu,
+                "memory": pod.requests.memory,
+            }
+            for pod in fleet.on(name)
+        ],
+    }

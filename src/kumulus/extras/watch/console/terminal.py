@@ -12,8 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Footer, Sparkline, Static
 
-from kumulus.extras.watch.console.figures import amount, bar, percent, written
-from kumulus.extras.watch.console.text import headline, main_resource
+from kumulus.extras.watch.console.text import amount, bar, cost, headline, main_resource, percent, written
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.summary import Share, Summary, summary
 from kumulus.model.words import counted
@@ -50,11 +49,7 @@ class Panel(Static):
 
 
 async def show(stack: str, live: Live, remedy: str = "") -> None:
-    """Show a fleet until the user has seen enough; the arguments are those of :class:`Terminal`.
-
-    Raises:
-        ApiError, Unreachable: the watch of the cluster failed.
-    """
+    """Show a fleet until the user has seen enough; the arguments are those of :class:`Terminal`."""
     app = Terminal(stack, live, remedy)
     shown, watched = asyncio.ensure_future(app.run_async()), asyncio.ensure_future(live.ended())
     try:
@@ -147,7 +142,8 @@ class Terminal(App[None]):
             return
         now = summary(self._live)
         self._resource = self._resource or main_resource(now.total)
-        head = Text.assemble((self._stack, "bold"), "  ", headline(now.total))
+        price = f"  {cost(now.total)}" if now.total.priced else ""
+        head = Text.assemble((self._stack, "bold"), "  ", headline(now.total), price)
         self.query_one("#head", Static).update(head, layout=False)
         self._draw_lost(now)
         self._draw_shares("products", now.by_product)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from kumulus.extras.watch.console.figures import RESOURCES, amount, bar, percent, written
+from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.summary import Share, Summary
 from kumulus.model.words import counted
 
 _BAR = 20
 _MOST_REASONS = 8
+RESOURCES = ("GPUs", "CPU", "memory", "pods")
+"""The resources whose allocation is shown, in the order in which the terminal offers them."""
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def text(stack: str, found: Summary) -> str:
-    """The summary of a stack's fleet.
-
-    Args:
-        stack: the stack's name.
-        found: its fleet at a moment.
-    """
+    """The summary of a stack's fleet."""
     moment = time.strftime("%H:%M:%S", time.localtime(found.at))
     lines = [f"{stack} at {moment}: {headline(found.total)}", ""]
     lines += _table("GPU product", found.by_product, found.total)
@@ -29,6 +28,7 @@ def text(stack: str, found: Summary) -> str:
     if hidden := len(found.reasons) - _MOST_REASONS:
         lines += [f"  and {counted(hidden, 'more reason')}"] if hidden > 0 else []
     lines.append(f"bound: {found.bound_per_second:,.1f} pods/s over the last 10 s")
+    lines.append(f"cost: {cost(found.total)}")
     lines.append(f"control plane: {' · '.join(_checks(found))}")
     return "\n".join(lines)
 
@@ -39,6 +39,14 @@ def headline(total: Share) -> str:
     nodes = counted(total.nodes, "node") + (f" ({states})" if states else "")
     whole, part = total.allocatable.gpus, total.taken.gpus
     return f"{nodes}, {counted(whole, 'GPU')}" + (f", {part:,} allocated ({percent(part, whole)})" if whole else "")
+
+
+def cost(total: Share) -> str:
+    """What nodes cost an hour, and how many of them have no known price."""
+    if not total.priced:
+        return "price not known" if total.nodes else "none"
+    without = total.nodes - total.priced
+    return f"${total.hourly:,.2f}/h" + (f", without {without:,} whose price is not known" if without else "")
 
 
 def phases(found: Summary) -> str:
@@ -79,3 +87,46 @@ def _checks(found: Summary) -> list[str]:
     return [
         f"{name} {check.status}{f' ({check.detail})' if check.detail else ''}" for name, check in found.checks.items()
     ]
+
+
+def amount(resource: str, found: Amounts) -> int:
+    """How much of a resource there is: pieces, thousandths of a core, or bytes.
+
+    Args:
+        resource: one of :data:`RESOURCES`.
+        found: the amounts.
+    """
+    return {"GPUs": found.gpus, "CPU": found.cpu, "memory": found.memory, "pods": found.pods}[resource]
+
+
+def written(resource: str, number: int) -> str:
+    """An amount in a unit for people: 20,400 · 3,072 cores · 13.4 TiB."""
+    if resource == "memory":
+        size, unit = float(number), 0
+        while size >= 1024 and unit < len(_UNITS) - 1:
+            size, unit = size / 1024, unit + 1
+        return f"{size:,.1f} {_UNITS[unit]}" if unit and size < 100 else f"{size:,.0f} {_UNITS[unit]}"
+    if resource == "CPU":
+        return f"{number / 1000:,.0f}"
+    return f"{number:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A part of a whole: 64 %; never 0 % for more than nothing or 100 % for less than all; – if the whole is 0."""
+    if not whole:
+        return "–"
+    found = round(100 * part / whole)
+    if part and not found:
+        return "<1 %"
+    if found == 100 and part < whole:
+        return ">99 %"
+    return f"{found} %"
+
+
+def bar(part: int, whole: int, width: int) -> str:
+    """A bar of the given width in characters, filled to an eighth of a character."""
+    eighths = min(8 * width, round(8 * width * part / whole)) if whole else 0
+    if part and whole and not eighths:
+        eighths = 1
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)

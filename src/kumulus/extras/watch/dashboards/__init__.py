@@ -12,6 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.watch.dashboards.control_plane import CONTROL_PLANE
+from kumulus.extras.watch.dashboards.cost import COST
+from kumulus.extras.watch.dashboards.faults import FAULTS
+from kumulus.extras.watch.dashboards.overview import OVERVIEW
+from kumulus.extras.watch.dashboards.scheduler import SCHEDULER
+
 NODE_LABELS = (
     "kumulus.io/group",
     "kumulus.io/pool",
@@ -34,6 +40,14 @@ NODE_ANNOTATIONS = ("kumulus.io/faults",)
 
 
 HERE = Path(__file__).resolve().parent
+_PRICES = """  - name: kumulus-prices
+    rules:
+"""
+_PRICE = """      - record: kumulus:price:hourly
+        expr: vector({hourly})
+        labels: {{instance_type: {instanceType}, region: {region}, capacity_type: {capacityType}}}
+"""
+DASHBOARDS = (OVERVIEW, SCHEDULER, CONTROL_PLANE, FAULTS, COST)
 
 
 def allowed(keys: Sequence[str]) -> str:
@@ -55,19 +69,10 @@ def rules(prices: Sequence[Mapping[str, Any]] = ()) -> str:
     return f"{found.rstrip()}\n{_PRICES}{each}"
 
 
-_PRICES = """  - name: kumulus-prices
-    rules:
-"""
-_PRICE = """      - record: kumulus:price:hourly
-        expr: vector({hourly})
-        labels: {{instance_type: {instanceType}, region: {region}, capacity_type: {capacityType}}}
-"""
-
-
 def provisioned() -> dict[str, str]:
     """The dashboards as Grafana reads them, by file name."""
     # Imported here: whoever asks for the rules alone needs no dashboard.
-    from kumulus.extras.watch.dashboards.every import DASHBOARDS
+    from kumulus.extras.watch.dashboards import DASHBOARDS
     from kumulus.extras.watch.dashboards.grafana import text
 
     return {f"{each.uid}.json": text(each) for each in sorted(DASHBOARDS, key=lambda each: each.uid)}

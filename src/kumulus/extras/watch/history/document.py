@@ -139,11 +139,7 @@ def _check(found: History, where: str) -> None:
 
 
 def save(history: History, file: Path) -> None:
-    """Write a history, compressed.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a history, compressed."""
     text = json.dumps(history.to_plain(), separators=(",", ":"), ensure_ascii=False)
     # Without a time and a file name, the same history gives the same bytes.
     files.write(file, gzip.compress(text.encode(), mtime=0))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from kumulus.extras.watch.history.recorder import Figures, Recorder
 from kumulus.extras.watch.live import reports
-from kumulus.extras.watch.live.collections import Take
+from kumulus.extras.watch.live.fleet import Take
 from kumulus.kube.watch import Event
 
 _T = TypeVar("_T")

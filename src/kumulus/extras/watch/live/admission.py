@@ -140,12 +140,7 @@ class Rule(NamedTuple):
     apart: tuple[str, ...] = ()
 
     def admits(self, name: str, nature: Nature) -> bool:
-        """Whether a node could take the pod if the node were empty.
-
-        Args:
-            name: the node's.
-            nature: the node's.
-        """
+        """Whether a node could take the pod if the node were empty."""
         return any(
             (way.only is None or name in way.only) and name not in way.never and way.shape.admits(nature)
             for way in self.ways

@@ -1,15 +1,16 @@
-"""A fleet kept up to date by watches."""
+"""A fleet kept up to date by watches, also of collections that a cluster may not have, such as a scheduler's queues."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from kumulus.extras.watch.live import health
-from kumulus.extras.watch.live.collections import Take, follow_when_there
 from kumulus.extras.watch.live.devices import claim_from, published_from
 from kumulus.extras.watch.live.model import Fleet
 from kumulus.extras.watch.live.node import Places, node_from
@@ -17,11 +18,14 @@ from kumulus.extras.watch.live.pod import pod_from
 from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
-from kumulus.kube.watch import Event, Events, Interrupted, Synced, follow
+from kumulus.kube.watch import Event, Events, Interrupted, News, Synced, follow
+from kumulus.nodes.catalog.prices import Prices
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 SLICES, CLAIMS = (f"/apis/resource.k8s.io/v1/{each}" for each in ("resourceslices", "resourceclaims"))
 _NOT_FOR_US = (403, 404)
+Take = Callable[[Event[Any]], None]
+_AGAIN = 5.0
 
 
 class Live:
@@ -33,6 +37,7 @@ class Live:
         client: of the cluster.
         places: the labels that say where nodes stand.
         endpoints: addresses of health checks by component, on this machine.
+        prices: what machines cost.
 
     Attributes:
         fleet: nodes, pods and their sums.
@@ -41,7 +46,14 @@ class Live:
         lost_at: since when, on the monotonic clock.
     """
 
-    def __init__(self, client: Client, places: Places, endpoints: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        places: Places,
+        endpoints: Mapping[str, str] | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._prices = prices
         self.fleet = Fleet()
         self.checks: dict[str, health.Check] = {}
         self.lost: ApiError | Unreachable | None = None
@@ -97,9 +109,6 @@ class Live:
             client: of the other cluster.
             places: the labels that say where its nodes stand.
             endpoints: addresses of its components' health checks.
-
-        Raises:
-            ApiError, Unreachable: it cannot be asked yet. What is known stays, and this can be tried again.
         """
         await client.get(NODES, {"limit": "1"})
         await self._stop()
@@ -170,7 +179,8 @@ class Live:
         await asyncio.Event().wait()
 
     def _take_node(self, event: Event[Any], _: float | None) -> None:
-        self.fleet.set_node(event.key, None if event.kind == "DELETED" else node_from(event.item, self._places))
+        node = None if event.kind == "DELETED" else node_from(event.item, self._places, self._prices)
+        self.fleet.set_node(event.key, node)
 
     def _take_pod(self, event: Event[Any], at: float | None) -> None:
         self.fleet.set_pod(event.key, None if event.kind == "DELETED" else pod_from(event.item), at)
@@ -201,3 +211,40 @@ class Live:
 async def _all(events: Iterable[asyncio.Event]) -> None:
     for event in events:
         await event.wait()
+
+
+def together(one: Mapping[str, Take], other: Mapping[str, Take]) -> dict[str, Take]:
+    """What two followers want, by path; a path that both want is followed once.
+
+    Args:
+        one: gets each event first.
+        other: gets it second.
+    """
+    both: dict[str, Take] = {path: partial(_both, one[path], other[path]) for path in one.keys() & other.keys()}
+    return {**one, **other, **both}
+
+
+def _both(one: Take, other: Take, event: Event[Any]) -> None:
+    one(event)
+    other(event)
+
+
+async def follow_when_there(client: Client, path: str, take: Take) -> None:
+    """Follow a collection until cancelled; if the server does not have it, it may appear later.
+
+    Args:
+        client: of the cluster.
+        path: of the collection, with a query if only part of it is wanted.
+        take: gets the events, with objects in their JSON form.
+    """
+    path, _, query = path.partition("?")
+    while True:
+        try:
+            listening: AsyncGenerator[News[Any], None] = follow(client, path, dict(parse_qsl(query)))
+            async with aclosing(listening) as news:
+                async for each in news:
+                    for event in each.events if isinstance(each, Events) else ():
+                        take(event)
+        except (ApiError, Unreachable):
+            # It does not exist, is forbidden or unavailable; the watches of nodes and pods show a lost connection.
+            await asyncio.sleep(_AGAIN)

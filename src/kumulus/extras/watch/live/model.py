@@ -28,16 +28,23 @@ class Group:
         states: how many in each state.
         allocatable: what pods can have.
         taken: what the pods bound to them take.
+        priced: how many have a known price.
+        hourly: what these cost, in US dollars per hour.
     """
 
     nodes: int = 0
     states: Counter[State] = field(default_factory=Counter)
     allocatable: Amounts = NOTHING
     taken: Amounts = NOTHING
+    priced: int = 0
+    hourly: float = 0.0
 
     def _count(self, node: Node, taken: Amounts, sign: int) -> None:
         self.nodes += sign
         self.states[node.state] += sign
+        if node.hourly is not None:
+            self.priced += sign
+            self.hourly += sign * node.hourly
         add = Amounts.plus if sign > 0 else Amounts.minus
         self.allocatable = add(self.allocatable, node.allocatable)
         self.taken = add(self.taken, taken)

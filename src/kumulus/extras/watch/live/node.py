@@ -11,6 +11,7 @@ from kumulus.extras.watch.live.amounts import Amounts, amounts
 from kumulus.model.active_faults import FAULTS_ANNOTATION
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.pools import GROUP_LABEL, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
+from kumulus.nodes.catalog.prices import Prices
 
 State = Literal["ready", "cordoned", "faulted", "not ready"]
 STATES: tuple[State, ...] = ("ready", "cordoned", "faulted", "not ready")
@@ -37,6 +38,7 @@ class Node:
         taints: ``key=value:effect``, without KWOK's own.
         faults: names of its active faults.
         nature: what decides which pods may go to it.
+        hourly: what it costs, in US dollars per hour; None where no price is known.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Node:
     taints: tuple[str, ...]
     faults: tuple[str, ...]
     nature: Nature = ORDINARY
+    hourly: float | None = None
 
     @property
     def state(self) -> State:
@@ -88,18 +91,20 @@ NOWHERE = Places((), ())
 """No label says where a node stands."""
 
 
-def node_from(message: Any, places: Places) -> Node:
+def node_from(message: Any, places: Places, prices: Prices | None = None) -> Node:
     """Read a node.
 
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
         places: the labels that say where it stands.
+        prices: what machines cost.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
     labels = metadata.labels
     group = labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL, "")
     capacity, allocatable = amounts(status.capacity), amounts(status.allocatable)
     product = labels.get(GPU_PRODUCT_LABEL) or labels.get(_KEMU_PRODUCT_LABEL) or (group if capacity.gpus else "")
+    price = prices.of_node(labels) if prices else None
     ready, bad = "Unknown", []
     for condition in status.conditions:
         if condition.type == "Ready":
@@ -122,6 +127,7 @@ def node_from(message: Any, places: Places) -> Node:
         taints=tuple(_taint(taint) for taint in spec.taints if taint.key != _KWOK_TAINT),
         faults=tuple(filter(None, metadata.annotations.get(FAULTS_ANNOTATION, "").split(","))),
         nature=nature_of(message),
+        hourly=price.hourly if price else None,
     )
 
 

@@ -1,15 +1,20 @@
-"""A pod as the views see it, read from a watch."""
+"""A pod as the views see it, read from a watch.
+
+Which job a pod belongs to, and in which queue it waits, its labels and owners say. Sources:
+jobset.sigs.k8s.io/docs/concepts, kueue.sigs.k8s.io/docs/tasks/run/plain_pods, volcano.sh/en/docs/podgroup,
+scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling and yunikorn.apache.org/docs/user_guide/labels_and_annotations.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from kumulus.extras.watch.live.admission import ANYWHERE, Rule, rule_of
 from kumulus.extras.watch.live.amounts import Amounts, of_requests
-from kumulus.extras.watch.live.job import group_of, job_of, queue_of
 from kumulus.model.pod_requests import lenient, pod_requests
 from kumulus.model.quantity import NANO, Quantity
 
@@ -27,6 +32,22 @@ _NUMBERED = re.compile(r"(?:^|, )\d+ ")
 
 _Written = tuple[tuple[str, str], ...]
 _Asked = tuple[tuple[str, int], ...]
+_JOB_SET = "jobset.sigs.k8s.io/jobset-name"
+_HASH = "pod-template-hash"
+_GROUPS = (
+    "kueue.x-k8s.io/pod-group-name",
+    "scheduling.x-k8s.io/pod-group",
+    "scheduling.k8s.io/group-name",
+    "pod-group-name",
+)
+_QUEUES = (
+    "kueue.x-k8s.io/queue-name",
+    "scheduling.volcano.sh/queue-name",
+    "volcano.sh/queue-name",
+    "kai.scheduler/queue",
+    "queue",
+)
+_APPLICATION = "applicationId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +214,39 @@ def explain(reason: str, message: str) -> tuple[str, ...]:
         return (message.strip().splitlines()[0],) if reason in ("", "Unschedulable") else (reason,)
     found = [part.strip().rstrip(".") for part in _NUMBERED.split(match[1])]
     return tuple(dict.fromkeys(filter(None, found))) or (reason,)
+
+
+def job_of(
+    name: str, labels: Mapping[str, str], annotations: Mapping[str, str], owners: Sequence[tuple[str, str]]
+) -> str:
+    """``Kind/name`` of the top-level owner of a pod: a Deployment, not its ReplicaSet; a JobSet, not its Job.
+
+    Args:
+        name: the pod's.
+        labels: the pod's.
+        annotations: the pod's.
+        owners: kind and name of each.
+    """
+    if job_set := labels.get(_JOB_SET):
+        return f"JobSet/{job_set}"
+    for kind, owner in owners:
+        suffix = f"-{labels.get(_HASH, '')}"
+        if kind == "ReplicaSet" and suffix != "-" and owner.endswith(suffix):
+            return f"Deployment/{owner.removesuffix(suffix)}"
+        if kind not in ("PodGroup", "Workload", "Node"):
+            return f"{kind}/{owner}"
+    if group := group_of(labels, annotations):
+        return f"PodGroup/{group}"
+    if application := labels.get(_APPLICATION):
+        return f"Application/{application}"
+    return f"Pod/{name}"
+
+
+def group_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The group that a pod is to be scheduled with; empty if there is none."""
+    return next((found for key in _GROUPS if (found := labels.get(key) or annotations.get(key, ""))), "")
+
+
+def queue_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The queue that an object itself names; empty if there is none."""
+    return next((found for key in _QUEUES if (found := labels.get(key) or annotations.get(key, ""))), "")

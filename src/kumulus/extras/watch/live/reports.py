@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from kumulus.extras.watch.live.job import queue_of
+from kumulus.extras.watch.live.pod import queue_of
 from kumulus.kube.yaml_limits import FAST_LOADER, check_limits
 
 YUNIKORN_QUEUE = "YuniKorn queue"

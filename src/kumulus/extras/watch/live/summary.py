@@ -28,6 +28,8 @@ class Share:
         nodes: how many.
         states: how many in each of ``kumulus.extras.watch.live.node.STATES``, without zeros.
         allocatable, taken: what pods can have and have.
+        priced: how many have a known price.
+        hourly: what these cost, in US dollars per hour.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Share:
     states: Mapping[str, int]
     allocatable: Amounts
     taken: Amounts
+    priced: int = 0
+    hourly: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ def summary(live: Live) -> Summary:
 
 def _share(name: str, group: Group) -> Share:
     states: dict[str, int] = {state: group.states[state] for state in STATES if group.states[state]}
-    return Share(name, group.nodes, states, group.allocatable, group.taken)
+    return Share(name, group.nodes, states, group.allocatable, group.taken, group.priced, group.hourly)
 
 
 def _plain(share: Share) -> dict[str, Any]:
@@ -113,6 +117,8 @@ def _plain(share: Share) -> dict[str, Any]:
         "nodesByState": dict(share.states),
         "allocatable": _amounts(share.allocatable),
         "allocated": _amounts(share.taken),
+        "costPerHour": round(share.hourly, 4),
+        "nodesWithoutPrice": share.nodes - share.priced,
     }
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kumulus.extras.watch.console import bundle
-from kumulus.extras.watch.console.show import shown
+from kumulus.extras.watch.console.bundle import shown
 from kumulus.extras.watch.history.document import save
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Sort

@@ -9,15 +9,17 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Static
 
-from kumulus.extras.watch.console.figures import bar, percent, written
 from kumulus.extras.watch.console.terminal import Terminal
-from kumulus.extras.watch.console.text import text
+from kumulus.extras.watch.console.text import bar, percent, text, written
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.health import Check
-from kumulus.extras.watch.live.node import Places
+from kumulus.extras.watch.live.node import NOWHERE, Places, node_from
 from kumulus.extras.watch.live.summary import summary
 from kumulus.kube import Client, Connection, Unreachable
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
+from kumulus.nodes.catalog.prices import catalog
 from tests.support.fleets import WHOLE, node, pod
+from tests.support.messages import node_message
 
 SERVER = "http://127.0.0.1:1"
 
@@ -49,8 +51,28 @@ def test_the_text_has_everything_a_look_is_for(live: Live) -> None:
     assert table["use1"].startswith("use1 4 ███▊ 6 of 32 19 %")
     assert "pods: 1 Pending (1 unscheduled), 1 Running, 1 Succeeded" in lines
     assert "       1 × Insufficient nvidia.com/gpu" in lines
-    assert lines[-2] == "bound: 0.0 pods/s over the last 10 s"
+    assert lines[-3] == "bound: 0.0 pods/s over the last 10 s"
+    assert lines[-2] == "cost: price not known"
     assert lines[-1] == "control plane: kube-apiserver ok · kube-scheduler down (does not answer)"
+
+
+def test_what_the_nodes_with_a_price_cost_is_said_and_how_many_have_none(live: Live) -> None:
+    live.fleet.set_node("a0", replace(node("a0", "use1"), hourly=10.0))
+    live.fleet.set_node("a1", replace(node("a1", "use1"), hourly=2.5))
+    now = summary(live)
+    assert "cost: $12.50/h, without 7 whose price is not known" in text("dev", now).splitlines()
+    plain = now.to_plain()
+    assert (plain["costPerHour"], plain["nodesWithoutPrice"]) == (12.5, 7)
+    assert plain["byZone"]["use1"]["costPerHour"] == 12.5
+    live.fleet.set_node("a1", None)
+    assert summary(live).total.hourly == 10.0
+
+
+def test_a_node_costs_what_its_labels_say() -> None:
+    labels = {INSTANCE_TYPE_LABEL: "m5.xlarge", REGION_LABEL: "us-east-1"}
+    assert node_from(node_message(labels=labels), NOWHERE, catalog()).hourly == 0.192
+    assert node_from(node_message(labels=labels), NOWHERE).hourly is None
+    assert node_from(node_message(), NOWHERE, catalog()).hourly is None
 
 
 def test_many_reasons_are_cut_short_and_counted(live: Live) -> None:

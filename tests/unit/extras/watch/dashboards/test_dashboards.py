@@ -14,7 +14,7 @@ import yaml
 
 from kumulus import toolchain
 from kumulus.extras.watch import dashboards
-from kumulus.extras.watch.dashboards.every import DASHBOARDS
+from kumulus.extras.watch.dashboards import DASHBOARDS
 from kumulus.extras.watch.dashboards.grafana import document, text
 from kumulus.extras.watch.dashboards.model import WIDTH, Dashboard, Panel, Query, Row
 

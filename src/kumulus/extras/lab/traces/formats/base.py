@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.task import Task
 
@@ -59,11 +59,7 @@ class Format:
 
 
 def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
-    """Check the number of files.
-
-    Raises:
-        LabError: there are too few or too many.
-    """
+    """Check the number of files."""
     if not least <= len(files) <= most:
         raise LabError(f"{len(files)} files are named; this format takes {wanted}")
 

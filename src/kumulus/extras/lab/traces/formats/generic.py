@@ -30,11 +30,7 @@ _UNITS = ("B", "Ki", "Mi", "Gi", "Ti", "k", "M", "G", "T")
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """Read the one file.
-
-    Raises:
-        LabError: there are more, or a column that is named is unknown, or arrival is missing.
-    """
+    """Read the one file."""
     exactly(files, 1, 1, "one CSV file")
     for key in options.columns:
         if key not in COLUMNS:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, rows
@@ -26,11 +26,7 @@ _MOST_GPUS = 64
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """A node list and a pod list, in either order.
-
-    Raises:
-        LabError: one of them is missing.
-    """
+    """A node list and a pod list, in either order."""
     exactly(files, 2, 2, "a node list and a pod list")
     nodes = [file for file in files if "sn" in headings(file)]
     pods = [file for file in files if "num_gpu" in headings(file)]

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, rows
@@ -30,11 +30,7 @@ _MIB_OF_GB = 1024.0
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """A table of tasks, with or without one of machines; either may have a heading.
-
-    Raises:
-        LabError: there is no table of tasks among them.
-    """
+    """A table of tasks, with or without one of machines; either may have a heading."""
     exactly(files, 1, 2, "pai_task_table.csv, with pai_machine_spec.csv or without")
     wide = [file for file in files if len(headings(file)) == len(TASKS)]
     narrow = [file for file in files if len(headings(file)) == len(MACHINES)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.offline.fleet import Machine
+from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, opened, rows, seconds
@@ -29,11 +29,7 @@ _CPU, _MEMORY = 64_000, 524_288
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
-    """A job log, with or without a machine list.
-
-    Raises:
-        LabError: there is no job log among them.
-    """
+    """A job log, with or without a machine list."""
     exactly(files, 1, 2, "cluster_job_log, with cluster_machine_list or without")
     logs = [file for file in files if _is_json(file)]
     lists = [file for file in files if file not in logs and "machineId" in headings(file)]

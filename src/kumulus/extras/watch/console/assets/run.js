@@ -61,7 +61,9 @@ class Side {
     this.past.seek(was);
     const gpus = allocatable.gpus ? `at most ${percent(allocated.gpus, allocatable.gpus)} of the GPUs allocated, ` : "";
     const whole = history.jobs.length ? `, ${number(jobs)} of ${counted(history.jobs.length, "job")} whole` : "";
-    this.result.textContent = `Result: ${gpus}${number(pods)} of ${counted(history.pods.length, "pod")} had a node${whole}`;
+    const unheard = [history.about.unheard ?? []].flat().join("; ").slice(0, 600);
+    const lacks = unheard && `. Times are as they were heard, and not all was heard in time: ${unheard}`;
+    this.result.textContent = `Result: ${gpus}${number(pods)} of ${counted(history.pods.length, "pod")} had a node${whole}${lacks}`;
   }
 
   open(name) {

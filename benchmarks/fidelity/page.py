@@ -1,0 +1,256 @@
+"""Write docs/fidelity.md and its pictures from what was recorded."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.fidelity import pictures, speed
+from benchmarks.fidelity.facts import Comparison, Difference, Facts, compare
+from benchmarks.fidelity.situations import GROUPS, Situation, situations
+from kumulus.model.words import counted, listed, with_part
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "fidelity.json"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+RULES = Path(__file__).with_name("consequences.yaml")
+KINDS = ("document", "sequence", "events", "counts", "placement")
+"""Kinds of facts of a situation."""
+TIMES = {"bound_s": "bound", "ready_s": "Ready", "ended_s": "ended", "took_s": "all steps"}
+PLACES = ("kind", "emulated")
+_SHOWN, _LONGEST, _WITHIN = 3, 110, 0.01
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line of consequences.yaml."""
+
+    match: str
+    name: str
+    weight: int
+    consequence: str = ""
+    example: str = ""
+
+
+@dataclass
+class Line:
+    """A line of the ledger: all differences of one rule.
+
+    Attributes:
+        rule: the rule.
+        found: the differences, each with the situation it is of.
+    """
+
+    rule: Rule
+    found: list[tuple[Situation, Difference]] = field(default_factory=list)
+
+    @property
+    def situations(self) -> list[str]:
+        """The names of the situations, each once."""
+        return list(dict.fromkeys(each.name for each, _ in self.found))
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All of them, in the file's order."""
+    return tuple(Rule(**each) for each in yaml.safe_load(RULES.read_text()))
+
+
+def compared(known: Mapping[str, Any]) -> dict[str, dict[str, Comparison]]:
+    """Every situation that both places were seen in: by kind of fact, what comparing came to."""
+    found: dict[str, dict[str, Comparison]] = {}
+    for each in situations():
+        real, emulated = (known[place].get(each.name, {}) for place in PLACES)
+        if real and emulated:
+            kinds = [kind for kind in KINDS if kind in real]
+            found[each.name] = {
+                kind: compare(*(_read(each, kind, facts[kind]) for facts in (real, emulated))) for kind in kinds
+            }
+    return found
+
+
+def ledger(found: Mapping[str, Mapping[str, Comparison]]) -> list[Line]:
+    """The lines, the worst first.
+
+    Raises:
+        LookupError: a difference has no rule: nobody has said what follows from it.
+    """
+    lines = {rule.match: Line(rule) for rule in rules()}
+    for each in situations():
+        for kind, comparison in found.get(each.name, {}).items():
+            for difference in comparison.differences:
+                lines[_rule(each, kind, difference.path).match].found.append((each, difference))
+    kept = [line for line in lines.values() if line.found]
+    return sorted(kept, key=lambda line: (-line.rule.weight, -len(line.situations)))
+
+
+def _read(situation: Situation, kind: str, facts: Facts) -> Facts:
+    """The facts that a controller, a scheduler or kubectl reads."""
+    return {path: values for path, values in facts.items() if not any(map(_holds(situation, kind, path), _unread()))}
+
+
+def _rule(situation: Situation, kind: str, path: str) -> Rule:
+    rule = next(filter(_holds(situation, kind, path), rules()), None)
+    if rule is None:
+        raise LookupError(f"no rule of {RULES.name} says what follows from {path} of {situation.name}")
+    return rule
+
+
+def _holds(situation: Situation, kind: str, path: str) -> Callable[[Rule], bool]:
+    where = f"{situation.group}/{situation.name} {kind} {path}"
+    return lambda rule: bool(re.search(rule.match, where))
+
+
+def _unread() -> list[Rule]:
+    return [rule for rule in rules() if not rule.weight]
+
+
+def write(known: Mapping[str, Any]) -> None:
+    """Write the page's tables and draw its pictures."""
+    found = compared(known)
+    PAGE.write_text(with_part(PAGE.read_text(), "measured", tables(known)))
+    pictures.draw(known, found, PAGE.parent / "pictures" / "fidelity.svg")
+    pictures.draw_speed(known, PAGE.parent / "pictures" / "fidelity-speed.svg")
+
+
+def tables(known: Mapping[str, Any]) -> str:
+    """All tables of the page as Markdown."""
+    found = compared(known)
+    parts = [_summary(known, found), "![Facts that are equal, and how long each situation took](pictures/fidelity.svg)"]
+    parts += ["## Worst first", _lines(ledger(found))]
+    parts += ["## Sequences", _sequences(known, found)]
+    parts += ["## Controllers", _controllers(known, found)]
+    parts += ["## Schedulers", _schedulers(known, found)]
+    parts += ["## Speed", _speeds(known), "![The error of a faster replay](pictures/fidelity-speed.svg)"]
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _summary(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    about = known["about"]["versions"]
+    times = [len(known[place][name]["took_s"]) for place in PLACES for name in found]
+    least = f"{min(times)}" if min(times) == max(times) else f"{min(times)} to {max(times)}"
+    rows = ["| | situations | facts | equal | within the real spread | different |", "|---|---|---|---|---|---|"]
+    for group in GROUPS:
+        names = [each.name for each in situations() if each.group == group and each.name in found]
+        of = [comparison.counts for name in names for comparison in found[name].values()]
+        sums = [sum(column) for column in zip(*of, strict=True)] or [0, 0, 0]
+        total = sum(sums)
+        shares = " | ".join(f"{each:,} ({each / total:.0%})" if total else "" for each in sums)
+        rows.append(f"| {group} | {len(names)} | {total:,} | {shares} |")
+    missing = [each.name for each in situations() if each.name not in found]
+    said = (
+        f" Not in the tables, since one of the places has no record of them: {', '.join(missing)}." if missing else ""
+    )
+    versions = f"kubelet {about['kubeletVersion']}, {about['containerRuntimeVersion']}"
+    real, emulated = (known[f"{place} recorded"] for place in PLACES)
+    recorded = (
+        f"Recorded on {real['date']} ({versions}; load average before it {real['load average before']}) and on "
+        f"{emulated['date']} (emulated; {emulated['load average before']}), each situation {least} times.{said}"
+    )
+    return "\n".join([recorded, "", *rows])
+
+
+def _lines(lines: Sequence[Line]) -> str:
+    rows = [
+        "| An experiment is not to be trusted that … | What differs | Example: real | emulated |",
+        "|---|---|---|---|",
+    ]
+    for line in lines:
+        of, first = next((each for each in line.found if re.search(line.rule.example, each[1].path)), line.found[0])
+        where = f"{line.rule.name} ({listed(line.situations, _SHOWN)})"
+        example = f"{of.name}: `{first.path}` is {_values(first.real)}"
+        rows.append(f"| {line.rule.consequence} | {where} | {example} | {_values(first.emulated)} |")
+    unread = "; ".join(rule.name for rule in _unread())
+    return "\n".join(rows) + f"\n\nNot compared, since no program of Kubernetes but the kubelet reads it: {unread}."
+
+
+def _values(found: Mapping[str, int]) -> str:
+    """Values, those of most runs first; how many runs, where it is not all of them."""
+    most = sorted(found, key=lambda value: (-found[value], value))
+    total = sum(found.values())
+    texts = [
+        f"`{_short(value)}`" + ("" if found[value] == total else f" ({found[value]} of {total})") for value in most
+    ]
+    return listed(texts, _SHOWN)
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split()).replace("|", "¦").replace("`", "'")
+    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+
+
+def _sequences(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    equal = [name for name, of in found.items() if "sequence" in of and not of["sequence"].differences]
+    rows = ["| Situation | Real: what a watch sees | Emulated |", "|---|---|---|"]
+    for name, of in found.items():
+        for difference in of["sequence"].differences if "sequence" in of else ():
+            most = [max(sorted(side), key=lambda each: side[each]) for side in (difference.real, difference.emulated)]
+            rows.append(f"| {name} | {most[0]} | {most[1]} |")
+    return f"The same in {counted(len(equal), 'situation')}: {', '.join(equal) or 'none'}.\n\n" + "\n".join(rows)
+
+
+def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    rows = ["| Workload | Pods ever made, real | emulated | Status of the object | Seconds, real | emulated |"]
+    rows.append("|---|---|---|---|---|---|")
+    for each in situations():
+        if each.group != "controllers" or each.name not in found:
+            continue
+        made = [sorted(known[place][each.name]["counts"]["pods ever made"]) for place in PLACES]
+        off = found[each.name]["document"].differences
+        status = "the same" if not off else "other: " + listed([f"`{one.path}`" for one in off], _SHOWN)
+        spans = " | ".join(_span(known, place, each.name, "took_s") for place in PLACES)
+        rows.append(f"| {each.name} | {', '.join(made[0])} | {', '.join(made[1])} | {status} | {spans} |")
+    return "\n".join(rows)
+
+
+def _span(known: Mapping[str, Any], place: str, name: str, time: str) -> str:
+    values = sorted(known[place][name].get(time, []))
+    if not values:
+        return ""
+    return f"{statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})"
+
+
+def _schedulers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
+    rows = [
+        "| Workload | Pods by shape of node, real | emulated | | Seconds from creation to binding, real | emulated |"
+    ]
+    rows.append("|---|---|---|---|---|---|")
+    for each in situations():
+        if each.group != "schedulers" or each.name not in found:
+            continue
+        placed = [sorted(known[place][each.name]["placement"]["pods by shape of node"]) for place in PLACES]
+        same = "other" if found[each.name]["placement"].differences else "equal"
+        spans = " | ".join(_span(known, place, each.name, "bound_s") for place in PLACES)
+        rows.append(f"| {each.name} | {' or '.join(placed[0])} | {' or '.join(placed[1])} | {same} | {spans} |")
+    equal = sum("| equal |" in row for row in rows)
+    return f"Placement is equal in {equal} of {counted(len(rows) - 2, 'workload')}.\n\n" + "\n".join(rows)
+
+
+def _speeds(known: Mapping[str, Any]) -> str:
+    trace = speed.jobs()
+    median = statistics.median(each["duration"] for each in trace)
+    names = speed.MEASURES.values()
+    rows = [
+        f"| Speed | a job of median length takes | replays | {' | '.join(names)} |",
+        "|---|---|---|" + "---|" * len(names),
+    ]
+    off = speed.errors(known["speed"])
+    for factor, runs in known["speed"].items():
+        of = {row["measure"]: row for row in off if row["speed"] == int(factor)}
+        cells = " | ".join(f"{of[name]['median']:+.1%} (worst {of[name]['worst']:+.1%})" for name in speed.MEASURES)
+        rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
+    worst = {factor: max(abs(row["worst"]) for row in off if row["speed"] == factor) for factor in speed.SPEEDS}
+    within = max(
+        factor for factor in speed.SPEEDS if all(worst[each] <= _WITHIN for each in speed.SPEEDS if each <= factor)
+    )
+    said = (
+        f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only; the measures are in the "
+        f"trace's own time. All of them stay within {_WITHIN:.0%} up to ×{within}."
+    )
+    return f"{said}\n\n" + "\n".join(rows)

@@ -1,0 +1,138 @@
+"""``python -m benchmarks.pages``: write the tables of the docs that follow from the code; tests compare them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from kumulus.components.arguments import Argument, described, outputs
+from kumulus.components.resources import ClusterLike
+from kumulus.model.node_effects import XID_ANNOTATION
+from kumulus.model.words import with_part
+from kumulus.nodes.catalog.faults import Kind, kinds
+from kumulus.runtimes import registry
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_PART = re.compile(r"<!-- (\w+): begin -->\n.*?<!-- \1: end -->\n", re.DOTALL)
+_NAMES: Mapping[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "True or False",
+    Any: "anything",
+    ClusterLike: "a cluster",
+}
+
+
+def with_faults(text: str) -> str:
+    """The page of faults with the catalog's tables: faults of nodes, pods and offerings, followed by the sources."""
+    every = kinds().values()
+    offers = [kind for kind in every if kind.offers is not None]
+    cited = {name: text for kind in every for name, text in kind.sources.items()}
+    lines = [
+        *_faults("On the node", [kind for kind in every if kind.of_nodes], _on_node),
+        *_faults("In the pod", [kind for kind in every if kind.pods is not None], _in_pod),
+        *_faults("To an autoscaler's offerings", offers, _to_offers),
+        *(f"- {name}: {text}" for name, text in cited.items()),
+    ]
+    return with_part(text, "catalog", "\n".join(lines) + "\n")
+
+
+def with_runtimes(text: str) -> str:
+    """The page of clusters with the table of runtimes."""
+    return with_part(text, "runtimes", runtimes())
+
+
+def runtimes() -> str:
+    """The runtimes as a table of Markdown."""
+    lines = ["| `runtime:` | What it is | Takes | Ready in |", "|---|---|---|---|"]
+    for each in registry.every():
+        name = f"[`{each.name}`]({each.page})" if each.page else f"`{each.name}`"
+        name += " (default)" if each.name == registry.DEFAULT else ""
+        lines.append(f"| {name} | {each.about} | {each.takes} | {each.ready_in} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_components(text: str) -> str:
+    """The page of the library with each component's arguments and outputs."""
+    return _PART.sub(lambda found: f"<!-- {found[1]}: begin -->\n{_tables(found[1])}<!-- {found[1]}: end -->\n", text)
+
+
+PAGES: Mapping[Path, Callable[[str], str]] = {
+    DOCS / "faults.md": with_faults,
+    DOCS / "clusters.md": with_runtimes,
+    DOCS / "library.md": with_components,
+}
+"""What writes the tables of each page; the text around them stays."""
+
+
+def _faults(where: str, of: Sequence[Kind], effect: Callable[[Kind], str]) -> list[str]:
+    rows = [
+        f"| {', '.join(f'`{name}`' for name in (each.name, *each.also))} | {each.summary} | {effect(each)} "
+        f"| {', '.join(each.sources)} |"
+        for each in of
+    ]
+    return [f"| Kind | What happens | {where} | Sources |", "|---|---|---|---|", *rows, ""]
+
+
+def _on_node(kind: Kind) -> str:
+    node = kind.node
+    found = [f"{name}={each.status} ({each.reason})" for name, each in node.conditions.items()]
+    found += [f"taint `{taint.key}={taint.value}:{taint.effect}`" for taint in node.taints]
+    found += [f"XID {node.annotations[XID_ANNOTATION]}"] if XID_ANNOTATION in node.annotations else []
+    found += [f"{name}: {change}" for name, change in node.capacity.items()]
+    found += [f"kubelet: {node.kubelet}"] if node.kubelet else []
+    return "; ".join(found)
+
+
+def _in_pod(kind: Kind) -> str:
+    pods = kind.pods
+    assert pods is not None
+    exits = f", exit code {pods.exit_code}" if pods.action in ("fail", "failInit") else ""
+    reason = f", {pods.reason}" if pods.reason else ""
+    return f"{pods.action}{exits}{reason}"
+
+
+def _to_offers(kind: Kind) -> str:
+    offers = kind.offers
+    if offers is not None and offers.interruption is not None:
+        return "NodeClaims deleted at the notice, nodes gone at its end"
+    if offers is not None and offers.sold_out:
+        return "none available"
+    return "no more than `limits`" if kind.name == "quota" else "their price times `priceFactor`"
+
+
+def _tables(component: str) -> str:
+    module = import_module(getattr(import_module("kumulus"), component).__module__)
+    lines = ["| Argument | | What it is |", "|---|---|---|"]
+    lines += [_row(each) for each in described(getattr(module, f"{component}Args"))]
+    if rows := outputs(getattr(module, component)):
+        lines += ["", "| Output | | What it is |", "|---|---|---|"]
+        lines += [f"| `{each.name}` | {_type(each.type)} | {_text(each.doc)} |" for each in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(each: Argument) -> str:
+    kind = _type(each.type) + ("" if each.plain else ", or an output")
+    return f"| {f'**`{each.name}`**' if each.required else f'`{each.name}`'} | {kind} | {_text(each.doc)} |"
+
+
+def _type(kind: Any) -> str:
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return " or ".join(f"`{each}`" for each in parts)
+    return "mapping" if origin is Mapping else "list" if origin is Sequence else _NAMES.get(kind, "text")
+
+
+def _text(doc: str) -> str:
+    """A docstring as a table cell, with its code as in Markdown."""
+    plain = re.sub(r":class:`(?:\w+\.)*(\w+)`", r"`\1`", " ".join(doc.split()))
+    return plain.replace("``", "`").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    for page, with_tables in PAGES.items():
+        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

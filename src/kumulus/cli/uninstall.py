@@ -1,0 +1,79 @@
+"""List what is left of Kumulus on this machine outside of projects, and remove it after a question.
+
+    kumulus uninstall           # lists it, and asks
+    kumulus uninstall --yes     # does not ask
+
+These are the tools and charts, the journals of runs, this machine's number, and the plugin where Pulumi looks for it.
+It is refused while a cluster is up. What is in a project stays: clusters' directories, results and the stacks' state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from kumulus.cli import ls
+from kumulus.cli.errors import UserError
+from kumulus.host import installation, launcher, machine
+from kumulus.model.words import aligned
+from kumulus.toolchain import cache
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Remove it; 1 if the user does not agree.
+
+    Raises:
+        UserError: clusters are up, tools are in use, nobody can be asked, or something cannot be removed.
+    """
+    if up := [f"{each.stack or each.directory.name} ({each.directory})" for each in ls.clusters() if each.processes]:
+        raise UserError(
+            f"clusters are up: {', '.join(up)}\n  First, in the project of each: {installation.command()} down"
+        )
+    if running := cache.running(cache.root()):
+        raise UserError(f"tools are in use by processes {', '.join(map(str, sorted(running)))}\n  End them first")
+    left = _left()
+    if left:
+        print(aligned([(f"{_size(each) / 2**20:,.1f} MiB", str(each)) for each in left]))
+    else:
+        print("nothing of Kumulus is left on this machine outside of projects")
+    if left and not args.yes and not _agreed():
+        print("nothing was removed")
+        return 1
+    for each in left:
+        try:
+            shutil.rmtree(each)
+        except OSError as error:
+            raise UserError(f"{error.filename or each} cannot be removed: {error.strerror}") from None
+    checkout = installation.checkout()
+    last = f"{installation.command()} clean, then rm -r {checkout}" if checkout else "pip uninstall kumulus"
+    print(f"in projects, .kumulus and .pulumi-state stay; the last step: {last}")
+    return 0
+
+
+def _left() -> list[Path]:
+    places = [
+        cache.root().parent,
+        machine.state_home() / "kumulus",
+        *sorted((launcher.pulumi_home() / "plugins").glob("resource-kumulus-v*")),
+    ]
+    return [each for each in places if each.is_dir() and not each.is_symlink()]
+
+
+def _size(folder: Path) -> int:
+    return sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir() or file.is_symlink())
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise UserError("nobody can be asked whether to remove this\n  If that is meant: --yes")
+    try:
+        return input("Remove it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

@@ -1,0 +1,135 @@
+"""Create what is planned, each job when it is due, as fast as the API server accepts them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kumulus.extras.journal import undo
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.pods import Object
+from kumulus.kube import ApiError
+from kumulus.kube.bulk import for_each
+from kumulus.model.identity import RUN_LABEL
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+# Jobs that are due within this many seconds are created together.
+_TOGETHER = 0.02
+
+
+class Creator:
+    """Creates objects in a namespace.
+
+    Args:
+        client: of the cluster.
+        kinds: where the API serves each kind.
+        journal: lists objects outside the namespace before they are created.
+        namespace: where namespaced objects go.
+        now: seconds since the start.
+        stop: when set, nothing more is created.
+        tell: takes each job that was created.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kinds: Kinds,
+        journal: Journal,
+        namespace: str,
+        now: Callable[[], float],
+        stop: asyncio.Event,
+        tell: Callable[[PlannedJob], None] = lambda _: None,
+    ) -> None:
+        self._tell = tell
+        self._client = client
+        self._kinds = kinds
+        self._journal = journal
+        self._namespace = namespace
+        self._now = now
+        self._stop = stop
+        self.collections: dict[str, None] = {}
+        self._outside: dict[tuple[str, str], str] = {}
+        self._cancelled: set[str] = set()
+        self.done_at: float | None = None
+
+    def cancel(self, job: PlannedJob) -> None:
+        """Do not create a job, if that has not happened yet."""
+        self._cancelled.add(job.name)
+
+    async def resolve(self, objects: Sequence[Object]) -> None:
+        """Check that the cluster knows every kind, and list objects outside the namespace in the journal."""
+        for version, kind in dict.fromkeys((each["apiVersion"], each["kind"]) for each in objects):
+            path = await self._kinds.path(version, kind, self._namespace)
+            if await self._kinds.namespaced(version, kind):
+                self.collections[path] = None
+            else:
+                self._outside[version, kind] = path
+        paths = [
+            f"{self._outside[kind]}/{each['metadata']['name']}"
+            for each in objects
+            if (kind := (each["apiVersion"], each["kind"])) in self._outside and each["metadata"].get("name")
+        ]
+        if paths:
+            self._journal.add(outside=paths)
+
+    async def one(self, each: Object) -> None:
+        """Create one object; an existing one outside the namespace is left as it is, and stays."""
+        path = await self._kinds.path(each["apiVersion"], each["kind"], self._namespace)
+        name = each["metadata"].get("name", "")
+        if not await self._kinds.namespaced(each["apiVersion"], each["kind"]):
+            labels = {**each["metadata"].get("labels", {}), RUN_LABEL: self._journal.changes.run}
+            each = {**each, "metadata": {**each["metadata"], "labels": labels}}
+        try:
+            await self._client.write("POST", path, json.dumps(each, separators=(",", ":")).encode())
+        except ApiError as error:
+            if error.status == 409 and error.reason == "AlreadyExists":
+                return
+            raise LabError(f"{each['kind']} {name} is refused: {error.message}") from None
+
+    async def jobs(self, jobs: Sequence[PlannedJob], at_once: int) -> None:
+        """Create jobs, each when it is due.
+
+        Args:
+            jobs: in the order of their times.
+            at_once: how many at once; with 1 they are created one after the other.
+        """
+        due = list(jobs)
+        while due and not self._stop.is_set():
+            wait = due[0].at - self._now()
+            if wait > 0:
+                await _sleep(wait, self._stop)
+                continue
+            latest = self._now() + _TOGETHER
+            count = next((n for n, job in enumerate(due) if job.at > latest), len(due))
+            now, due = due[:count], due[count:]
+            outcome = await for_each(now, self._job, workers=at_once, stop=self._stop, lanes=self._client.lanes)
+            if outcome.failed and not self._stop.is_set():
+                raise outcome.failed[0][1]
+        self.done_at = self._now()
+
+    async def _job(self, job: PlannedJob) -> None:
+        if job.name in self._cancelled:
+            return
+        for each in job.objects:
+            await self.one(each)
+        self._tell(job)
+
+    async def remove_outside(self) -> None:
+        """Delete what the run created outside the namespace, last first; older objects stay."""
+        changes = self._journal.changes
+        await undo.remove_marked(self._client, changes.run, reversed(changes.outside), one_by_one=True)
+        self._journal.drop(outside=changes.outside)
+
+
+async def _sleep(seconds: float, stop: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,128 @@
+"""The user's own commands of a timeline: an operator, a check. They end with the run, also if it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.undo import RUN_VARIABLE, end_commands
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.timeline import Program
+from kumulus.extras.lab.measure.verdicts import Verdict
+from kumulus.host.files import last_lines
+
+_PATIENCE = 5.0
+
+
+@dataclass
+class Started:
+    """A command that was started.
+
+    Attributes:
+        program: as the file has it.
+        process: its shell, which leads a process group.
+        log: where its output goes.
+        ended_by_run: whether the run has ended it.
+    """
+
+    program: Program
+    process: asyncio.subprocess.Process
+    log: Path
+    ended_by_run: bool = False
+
+    def verdict(self) -> Verdict:
+        """Whether it came to a good end: by itself with 0, or in the background until the end of the run."""
+        what, code = f"exit code 0: {self.program.command}", self.process.returncode
+        if self.ended_by_run:
+            stayed = self.program.background
+            return Verdict(what, stayed, "ran until the end" if stayed else "had not ended when the run did")
+        tail = last_lines(self.log, 1).strip()
+        return Verdict(what, code == 0, f"{code}" if code == 0 or not tail else f"{code}; its last words: {tail}")
+
+
+@dataclass
+class Commands:
+    """Starts and ends the commands of a run.
+
+    Args:
+        journal: the run's; names the commands before the first is started.
+        base: the directory that they run in.
+        logs: the directory for their output.
+        kubeconfig: of the cluster.
+    """
+
+    journal: Journal
+    base: Path
+    logs: Path
+    kubeconfig: Path
+    _started: list[Started] = field(default_factory=list)
+
+    async def start(self, program: Program, namespace: str) -> str:
+        """Start a command; returns what was done, in words.
+
+        Raises:
+            LabError: it cannot be run.
+        """
+        self.journal.add(commands=[program.command])
+        run = self.journal.changes.run
+        variables = {"KUBECONFIG": str(self.kubeconfig.absolute()), "KUMULUS_NAMESPACE": namespace, RUN_VARIABLE: run}
+        log = self.logs / f"{namespace}-{len(self._started) + 1}.log"
+        try:
+            self.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with log.open("wb") as output:
+                process = await asyncio.create_subprocess_exec(
+                    *("/bin/sh", "-c", program.command),
+                    cwd=self.base,
+                    env={**os.environ, **variables},
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    # Ctrl-C reaches only this process, which then ends the command in good order.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise LabError(f"the timeline's command {program.command} cannot be run: {error.strerror}") from None
+        self._started.append(Started(program, process, log))
+        return f"started {program.command}"
+
+    async def wait(self, note: Callable[[str], None]) -> None:
+        """Wait until every command that is not in the background has ended.
+
+        Args:
+            note: takes each end, in words.
+        """
+
+        async def ended(each: Started) -> None:
+            code = await each.process.wait()
+            if not each.ended_by_run:
+                note(f"{each.program.command} ended with exit code {code}")
+
+        checks = {asyncio.create_task(ended(each)) for each in self._started if not each.program.background}
+        try:
+            if checks:
+                await asyncio.wait(checks)
+        finally:
+            for each in checks:
+                each.cancel()
+
+    async def end(self) -> list[Verdict]:
+        """End those that still run, by SIGTERM and after some seconds by SIGKILL; returns what came of each."""
+        started, self._started = self._started, []
+        for each in started:
+            each.ended_by_run = each.process.returncode is None
+            with suppress(ProcessLookupError):
+                os.killpg(each.process.pid, signal.SIGTERM)
+        waiting = [asyncio.create_task(each.process.wait()) for each in started]
+        if waiting:
+            await asyncio.wait(waiting, timeout=_PATIENCE)
+            # Also what they have started, whatever its process group.
+            await asyncio.to_thread(end_commands, self.journal.changes.run)
+            await asyncio.wait(waiting)
+            self.journal.drop(commands=self.journal.changes.commands)
+        return [each.verdict() for each in started]

@@ -1,0 +1,110 @@
+"""The status of a running pod whose spec has changed: resized in place, restarted, with another container in it.
+
+As a kubelet does it (k8s.io/kubernetes v1.37, pkg/kubelet/allocation and status/generate.go): containers are resized,
+or restarted where their resizePolicy or a new image asks for that, ephemeral ones start, and a pod is Ready as far as
+its readiness gates are open. A stage sees neither the room on the node nor other pods: a resize has the outcome that
+the pod declares, or it is accepted.
+"""
+
+from __future__ import annotations
+
+from kumulus.kwok.pod_statuses.fragments import (
+    GATES,
+    NOW,
+    OBSERVED,
+    POD_RESOURCES,
+    READY_BY_GATES,
+    condition,
+    conditions,
+)
+
+RESIZE_ANNOTATION = "kumulus.io/resize"
+"""On a pod: ``deferred`` or ``infeasible``, what becomes of its in-place resizes."""
+
+_OUTCOME = """
+{{ $declared := dig "annotations" "RESIZE" "" .metadata | title }}
+{{ $held := has $declared (list "Deferred" "Infeasible") }}
+{{ $waits := false }}
+""".replace("RESIZE", RESIZE_ANNOTATION)
+
+_CONTAINERS = """
+{{ range $kind := list "container" "initContainer" }}
+{{ with index $root.status (print $kind "Statuses") }}
+{{ $kind }}Statuses:
+{{ range $status := . }}
+{{ range index $root.spec (print $kind "s") }}
+{{ if eq .name $status.name }}
+{{ $new := .resources }}
+{{ $old := or $status.resources $new }}
+{{ $again := ne .image $status.image }}
+{{ if and $held (ne (toJson $old) (toJson $new)) }}
+{{ $waits = true }}
+{{ else }}
+{{ range $resource := .resizePolicy }}
+{{ range $part := list "requests" "limits" }}
+{{ $was := dig $part $resource.resourceName "" $old }}
+{{ $is := dig $part $resource.resourceName "" $new }}
+{{ if and (ne $was $is) (eq $resource.restartPolicy "RestartContainer") }}{{ $again = true }}{{ end }}
+{{ end }}
+{{ end }}
+{{ $_ := set $status "resources" $new }}
+{{ with $new.requests }}{{ $_ := set $status "allocatedResources" . }}{{ end }}
+{{ end }}
+{{ $since := dig "state" "running" "startedAt" "" $status }}
+{{ if and $again $since }}
+{{ $end := dict "exitCode" 143 "reason" "Error" "startedAt" $since "finishedAt" $now }}
+{{ $_ := set $status "lastState" (dict "terminated" $end) }}
+{{ $_ := set $status "state" (dict "running" (dict "startedAt" $now)) }}
+{{ $_ := set $status "restartCount" (add1 (printf "%v" $status.restartCount | int)) }}
+{{ end }}
+{{ $_ := set $status "image" .image }}
+{{ end }}
+{{ end }}
+- {{ toJson $status }}
+{{ end }}
+{{ end }}
+{{ end }}
+{{ with .spec.ephemeralContainers }}
+ephemeralContainerStatuses:
+{{ range . }}
+{{ $name := .name }}
+{{ $runs := dict "running" (dict "startedAt" $now) }}
+{{ $status := dict "name" .name "image" .image "imageID" "" "ready" false "restartCount" 0 "state" $runs }}
+{{ range $root.status.ephemeralContainerStatuses }}{{ if eq .name $name }}{{ $status = . }}{{ end }}{{ end }}
+- {{ toJson $status }}
+{{ end }}
+{{ end }}
+"""
+
+_CONDITIONS = (
+    """
+{{ $flips := false }}
+{{ $waited := false }}
+{{ range .status.conditions }}
+{{ if eq .type "PodResizePending" }}{{ $waited = true }}{{ end }}
+{{ if and (eq .type "Ready") $root.spec.readinessGates }}
+{{ $flips = ternary (eq .status "True") (eq (or .reason "") "ReadinessGatesNotReady") (not (not $closed)) }}
+{{ end }}
+{{ $own := has .type (list "PodReadyToStartContainers" "Initialized" "Ready" "ContainersReady" "PodScheduled") }}
+{{ if and $own (not (and (eq .type "Ready") $flips)) }}
+- {type: {{ .type }}, OBSERVED}
+{{ end }}
+{{ end }}
+{{ if $flips }}
+""".replace("OBSERVED", OBSERVED)
+    + READY_BY_GATES
+    + "{{ end }}\n{{ if and $waits (not $waited) }}\n"
+    + condition("PodResizePending", "True", "{{ $declared }}", f"declared by the annotation {RESIZE_ANNOTATION}")
+    + "{{ else if and $waited (not $waits) }}\n- {type: PodResizePending, $patch: delete}\n{{ end }}\n"
+)
+
+FOLLOWED = (
+    NOW
+    + GATES
+    + _OUTCOME
+    + _CONTAINERS
+    + "{{ if not $waits }}"
+    + POD_RESOURCES
+    + "{{ end }}\n"
+    + conditions(_CONDITIONS)
+)

@@ -1,0 +1,200 @@
+"""Start a control plane for a test: from its template where there is one, else by kwokctl, which makes the template."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+from kumulus import toolchain
+from kumulus.host import locks, ports, processes
+from kumulus.kube import ApiError, Client, Unreachable, objects
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.reporter import Reporter
+from kumulus.runtimes import apiserver, directories
+from kumulus.runtimes.base import Observed, Wanted
+from kumulus.runtimes.kwok import api, configuration, kwokctl, launching, priority
+from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
+from kumulus.runtimes.kwok.layout import Layout
+from kumulus.runtimes.kwok.runtime import KwokRuntime
+from kumulus.testing import keys, template
+from kumulus.testing.reset import Baseline
+from kumulus.testing.template import Template
+
+SILENT_S = 30.0
+"""Seconds for which the API server may be silent."""
+_LOOK_EVERY = 0.01
+# Seconds without a change after which a new control plane is at rest.
+_REST_S = 0.5
+_OF_EVERY_CLUSTER = ("default", "kube-node-lease", "kube-public", "kube-system")
+_CONTROLLERS = ("kwok-controller", "kube-scheduler", "kube-controller-manager")
+
+
+@asynccontextmanager
+async def started(wanted: Wanted, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
+    """A control plane that has just started, with a client of its API server; all of it listens when the block ends.
+
+    Raises:
+        ProviderError: it does not start.
+        ApiError, Unreachable: its API server refused, or gave no answer.
+    """
+    with ports.Claims() as claims:
+        observed, client = await _started(wanted, report, claims)
+        try:
+            yield observed, client
+            layout = Layout(Path(observed.directory))
+            # Until then, others that start take no port of theirs.
+            await asyncio.gather(*(_listening(layout, port) for port in layout.ports().values()))
+        except BaseException:
+            await client.close()
+            raise
+
+
+async def _started(wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
+    try:
+        file = template.file_of(wanted) if keys.available() else None
+    except toolchain.ToolchainError as error:
+        raise ProviderError(str(error)) from None
+    if file is None:
+        return await _made(wanted, report)
+    # Of several that start at once, one makes the template.
+    if found := await _kept(file, wanted, report, claims):
+        return found
+    async with _locked(file):
+        return await _kept(file, wanted, report, claims) or await _made(wanted, report, file)
+
+
+async def _kept(file: Path, wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client] | None:
+    """A control plane from its template; None without one. One that does not do is removed."""
+    kept = template.read(file)
+    if kept is None:
+        return None
+    try:
+        return await _from(kept, wanted, report, claims)
+    except ProviderError as error:
+        await asyncio.to_thread(file.unlink, missing_ok=True)
+        report.info(f"what is kept of earlier clusters does not start, and is made anew: {error}")
+        return None
+
+
+async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> tuple[Observed, Client]:
+    """A control plane from nothing, which is kept as a template."""
+    since = time.time()
+    observed = await KwokRuntime().create(wanted, report, asyncio.Event())
+    layout, client = Layout(Path(observed.directory)), apiserver.client(Path(observed.kubeconfig), patience=SILENT_S)
+    # It was started before the API server, and may be in a long pause now.
+    launching.end(processes.running(layout.directory).get("kwok-controller", []))
+    launching.launch(layout, ["kwok-controller"])
+    await settled(client, _OF_EVERY_CLUSTER)
+    if file is not None:
+        with EtcdKeys(layout) as etcd:
+            rest = Baseline(etcd)
+            await rest.take(_REST_S)
+        # Without a template, the next one takes as long.
+        with suppress(OSError):
+            await template.keep(file, layout, client, rest.entries(), since)
+    return observed, client
+
+
+async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.Claims) -> tuple[Observed, Client]:
+    began, layout = time.monotonic(), Layout.of(wanted.home, wanted.name)
+    directories.prepare_home(layout)
+    with _explained(layout):
+        layout.directory.mkdir(mode=0o700)
+        layout.write_note({"owner": wanted.owner})
+        await asyncio.to_thread(keys.make, layout.directory / "pki")
+        taken = {key: claims.take() for key in configuration.port_keys({})}
+        kept.write(layout, taken)
+        launching.launch(layout, ["etcd"])
+        await _listening(layout, taken["etcdPort"])
+        authority = (layout.directory / "pki" / "ca.crt").read_text()
+        with EtcdKeys(layout) as etcd:
+            await asyncio.to_thread(etcd.write, kept.fresh(authority, taken))
+        launching.launch(layout, ["kube-apiserver"])
+        await _listening(layout, taken["kubeApiserverPort"])
+        client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
+        try:
+            identity = await _ready(layout, client)
+        except BaseException:
+            await client.close()
+            raise
+        launching.launch(layout, _CONTROLLERS)
+        priority.lower(layout.directory)
+    report.status(f"control plane answers after {time.monotonic() - began:.1f} s", last=True)
+    server = f"https://127.0.0.1:{taken['kubeApiserverPort']}"
+    return Observed(identity, str(layout.kubeconfig), server, str(layout.directory), {}), client
+
+
+async def settled(client: Client, namespaces: Sequence[str]) -> None:
+    """Wait for what the controllers make in every new namespace: without a service account, pods are refused."""
+    ends = time.monotonic() + SILENT_S
+    paths = [
+        f"/api/v1/namespaces/{namespace}/{what}"
+        for namespace in namespaces
+        for what in ("serviceaccounts/default", "configmaps/kube-root-ca.crt")
+    ]
+    while paths:
+        try:
+            await client.get(paths[-1])
+            paths.pop()
+        except ApiError as error:
+            if error.status != 404 or time.monotonic() > ends:
+                raise
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _listening(layout: Layout, port: int) -> None:
+    """Wait until a component listens."""
+    ends = time.monotonic() + SILENT_S
+    while True:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        await _alive(layout, ends)
+
+
+async def _ready(layout: Layout, client: Client) -> str:
+    """Wait until the API server is ready; returns the cluster's identity."""
+    ends = time.monotonic() + SILENT_S
+    while True:
+        with suppress(ApiError, Unreachable):
+            await client.get("/readyz", patience=0)
+            return await objects.identity(client)
+        await _alive(layout, ends)
+
+
+async def _alive(layout: Layout, ends: float) -> None:
+    """Let a moment pass for components that are starting.
+
+    Raises:
+        ProviderError: one has ended, or the time is over.
+    """
+    if ended := kwokctl.missing_component(layout.directory):
+        raise ProviderError(api.explain(layout, f"{ended} of cluster {layout.name} ended"))
+    if time.monotonic() > ends:
+        raise ProviderError(api.explain(layout, f"cluster {layout.name} does not start within {SILENT_S:.0f} s"))
+    await asyncio.sleep(_LOOK_EVERY)
+
+
+@contextmanager
+def _explained(layout: Layout) -> Iterator[None]:
+    try:
+        yield
+    except ports.NoFreePort as error:
+        raise ProviderError(str(error)) from None
+    except OSError as error:
+        raise ProviderError(directories.os_error(error, layout)) from None
+
+
+@asynccontextmanager
+async def _locked(file: Path) -> AsyncIterator[None]:
+    lock = file.with_suffix(".lock")
+    descriptor, _ = await locks.take(lock)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)

@@ -1,0 +1,99 @@
+"""The points to which a cluster is reset: its start, and those that a test marks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from kumulus.kube import Client, objects
+from kumulus.model.pools import Pool
+from kumulus.model.words import listed
+from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
+from kumulus.testing.errors import ClusterError
+from kumulus.testing.plane import Plane
+from kumulus.testing.reset import Baseline, Reset
+
+START = "start"
+"""The point that every cluster has."""
+_WITHIN_S, _LOOK_EVERY = 30.0, 0.01
+
+
+@dataclass
+class _Point:
+    """A cluster at one moment: all that is in it, its pools, and the versions of API groups that it serves."""
+
+    baseline: Baseline
+    pools: dict[str, Pool]
+    served: set[str]
+
+
+class Points:
+    """The points of a cluster.
+
+    Args:
+        plane: the cluster.
+        within: the namespace to which its resets are limited; empty for all of it.
+
+    Raises:
+        ProviderError: the cluster's certificates cannot be read.
+    """
+
+    def __init__(self, plane: Plane, within: str = "") -> None:
+        self._plane, self._within = plane, within
+        self._etcd = EtcdKeys(plane.layout)
+        self._points: dict[str, _Point] = {}
+
+    def close(self) -> None:
+        """Close the connection to etcd."""
+        self._etcd.__exit__()
+
+    async def mark(self, name: str) -> None:
+        """Remember the cluster as it is, once nothing of it changes any more.
+
+        Raises:
+            ClusterError: there is a point of that name; or others keep changing something.
+            ApiError, Unreachable: the server refused, or gave no answer.
+        """
+        if not name or name in self._points:
+            raise ClusterError(f"there is a point {name or START} already; mark it with another name")
+        baseline = Baseline(self._etcd, self._within)
+        await baseline.take()
+        self._points[name] = _Point(baseline, dict(self._plane.pools), await _served(self._plane.client))
+
+    async def reset(self, to: str) -> Reset:
+        """Put everything back to what it was at a point.
+
+        Raises:
+            ClusterError: there is no such point; something is changed again and again; or the cluster does not answer.
+            ApiError, Unreachable: the server refused, or gave no answer.
+        """
+        if to not in self._points:
+            raise ClusterError(f"there is no point {to}; mark it first, or reset to {listed(sorted(self._points), 10)}")
+        plane, point, begun, done = self._plane, self._points[to], time.monotonic(), Reset()
+        gone = await point.baseline.restore(plane.client, done)
+        plane.pools = dict(point.pools)
+        if gone:
+            lost = [pool for pool in point.pools.values() if gone & set(pool.node_names())]
+            await asyncio.gather(*map(plane.converge, lost))
+            done.restored += len(gone)
+            await asyncio.to_thread(point.baseline.made_again, gone)
+            await point.baseline.restore(plane.client, done)
+        if not self._within:
+            await _until_served(plane.client, point.served)
+        done.seconds = time.monotonic() - begun
+        return done
+
+
+async def _until_served(client: Client, wanted: set[str]) -> None:
+    """Wait until the API server serves these versions and no others: clients would ask for kinds that are gone."""
+    ends = time.monotonic() + _WITHIN_S
+    while time.monotonic() < ends:
+        if await _served(client) == wanted:
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _served(client: Client) -> set[str]:
+    found = await objects.find(client, "/apis")
+    return {version["groupVersion"] for group in (found or {}).get("groups") or () for version in group["versions"]}

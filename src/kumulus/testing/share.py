@@ -1,0 +1,83 @@
+"""A namespace of a cluster that others use as well: tests in several processes share one, each in a namespace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from kumulus.host import files
+from kumulus.kube import objects
+from kumulus.model.identity import Owner
+from kumulus.runtimes import apiserver
+from kumulus.runtimes.base import Observed
+from kumulus.runtimes.kwok.layout import Layout, dump
+from kumulus.testing import faults
+from kumulus.testing.asynchronous import AsyncCluster
+from kumulus.testing.control_plane import SILENT_S, settled
+from kumulus.testing.errors import ClusterError
+from kumulus.testing.plane import CLUSTERS, NAMESPACES, Plane
+
+_EVERYBODYS = "is everybody's: the cluster is shared; leave --kumulus-share out, or use the fixture kumulus_cluster"
+
+
+class Share(AsyncCluster):
+    """One namespace of a cluster that is up; what is outside it is neither reset nor listed, except nodes.
+
+    Args:
+        folder: the cluster's.
+        namespace: its name; it is made if it is not there.
+        asked: what the cluster was made with, as arguments of :class:`AsyncCluster`.
+    """
+
+    def __init__(self, folder: Path, namespace: str, **asked: Any) -> None:
+        super().__init__(**asked)
+        self.namespace = self._within = namespace
+        self._of = folder
+        # It is not for one of its users to end it.
+        self._kept = True
+
+    async def _begun(self) -> Plane:
+        layout = Layout(self._of / CLUSTERS / self._loaded.cluster_name)
+        kubeconfig = self._of / NAMESPACES / f"{self.namespace}.yaml"
+        await asyncio.to_thread(_write, layout, kubeconfig, self.namespace)
+        server = f"https://127.0.0.1:{layout.ports()['kube-apiserver']}"
+        client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
+        observed = Observed("", str(kubeconfig), server, str(layout.directory), {})
+        plane = Plane(self._of, self._loaded, observed, client, Owner("", layout.name), {}, self._report)
+        body = {"metadata": {"name": self.namespace}}
+        if await objects.find(client, f"/api/v1/namespaces/{self.namespace}") is None:
+            await self._asked(client.create("/api/v1/namespaces", body))
+        await self._asked(settled(client, [self.namespace]))
+        return plane
+
+    @asynccontextmanager
+    async def fault(self, kind: str = "", *, nodes: faults.Target = None, **fields: Any) -> AsyncIterator[faults.Fault]:
+        """Not of one user of several."""
+        _refused("a fault of nodes")
+        yield  # type: ignore[unreachable]
+
+    async def resize(self, nodes: int | Mapping[str, int]) -> None:
+        """Not of one user of several."""
+        _refused("the number of nodes")
+
+    async def experiment(self, description: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+        """Not of one user of several."""
+        _refused("an experiment")
+
+
+def _refused(what: str) -> NoReturn:
+    raise ClusterError(f"{what} {_EVERYBODYS}")
+
+
+def _write(layout: Layout, kubeconfig: Path, namespace: str) -> None:
+    """A kubeconfig whose context has the namespace; it names the same keys."""
+    kubeconfig.parent.mkdir(mode=0o700, exist_ok=True)
+    document = yaml.safe_load(layout.text(layout.kubeconfig))
+    for each in document["contexts"]:
+        each["context"]["namespace"] = namespace
+    files.write(kubeconfig, dump([document]), mode=0o600)

@@ -1,0 +1,106 @@
+"""The user's own commands of a timeline."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from kumulus.extras.journal.book import Journal
+from kumulus.extras.journal.changes import Changes, changes_from
+from kumulus.extras.journal.undo import RUN_VARIABLE, end_commands
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.timeline import Program
+from kumulus.extras.lab.run.commands import Commands
+from kumulus.host import processes
+from tests.support.processes import await_that
+
+RUN = "20260101-000000-abcdef"
+# A child of its own, in another process group, that does not care for SIGTERM.
+STUBBORN = "python3 -c 'import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)'"
+
+
+@pytest.fixture
+async def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Commands]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("kumulus.extras.lab.run.commands._PATIENCE", 0.2)
+    (tmp_path / "base").mkdir()
+    journal = Journal(Changes(f"{RUN}-{os.getpid()}", "training", "uid", ""))
+    yield Commands(journal, tmp_path / "base", tmp_path / "logs", tmp_path / "kubeconfig.yaml")
+    end_commands(journal.changes.run)
+
+
+async def test_a_command_runs_in_the_files_directory_and_knows_cluster_and_namespace(commands: Commands) -> None:
+    ends: list[str] = []
+    await commands.start(Program(command='echo "$PWD $KUBECONFIG $KUMULUS_NAMESPACE"; cat; exit 0'), "ns")
+    await commands.wait(ends.append)
+    (verdict,) = await commands.end()
+    assert (verdict.holds, verdict.found) == (True, "0")
+    (log,) = commands.logs.iterdir()
+    assert log.read_text() == f"{commands.base} {commands.kubeconfig} ns\n"
+    assert [each.endswith("exit 0 ended with exit code 0") for each in ends] == [True]
+
+
+async def test_an_exit_code_that_is_not_0_is_not_what_is_expected(commands: Commands) -> None:
+    await commands.start(Program(command="echo 3 pods too many >&2; exit 3"), "ns")
+    await commands.wait(lambda _: None)
+    (verdict,) = await commands.end()
+    assert verdict.what == "exit code 0: echo 3 pods too many >&2; exit 3"
+    assert (verdict.holds, verdict.found) == (False, "3; its last words: 3 pods too many")
+
+
+async def test_what_runs_in_the_background_is_not_waited_for_and_ends_with_the_run(commands: Commands) -> None:
+    await commands.start(Program(command="sleep 600", background=True), "ns")
+    await asyncio.wait_for(commands.wait(lambda _: None), 10)
+    assert commands.journal.changes.commands == ("sleep 600",)
+    (verdict,) = await commands.end()
+    assert (verdict.holds, verdict.found) == (True, "ran until the end")
+    assert processes.with_variable(RUN_VARIABLE, commands.journal.changes.run) == []
+    assert commands.journal.changes.empty
+
+
+async def test_a_check_that_is_cut_off_has_not_held(commands: Commands) -> None:
+    await commands.start(Program(command="sleep 600"), "ns")
+    (verdict,) = await commands.end()
+    assert (verdict.holds, verdict.found) == (False, "had not ended when the run did")
+
+
+async def test_an_operator_that_ends_by_itself_with_an_error_is_said(commands: Commands) -> None:
+    await commands.start(Program(command="echo no such module; exit 1", background=True), "ns")
+    run = commands.journal.changes.run
+    await asyncio.to_thread(await_that, lambda: not processes.with_variable(RUN_VARIABLE, run), 10, "it ended")
+    await asyncio.sleep(0)
+    (verdict,) = await commands.end()
+    assert (verdict.holds, verdict.found) == (False, "1; its last words: no such module")
+
+
+async def test_what_a_command_has_started_ends_too_even_if_it_ignores_that(commands: Commands) -> None:
+    await commands.start(Program(command=f"setsid {STUBBORN} & wait", background=True), "ns")
+    run = commands.journal.changes.run
+    (log,) = commands.logs.iterdir()
+    await asyncio.to_thread(await_that, lambda: log.read_text() == "1\n", 20, "the child ignores SIGTERM")
+    assert len(processes.with_variable(RUN_VARIABLE, run)) > 1
+    await commands.end()
+    assert processes.with_variable(RUN_VARIABLE, run) == []
+
+
+async def test_the_journal_of_a_killed_run_ends_its_commands_and_nobody_elses(commands: Commands) -> None:
+    await commands.start(Program(command=STUBBORN, background=True), "ns")
+    other = await asyncio.create_subprocess_exec("sleep", "600", env={**os.environ, RUN_VARIABLE: "another"})
+    kept = changes_from(commands.journal.changes.to_plain())
+    assert kept.commands == (STUBBORN,)
+    assert await asyncio.to_thread(end_commands, kept.run) >= 1
+    assert processes.with_variable(RUN_VARIABLE, kept.run) == []
+    assert other.returncode is None
+    other.send_signal(signal.SIGKILL)
+    await other.wait()
+
+
+async def test_a_directory_that_is_gone_is_said(commands: Commands) -> None:
+    commands.base.rmdir()
+    with pytest.raises(LabError, match="the timeline's command true cannot be run: No such file or directory"):
+        await commands.start(Program(command="true"), "ns")

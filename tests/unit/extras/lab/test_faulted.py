@@ -1,0 +1,164 @@
+"""What becomes of faulted nodes and of the pods there: when nodes are cordoned, evacuated, and all runs again."""
+
+from __future__ import annotations
+
+import pytest
+
+from kumulus.extras.lab.file.expect import Expectation
+from kumulus.extras.lab.measure.faulted import EVACUATE, RECOVER
+from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.statistics import Between
+from kumulus.extras.lab.measure.verdicts import Verdict, verdicts
+from tests.unit.extras.lab.test_measure import pod, records
+
+CORDONED = {"nodes": {"fault": "rack"}, "cordoned": True, "within": "10s"}
+OFF = {"workload": "w", "onFaultedNodes": 0, "within": "30s"}
+
+
+def ran(found: Records, uid: str, node: str, start: float, end: float | None = None, phase: str = "Deleted") -> None:
+    """A pod that has a node and runs from one time to another."""
+    found.put(pod(uid, node=node, phase="Running"), start)
+    if end is not None and phase == "Deleted":
+        found.gone(uid, end)
+    elif end is not None:
+        found.put(pod(uid, node=node, phase=phase), end)
+
+
+def struck(nodes: tuple[str, ...] = ("n0", "n1"), began: float = 10.0) -> Records:
+    found = records()
+    found.faulted.struck("rack", nodes, began)
+    return found
+
+
+def judged(found: Records, raw: dict[str, object], lasted: float = 100.0) -> Verdict:
+    found.faulted.lasted = lasted
+    (verdict,) = verdicts([Expectation.model_validate(raw)], {}, found)
+    return verdict
+
+
+def test_nodes_are_cordoned_within_a_time_if_the_last_one_is() -> None:
+    found = struck()
+    found.faulted.node("n0", True, 12.0)
+    found.faulted.node("n1", True, 19.5)
+    verdict = judged(found, CORDONED)
+    assert (verdict.holds, verdict.found) == (True, "2 nodes, the last after 9.5 s")
+    assert verdict.what == "nodes of rack cordoned within 10s"
+
+
+def test_a_node_that_is_cordoned_late_or_never_is_named() -> None:
+    found = struck(("n0", "n1", "n2"))
+    found.faulted.node("n0", True, 12.0)
+    found.faulted.node("n1", True, 20.5)
+    verdict = judged(found, CORDONED)
+    assert (verdict.holds, verdict.found) == (False, "1 of 3 nodes; not n1, n2")
+
+
+def test_a_node_that_was_cordoned_before_the_fault_counts_unless_it_was_uncordoned() -> None:
+    found = struck()
+    found.faulted.node("n0", True, 5.0)
+    found.faulted.node("n1", True, 5.0)
+    found.faulted.node("n1", False, 6.0)
+    assert judged(found, CORDONED).found == "1 of 2 nodes; not n1"
+
+
+def test_that_nodes_are_schedulable_again_counts_from_the_end_of_the_fault() -> None:
+    found = struck()
+    for node in ("n0", "n1"):
+        found.faulted.node(node, True, 12.0)
+    again = {**CORDONED, "cordoned": False}
+    assert not judged(found, again).holds
+    found.faulted.over("rack", 40.0)
+    found.faulted.node("n0", False, 43.0)
+    assert judged(found, again).found == "1 of 2 nodes; not n1"
+    found.faulted.node("n1", False, 45.0)
+    assert judged(found, again).holds
+
+
+def test_what_is_expected_after_a_fault_that_did_not_begin_does_not_hold() -> None:
+    found = records()
+    assert judged(found, CORDONED) == Verdict("nodes of rack cordoned within 10s", False, "the fault did not begin")
+    assert judged(found, OFF).found == "no fault began on nodes"
+
+
+@pytest.mark.parametrize(("ended", "holds"), [(39.0, True), (41.0, False), (None, False)])
+def test_no_pod_is_on_faulted_nodes_once_the_time_is_over(ended: float | None, holds: bool) -> None:
+    found = struck()
+    ran(found, "a", "n0", 1.0, ended)
+    ran(found, "b", "n3", 1.0)
+    verdict = judged(found, OFF)
+    assert (verdict.holds, verdict.found) == (holds, f"{int(not holds)}; 1 pod had been on those of rack")
+
+
+def test_a_pod_that_comes_to_a_faulted_node_later_counts_until_the_fault_has_ended() -> None:
+    found = struck()
+    found.faulted.over("rack", 80.0)
+    ran(found, "late", "n0", 85.0)
+    assert judged(found, OFF).holds
+    ran(found, "a", "n0", 60.0, 62.0)
+    ran(found, "b", "n1", 61.0, 63.0)
+    assert judged(found, OFF).found == "2; 2 pods had been on those of rack"
+    assert judged(found, {**OFF, "onFaultedNodes": 2}).holds
+
+
+def test_a_run_that_ended_before_the_time_was_over_decides_nothing() -> None:
+    assert judged(struck(), OFF, lasted=25.0) == Verdict(
+        "w: no pod on faulted nodes after 30s", False, "the run ended 15.0 s after rack began"
+    )
+
+
+def test_a_run_lasts_until_what_is_expected_after_its_faults_is_decided() -> None:
+    found = struck().faulted
+    expected = [Expectation.model_validate(each) for each in (CORDONED, OFF)]
+    assert found.decided_at(expected) == 40.0
+    assert found.decided_at([Expectation.model_validate({"measure": EVACUATE, "atMost": "1m"})]) == 70.0
+    again = [Expectation.model_validate({**CORDONED, "cordoned": False})]
+    assert found.decided_at(again) == 0.0
+    found.over("rack", 50.0)
+    assert found.decided_at(again) == 60.0
+    assert found.decided_at([Expectation.model_validate({**CORDONED, "nodes": {"fault": "other"}})]) == 0.0
+
+
+def test_evacuation_lasts_until_the_last_pod_has_gone_and_recovery_until_as_many_run_elsewhere() -> None:
+    found = struck()
+    for number, end in enumerate((13.0, 17.0)):
+        ran(found, f"old{number}", f"n{number}", 1.0, end)
+        ran(found, f"new{number}", "n3", end + 4.0)
+    ran(found, "elsewhere", "n2", 1.0)
+    assert found.faulted.measures(found.pods.values()) == {EVACUATE: 7.0, RECOVER: 11.0}
+
+
+def test_a_pod_that_completes_has_gone_and_needs_no_other() -> None:
+    found = struck()
+    ran(found, "a", "n0", 1.0, 15.0, "Succeeded")
+    assert found.faulted.measures(found.pods.values()) == {EVACUATE: 5.0, RECOVER: 5.0}
+
+
+def test_pods_that_stay_are_neither_evacuated_nor_recovered_until_the_fault_ends() -> None:
+    found = struck()
+    ran(found, "a", "n0", 1.0)
+    assert found.faulted.measures(found.pods.values()) == {}
+    found.faulted.over("rack", 30.0)
+    assert found.faulted.measures(found.pods.values()) == {RECOVER: 20.0}
+
+
+def test_a_fault_where_no_pod_was_measures_nothing() -> None:
+    found = struck()
+    ran(found, "a", "n3", 1.0)
+    assert found.faulted.measures(found.pods.values()) == {}
+
+
+def test_a_time_that_was_not_heard_has_bounds() -> None:
+    found = struck()
+    ran(found, "a", "n0", 1.0)
+    found.gone("a", 40.0, since=20.0)
+    ran(found, "b", "n3", 50.0)
+    assert found.faulted.measures(found.pods.values()) == {EVACUATE: Between(10.0, 30.0), RECOVER: 40.0}
+
+
+def test_what_happens_before_the_clock_starts_happened_at_its_start() -> None:
+    found = struck(began=77.0)
+    found.faulted.node("n0", True, 78.0)
+    found.faulted.node("n1", False, 78.0)
+    found.begin()
+    assert found.faulted.faults[0].began == 0.0
+    assert judged(found, CORDONED).found == "1 of 2 nodes; not n1"

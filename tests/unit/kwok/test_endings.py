@@ -1,0 +1,204 @@
+"""What comes next for a running pod, by the very jq of the stages: its command, its annotation or its deadline."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jq
+import pytest
+
+from kumulus.kwok import base_stages
+
+STAGES = {each["metadata"]["name"]: each["spec"] for each in base_stages.stages()}
+LIFE = ("pod-probed", "pod-complete", "pod-refuse", "pod-exit", "pod-deadline", "pod-restart")
+START = "2026-01-31T12:00:00Z"
+compiled = cache(jq.compile)
+JOB = {"kind": "Job", "apiVersion": "batch/v1", "name": "j"}
+
+
+def pod(
+    *commands: list[str], policy: str = "Never", owner: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    """A running and ready pod, a container for each command."""
+    names = [f"c{index}" for index in range(len(commands))]
+    containers = [
+        {"name": name, "image": "busybox", "command": command} for name, command in zip(names, commands, strict=True)
+    ]
+    statuses = [{"name": name, "ready": True, "state": {"running": {"startedAt": START}}} for name in names]
+    return {
+        "metadata": {"name": "p", "namespace": "n", **({"ownerReferences": [owner]} if owner else {})},
+        "spec": {"restartPolicy": policy, "containers": containers, **spec},
+        "status": {"phase": "Running", "startTime": START, "containerStatuses": statuses},
+    }
+
+
+def fits(match: dict[str, Any], found: dict[str, Any]) -> bool:
+    program = compiled(match["key"])
+    # KWOK takes an expression that fails, as of an absent list, for one without a value.
+    try:
+        values = [str(each) for each in program.input_value(found).all() if each is not None]
+    except ValueError:
+        values = []
+    match match["operator"]:
+        case "In":
+            return any(each in match["values"] for each in values)
+        case "Exists":
+            return bool(values)
+        case _:
+            return not values
+
+
+def due(found: dict[str, Any]) -> tuple[str, str]:
+    """The only stage of its life that a pod has next, and when."""
+    there = [name for name in LIFE if all(fits(each, found) for each in STAGES[name]["selector"]["matchExpressions"])]
+    if not there:
+        return "", ""
+    (name,) = there
+    when = compiled(STAGES[name]["delay"]["durationFrom"]["jq"]["expression"]).input_value(found).first()
+    return name, when.removeprefix("2026-01-31T")
+
+
+@pytest.mark.parametrize(
+    ("command", "when"),
+    [
+        (["sleep", "30"], "12:00:30.500Z"),
+        (["/bin/sleep", "1.5m"], "12:01:30.500Z"),
+        (["true"], "12:00:00.000Z"),
+        (["/bin/false"], "12:00:00.000Z"),
+        (["sh", "-c", "echo begins; sleep 2 && sleep 3\nexit 4"], "12:00:05.500Z"),
+        (["/bin/bash", "-ec", "sleep 1; false"], "12:00:01.500Z"),
+    ],
+)
+@pytest.mark.parametrize("owner", [None, JOB])
+def test_a_pod_ends_when_its_command_says(command: list[str], when: str, owner: dict[str, str] | None) -> None:
+    assert due(pod(command, owner=owner)) == ("pod-exit", when)
+    assert due(pod(command, ["true"], owner=owner)) == ("pod-exit", when)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sleep", "inf"],
+        ["/bin/sleep", "infinity"],
+        ["tail", "-f", "/dev/null"],
+        ["/pause"],
+        ["sh", "-c", "true; pause"],
+    ],
+)
+@pytest.mark.parametrize("owner", [None, JOB])
+def test_a_pod_whose_command_has_no_end_stays(command: list[str], owner: dict[str, str] | None) -> None:
+    assert due(pod(command, owner=owner)) == ("", "")
+    assert due(pod(["true"], command, owner=owner)) == ("", "")
+
+
+def test_the_image_pause_needs_no_command() -> None:
+    paused = pod([], owner=JOB)
+    assert due(paused) == ("pod-complete", "12:00:00.000Z")
+    paused["spec"]["containers"][0]["image"] = "registry.k8s.io/pause:3.10"
+    assert due(paused) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python", "train.py"],
+        ["sh", "-c", "exit $(($RANDOM % 2))"],
+        ["sh", "-c", "echo x; sleep 10 | cat"],
+        ["sh", "-c", "false || exit 3"],
+        ["sleep"],
+        [],
+    ],
+)
+def test_a_command_that_is_not_understood_ends_a_batch_jobs_pod_at_once_and_no_other(command: list[str]) -> None:
+    assert due(pod(command, owner=JOB)) == ("pod-complete", "12:00:00.000Z")
+    assert due(pod(command, ["sleep", "9"], owner=JOB)) == ("pod-complete", "12:00:00.000Z")
+    assert due(pod(command)) == ("", "")
+    assert due(pod(command, owner={**JOB, "apiVersion": "batch.volcano.sh/v1alpha1"})) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "annotations"),
+    [
+        ("gpu-validator-x2x7d", {}),
+        ("nccl-test-0", {}),
+        ("k8s-conformance", {}),
+        ("p", {"helm.sh/hook": "test"}),
+    ],
+)
+def test_no_check_passes_by_assumption(name: str, annotations: dict[str, str]) -> None:
+    found = pod(["./check"], owner=JOB)
+    found["metadata"] |= {"name": name, "annotations": annotations}
+    assert due(found) == ("pod-refuse", "12:00:00.000Z")
+    # What is declared holds.
+    found["spec"]["containers"][0]["command"] = ["true"]
+    assert due(found) == ("pod-exit", "12:00:00.000Z")
+    found["metadata"]["annotations"] = {"pod-complete.stage.kwok.x-k8s.io/delay": "5s"}
+    assert due(found) == ("pod-complete", "12:00:05.500Z")
+
+
+def test_a_pod_that_is_always_restarted_ends_by_no_command() -> None:
+    assert due(pod(["true"], policy="Always")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("delay", "when"), [("1h2m", "13:02:00.500Z"), ("1500ms", "12:00:02.000Z"), ("soon", "12:00:00.000Z")]
+)
+@pytest.mark.parametrize("group", ["batch/v1", "batch.volcano.sh/v1alpha1"])
+def test_the_delay_in_a_jobs_annotation_comes_before_its_command(delay: str, when: str, group: str) -> None:
+    found = pod(["sleep", "9"], owner={**JOB, "apiVersion": group})
+    found["metadata"]["annotations"] = {"pod-complete.stage.kwok.x-k8s.io/delay": delay}
+    assert due(found) == ("pod-complete", when)
+
+
+def test_a_pod_fails_at_its_deadline_unless_it_ends_before() -> None:
+    assert due(pod(["sleep", "9"], activeDeadlineSeconds=5)) == ("pod-deadline", "12:00:05.500Z")
+    assert due(pod(["sleep", "3"], activeDeadlineSeconds=5)) == ("pod-exit", "12:00:03.500Z")
+    assert due(pod(["sleep", "3"], policy="Always", activeDeadlineSeconds=5)) == ("pod-deadline", "12:00:05.500Z")
+
+
+def test_a_pod_is_ready_when_the_last_of_its_probes_begins() -> None:
+    found = pod(["web"], ["web"], policy="Always")
+    found["spec"]["containers"][0]["readinessProbe"] = {"initialDelaySeconds": 7}
+    found["spec"]["containers"][1]["startupProbe"] = {"initialDelaySeconds": 9}
+    assert due(found) == ("", "")
+    for status in found["status"]["containerStatuses"]:
+        status["ready"] = False
+    assert due(found) == ("pod-probed", "12:00:09.500Z")
+
+
+def test_what_has_failed_is_restarted_after_the_back_off_of_a_kubelet() -> None:
+    found = pod(["false"], policy="OnFailure")
+    end = {"exitCode": 1, "startedAt": START, "finishedAt": START}
+    found["status"]["containerStatuses"] = [{"ready": False, "restartCount": 2, "state": {"terminated": end}}]
+    assert due(found) == ("pod-restart", "12:00:20.500Z")
+
+
+@pytest.mark.parametrize(
+    ("change", "lags"),
+    [
+        ({}, "false"),
+        ({"metadata": {"generation": 2}}, "true"),
+        ({"gate": None, "ready": ("True", None)}, "true"),
+        ({"gate": "True", "ready": ("True", None)}, "false"),
+        ({"gate": None, "ready": ("False", "ReadinessGatesNotReady")}, "false"),
+        ({"gate": "True", "ready": ("False", "ReadinessGatesNotReady")}, "true"),
+        # The node's controller has marked it, as the node is lost.
+        ({"gate": "True", "ready": ("False", None)}, "false"),
+        ({"pending": True, "annotations": {"kumulus.io/resize": "deferred"}}, "false"),
+        ({"pending": True}, "true"),
+    ],
+)
+def test_a_pod_is_followed_where_its_status_lags_behind(change: dict[str, Any], lags: str) -> None:
+    found = pod(["web"])
+    annotations = {"annotations": change["annotations"]} if "annotations" in change else {}
+    found["metadata"] |= {"generation": 1, **change.get("metadata", {}), **annotations}
+    status, reason = change.get("ready", ("True", None))
+    conditions = [{"type": "Ready", "status": status, **({"reason": reason} if reason else {})}]
+    if "gate" in change:
+        found["spec"]["readinessGates"] = [{"conditionType": "example.com/open"}]
+        conditions += [{"type": "example.com/open", "status": "True"}] if change["gate"] else []
+    conditions += [{"type": "PodResizePending", "status": "True"}] if "pending" in change else []
+    found["status"] |= {"observedGeneration": 1, "conditions": conditions}
+    key = STAGES["pod-follow"]["selector"]["matchExpressions"][-1]["key"]
+    assert str(jq.compile(key).input_value(found).first()) == lags

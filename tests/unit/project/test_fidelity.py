@@ -1,0 +1,109 @@
+"""The ledger of docs/fidelity.md: comparing is right, and the page says what was recorded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.fidelity import page
+from benchmarks.fidelity.facts import ABSENT, compare, counted, flat, sequence, state
+from benchmarks.fidelity.situations import IMAGE, SITUATION, Situation, situations
+from kumulus.testing import wanted
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(page.RESULTS.read_text())
+    return found
+
+
+def test_a_value_of_all_runs_is_equal_one_of_some_real_runs_is_within_their_spread() -> None:
+    real = [{"phase": "Failed", "reason": "Error"}, {"phase": "Failed", "reason": "OOMKilled"}]
+    found = compare(counted(real), counted([{"phase": "Failed", "reason": "Error"}]))
+    assert (found.equal, found.within, list(found.differences)) == (1, 1, [])
+
+
+def test_a_fact_that_only_some_runs_have_is_absent_in_the_others() -> None:
+    runs = [{"a": "1"}, {"a": "1", "b": "2"}]
+    assert counted(runs) == {"a": {"1": 2}, "b": {ABSENT: 1, "2": 1}}
+
+
+def test_a_value_that_no_real_run_has_is_a_difference_even_if_only_one_emulated_run_has_it() -> None:
+    found = compare(counted([{"phase": "Failed"}] * 3), counted([{"phase": "Failed"}, {"phase": "Running"}]))
+    (difference,) = found.differences
+    assert (difference.path, difference.real, difference.emulated) == (
+        "phase",
+        {"Failed": 3},
+        {"Failed": 1, "Running": 1},
+    )
+
+
+def test_what_only_one_place_has_is_a_difference_in_both_directions() -> None:
+    found = compare(counted([{"a": "1"}]), counted([{"b": "2"}]))
+    assert [(each.path, each.real, each.emulated) for each in found.differences] == [
+        ("a", {"1": 1}, {ABSENT: 1}),
+        ("b", {ABSENT: 1}, {"2": 1}),
+    ]
+
+
+def test_elements_go_by_type_and_name_and_what_is_of_one_run_only_is_masked() -> None:
+    status = {
+        "conditions": [{"type": "Ready", "status": True, "lastTransitionTime": "2026-01-31T12:00:00Z"}],
+        "containerStatuses": [{"name": "main", "containerID": "containerd://0a1b2c3d4e5f", "lastState": {}}],
+        "podIP": "10.0.0.7",
+        "message": "pod w of run-3 on node-1",
+    }
+    assert flat(status, {"run-3": "‹namespace›", "node-1": "‹node›"}) == {
+        "conditions[Ready].type": "Ready",
+        "conditions[Ready].status": "true",
+        "conditions[Ready].lastTransitionTime": "‹time›",
+        "containerStatuses[main].name": "main",
+        "containerStatuses[main].containerID": "‹id›",
+        "podIP": "‹address›",
+        "message": "pod w of ‹namespace› on ‹node›",
+    }
+
+
+def test_a_sequence_has_each_state_once_until_it_changes() -> None:
+    bound = {"metadata": {}, "spec": {"nodeName": "a"}, "status": {"phase": "Pending"}}
+    ready = {**bound, "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+    leaving = {**bound, "metadata": {"deletionTimestamp": "now"}, "status": {"phase": "Running"}}
+    seen = [state(each) for each in (bound, bound, ready, leaving, ready)]
+    assert sequence(seen) == "Pending → Running Ready → Running leaving → Running Ready"
+
+
+def test_situations_are_told_apart_and_what_they_declare_is_a_stack(known: dict[str, Any]) -> None:
+    assert len({each.slug for each in situations()}) == len(situations())
+    from benchmarks.fidelity.places import specification
+
+    spec = wanted.loaded(specification(known["about"]["shapes"]), None, "", {}).spec
+    assert [each.name for each in spec.podLifecycles] == [each.slug for each in situations() if each.lifecycle]
+
+
+def test_a_template_has_an_image_and_the_label_by_which_lifecycles_find_it() -> None:
+    job: dict[str, Any] = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {"template": {"spec": {"restartPolicy": "Never"}}},
+    }
+    (made,) = Situation("controllers", "A Job", [], objects=[job]).wanted("node")
+    template = made["spec"]["template"]
+    assert template["metadata"]["labels"][SITUATION] == "a-job"
+    assert template["spec"]["containers"][0]["image"] == IMAGE
+    assert "template" in job["spec"], "the data itself is left as it is"
+    assert "containers" not in job["spec"]["template"]["spec"]
+
+
+def test_every_difference_has_a_consequence_and_every_rule_a_difference(known: dict[str, Any]) -> None:
+    lines = page.ledger(page.compared(known))
+    assert {line.rule.name for line in lines} == {rule.name for rule in page.rules() if rule.weight}
+    assert [line.rule.weight for line in lines] == sorted((line.rule.weight for line in lines), reverse=True)
+
+
+def test_the_page_has_the_figures_of_the_recording(known: dict[str, Any]) -> None:
+    text = page.PAGE.read_text()
+    begin, end = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+    measured = text.partition(begin)[2].partition(end)[0]
+    assert measured == page.tables(known), "python -m benchmarks.fidelity page writes it again"
