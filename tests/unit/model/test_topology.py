@@ -93,6 +93,15 @@ def test_presets_have_a_key_of_its_own_for_every_level(preset: str) -> None:
     assert len(set(PRESETS[preset].values())) == len(LEVELS)
 
 
+def test_nodes_of_kais_preset_say_their_zone_by_its_key_too_and_others_do_not() -> None:
+    zones = {
+        preset: pool({**FULL, "preset": preset}).labels.get("cloud.provider.com/topology-zone") for preset in PRESETS
+    }
+    assert zones == {**dict.fromkeys(PRESETS), "kai": "z"}
+    bare = {"capacity": {"pods": 1}, "metadata": {"defaults": False}}
+    assert pool({**FULL, "preset": "kai"}, nodeTemplate=bare).labels["cloud.provider.com/topology-zone"] == "z"
+
+
 def test_the_stacks_own_keys_win_over_a_presets() -> None:
     made = pool({**FULL, "preset": "kueue", "labels": {"rack": "example.com/rack"}}).topology
     assert made

@@ -51,6 +51,7 @@ CASES = """
   - {name: one, threshold: 5, thresholdMetricSelector: {name: scheduler_seconds}}
 - name: Templated
   workloadTemplate:
+  - {opcode: createPods, count: 1, podTemplatePath: templates/pod.yaml, skipWaitToCompletion: true}
   - {opcode: createPods, count: 1, podTemplatePath: templates/conditional.yaml, collectMetrics: true}
   workloads: [{name: one}]
 """

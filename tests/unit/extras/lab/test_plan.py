@@ -249,6 +249,9 @@ def test_a_job_waits_in_its_queue_and_queues_that_nobody_made_have_all_there_is(
         ("LocalQueue", {"name": "default"}),
         ("LocalQueue", {"name": "team"}),
     ]
+    # Of what all nodes have, what KAI's queues cannot count is left out.
+    (made_for_kai,) = queues("kai", experiment.workloads, {"own", "team"}, {"cpu": "64", "ephemeral-storage": "1Ti"})
+    assert made_for_kai["spec"]["resources"]["cpu"]["limit"] == 64_000
     assert queues("coscheduling", experiment.workloads, set(), {}) == []
     assert queues("default", experiment.workloads, set(), {}) == []
 

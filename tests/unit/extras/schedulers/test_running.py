@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from kumulus.extras.schedulers import readiness
 from kumulus.extras.schedulers.children import log_file
 from kumulus.extras.schedulers.launch.plan import Program
 from kumulus.extras.schedulers.running import Running
+from tests.support import processes
+from tests.support.mirror import Answer, serving
 
 
 def ended(directory: Path, log: str) -> Running:
@@ -30,3 +34,14 @@ def test_an_end_for_want_of_inotify_instances_comes_with_its_remedy(tmp_path: Pa
     assert failure.startswith("kueue has ended")
     assert ("; its last words:\n    " + log.strip() in failure) == bool(log)
     assert failure.count("`sudo sysctl fs.inotify.max_user_instances=") == remedies
+
+
+async def test_a_program_that_answers_before_it_works_is_ready_when_its_answer_says_so() -> None:
+    with serving() as server:
+        server.files["/metrics"] = Answer(b"cycles_total 0\n")
+        program = Program("kai", Path("/kai"), (), {}, f"{server.url}/metrics", ready_says="cycle_seconds{")
+        waiting = asyncio.ensure_future(readiness.answering([program]))
+        await asyncio.to_thread(processes.await_that, lambda: len(server.asked) > 2, 10, "it is asked again")
+        assert not waiting.done()
+        server.files["/metrics"] = Answer(b'cycle_seconds{action="allocate"} 1\n')
+        await asyncio.wait_for(waiting, 10)
