@@ -206,7 +206,7 @@ def test_clusters_of_one_kind_have_their_own_keys_uids_and_times(cluster: Cluste
 def test_what_is_kept_of_earlier_clusters_and_does_not_do_is_made_anew(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (kept,) = sorted((cache.root().parent / "clusters").glob("*.json"), key=lambda file: file.stat().st_atime)[-1:]
+    (kept,) = sorted((cache.root().parent / "clusters").glob("*.json"), key=lambda file: file.stat().st_mtime)[-1:]
     spoilt = json.loads(kept.read_text())
     spoilt["kwok"] = spoilt["kwok"].replace("--etcd-servers=", "--no-such-flag=")
     (tmp_path / "kumulus" / "clusters").mkdir(parents=True)
