@@ -42,6 +42,8 @@ with cluster:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     with Cluster(nodes=30) as made:
+        # The controller manager publishes it a moment after its start.
+        made.wait(lambda: made.client.get("/apis/certificates.k8s.io/v1/clustertrustbundles")["items"])
         yield made
 
 
@@ -206,18 +208,16 @@ def test_clusters_of_one_kind_have_their_own_keys_uids_and_times(cluster: Cluste
 def test_what_is_kept_of_earlier_clusters_and_does_not_do_is_made_anew(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (kept,) = sorted((cache.root().parent / "clusters").glob("*.json"), key=lambda file: file.stat().st_atime)[-1:]
+    (kept,) = sorted((cache.root().parent / "clusters").glob("*.json"), key=lambda file: file.stat().st_mtime)[-1:]
     spoilt = json.loads(kept.read_text())
     spoilt["kwok"] = spoilt["kwok"].replace("--etcd-servers=", "--no-such-flag=")
-    (tmp_path / "kumulus" / "clusters").mkdir(parents=True)
-    (tmp_path / "kumulus" / "toolchain").symlink_to(cache.root())
-    (tmp_path / "kumulus" / "clusters" / kept.name).write_text(json.dumps(spoilt))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("kumulus.testing.template.file_of", lambda _: tmp_path / "kept.json")
+    (tmp_path / "kept.json").write_text(json.dumps(spoilt))
     said: list[str] = []
     with Cluster(nodes=1, say=said.append) as made:
         assert [node.ready for node in made.nodes()] == [True]
     assert [line for line in said if "does not start, and is made anew" in line and "no-such-flag" in line]
-    assert "no-such-flag" not in (tmp_path / "kumulus" / "clusters" / kept.name).read_text()
+    assert "no-such-flag" not in (tmp_path / "kept.json").read_text()
 
 
 def test_what_a_fault_does_ends_with_its_block(cluster: Cluster) -> None:

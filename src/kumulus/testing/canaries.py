@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
-from kumulus.kube import ApiError, Client, objects
+from kumulus.kube import ApiError, Client, Unreachable, objects
 
 _WITHIN_S, _LOOK_EVERY = 30.0, 0.01
 NAME = "kumulus-reset"
@@ -89,7 +89,10 @@ async def _made(client: Client, collection: str, body: Mapping[str, Any]) -> Non
         try:
             await client.create(collection, body, patience=0)
             return
-        except ApiError:
+        except (ApiError, Unreachable) as error:
+            # On a busy machine, one attempt may give no answer in its second, and have made the object all the same.
+            if isinstance(error, ApiError) and error.status == 409:
+                return
             # The API server may not have seen yet that a webhook, a policy or a quota is gone.
             if time.monotonic() > ends:
                 raise

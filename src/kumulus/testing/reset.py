@@ -36,6 +36,8 @@ _OF_THE_MOMENT = (
     b"/registry/leases/kube-system/",
     b"/registry/services/endpoints/default/kubernetes",
     b"/registry/endpointslices/default/kubernetes",
+    # Its name has a hash of the cluster's certificate authority; the controller manager publishes it at its start.
+    b"/registry/clustertrustbundles/kubernetes.io:kube-apiserver-serving:",
 )
 _NODES, _LEASES = b"/registry/minions/", b"/registry/leases/kube-node-lease/"
 _EVENTS, _SERVICES = b"/registry/events/", b"/registry/apiregistration.k8s.io/apiservices/"

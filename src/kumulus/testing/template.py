@@ -29,7 +29,7 @@ from kumulus.runtimes.kwok import configuration
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain import cache
 
-_FORMAT = 1
+_FORMAT = 2
 _NODES_AND_EVENTS = (b"/registry/minions/", b"/registry/leases/", b"/registry/events/")
 _UID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # The seconds of a Time of Kubernetes: field 1 of five bytes, until the year 3058, and field 2, which it sets to 0.
