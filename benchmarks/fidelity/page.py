@@ -173,12 +173,16 @@ def _lines(lines: Sequence[Line]) -> str:
 
 def _values(found: Mapping[str, int]) -> str:
     """Values, those of most runs first; how many runs, where it is not all of them."""
-    most = sorted(found, key=lambda value: (-found[value], value))
     total = sum(found.values())
     texts = [
-        f"`{_short(value)}`" + ("" if found[value] == total else f" ({found[value]} of {total})") for value in most
+        f"`{_short(value)}`" + ("" if found[value] == total else f" ({found[value]} of {total})")
+        for value in _most(found)
     ]
     return listed(texts, _SHOWN)
+
+
+def _most(found: Mapping[str, int]) -> list[str]:
+    return sorted(found, key=lambda value: (-found[value], value))
 
 
 def _short(text: str) -> str:
@@ -197,10 +201,9 @@ def _sequences(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Compar
                 alike.append(name)
             else:
                 rows.append(f"| {name} | {real} | {emulated} |")
-    return (
-        f"The same in {counted(len(equal), 'situation')}: {', '.join(equal) or 'none'}. But for ContainerCreating, which "
-        f"is not seen without a lifecycle that pulls images, the same in {len(alike)}: {', '.join(alike) or 'none'}.\n\n"
-    ) + "\n".join(rows)
+    same = f"The same in {counted(len(equal), 'situation')}: {', '.join(equal) or 'none'}."
+    nearly = f"But for ContainerCreating, which only a lifecycle with `imagePull` shows, in {len(alike)}"
+    return "\n".join([f"{same} {nearly}: {', '.join(alike) or 'none'}.", "", *rows])
 
 
 def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
