@@ -24,6 +24,7 @@ KINDS = ("document", "sequence", "events", "counts", "placement")
 """Kinds of facts of a situation."""
 TIMES = {"bound_s": "bound", "ready_s": "Ready", "ended_s": "ended", "took_s": "all steps"}
 PLACES = ("kind", "emulated")
+_CREATING = " → Pending ContainerCreating"
 _SHOWN, _LONGEST, _WITHIN = 3, 110, 0.01
 
 
@@ -172,12 +173,16 @@ def _lines(lines: Sequence[Line]) -> str:
 
 def _values(found: Mapping[str, int]) -> str:
     """Values, those of most runs first; how many runs, where it is not all of them."""
-    most = sorted(found, key=lambda value: (-found[value], value))
     total = sum(found.values())
     texts = [
-        f"`{_short(value)}`" + ("" if found[value] == total else f" ({found[value]} of {total})") for value in most
+        f"`{_short(value)}`" + ("" if found[value] == total else f" ({found[value]} of {total})")
+        for value in _most(found)
     ]
     return listed(texts, _SHOWN)
+
+
+def _most(found: Mapping[str, int]) -> list[str]:
+    return sorted(found, key=lambda value: (-found[value], value))
 
 
 def _short(text: str) -> str:
@@ -186,13 +191,19 @@ def _short(text: str) -> str:
 
 
 def _sequences(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
-    equal = [name for name, of in found.items() if "sequence" in of and not of["sequence"].differences]
-    rows = ["| Situation | Real: what a watch sees | Emulated |", "|---|---|---|"]
+    equal, alike, rows = [], [], ["| Situation | Real: what a watch sees | Emulated |", "|---|---|---|"]
     for name, of in found.items():
+        if "sequence" in of and not of["sequence"].differences:
+            equal.append(name)
         for difference in of["sequence"].differences if "sequence" in of else ():
-            most = [max(sorted(side), key=lambda each: side[each]) for side in (difference.real, difference.emulated)]
-            rows.append(f"| {name} | {most[0]} | {most[1]} |")
-    return f"The same in {counted(len(equal), 'situation')}: {', '.join(equal) or 'none'}.\n\n" + "\n".join(rows)
+            real, emulated = (_most(side)[0] for side in (difference.real, difference.emulated))
+            if real.replace(_CREATING, "") == emulated:
+                alike.append(name)
+            else:
+                rows.append(f"| {name} | {real} | {emulated} |")
+    same = f"The same in {counted(len(equal), 'situation')}: {', '.join(equal) or 'none'}."
+    nearly = f"But for ContainerCreating, which only a lifecycle with `imagePull` shows, in {len(alike)}"
+    return "\n".join([f"{same} {nearly}: {', '.join(alike) or 'none'}.", "", *rows])
 
 
 def _controllers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Comparison]]) -> str:
@@ -241,16 +252,18 @@ def _speeds(known: Mapping[str, Any]) -> str:
         "|---|---|---|" + "---|" * len(names),
     ]
     off = speed.errors(known["speed"])
-    for factor, runs in known["speed"].items():
+    for factor, runs in sorted(known["speed"].items(), key=lambda each: int(each[0])):
         of = {row["measure"]: row for row in off if row["speed"] == int(factor)}
-        cells = " | ".join(f"{of[name]['median']:+.1%} (worst {of[name]['worst']:+.1%})" for name in speed.MEASURES)
+        cells = " | ".join(
+            f"{of[name]['median']:+.1%} (worst {of[name]['worst']:+.1%})" if name in of else "not measured"
+            for name in speed.MEASURES
+        )
         rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
     worst = {factor: max(abs(row["worst"]) for row in off if row["speed"] == factor) for factor in speed.SPEEDS}
-    within = max(
-        factor for factor in speed.SPEEDS if all(worst[each] <= _WITHIN for each in speed.SPEEDS if each <= factor)
-    )
+    near = [each for each in speed.SPEEDS if max(worst[factor] for factor in speed.SPEEDS if factor <= each) <= _WITHIN]
+    last = f"up to ×{near[-1]}" if len(near) > 1 else f"at none of the speeds from ×{speed.SPEEDS[1]} on"
     said = (
         f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only; the measures are in the "
-        f"trace's own time. All of them stay within {_WITHIN:.0%} up to ×{within}."
+        f"trace's own time. All of them stay within {_WITHIN:.0%} {last}."
     )
     return f"{said}\n\n" + "\n".join(rows)
