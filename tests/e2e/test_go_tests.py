@@ -1,4 +1,4 @@
-"""The Go module in contrib: a plain test, the provider for e2e-framework, and a controller, built and run."""
+"""The Go module in contrib: a plain test, and the provider for e2e-framework, built and run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_go_tests_get_a_cluster_by_the_command_and_leave_nothing(tmp_path: Path)
         cwd=MODULE, env=environment, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    passed = {line.strip().partition(" (")[0] for line in done.stdout.splitlines()}
-    for test in ("TestNodesOfAPlainTest", "TestFiveNodesAreReady", "TestABrokenNodeIsCordoned"):
-        assert f"--- PASS: {test}" in passed, done.stdout
+    assert {"--- PASS: TestNodesOfAPlainTest", "--- PASS: TestFiveNodesAreReady"} <= {
+        line.strip().partition(" (")[0] for line in done.stdout.splitlines()
+    }
     assert list(tmp_path.glob("kumulus-test-*")) == []

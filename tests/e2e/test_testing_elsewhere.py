@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,27 +110,3 @@ def test_pytest_kubernetes_has_emulated_clusters_by_a_provider(folder: Path) -> 
     (folder / "test_k8s.py").write_text(OF_PYTEST_KUBERNETES)
     options = ["-p", "pytest_kubernetes.plugin", "test_k8s.py"]
     assert "1 passed" in run(folder, *pytest_of(*options), path=toolchain.find("kubectl").parent)
-
-
-def test_an_operator_of_kopf_is_tested_in_ten_lines(folder: Path) -> None:
-    have(folder, "kopf==1.45.2")
-    (folder / "conftest.py").unlink()
-    assert "1 passed" in run(folder, *pytest_of("test_kopf.py"))
-
-
-def test_kueues_manager_is_tested_in_ten_lines(folder: Path) -> None:
-    try:
-        program = toolchain.find("kueue")
-    except toolchain.ToolchainError as error:
-        pytest.skip(f"Kueue is not built: {error}")
-    (folder / "crds").mkdir()
-    for file in toolchain.kept("kueue").glob("kueue.x-k8s.io_*.yaml"):
-        shutil.copy(file, folder / "crds")
-    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
-    (folder / "keys").mkdir()
-    subprocess.run(
-        ["openssl", *made, "-keyout", "tls.key", "-out", "tls.crt"],
-        cwd=folder / "keys", check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
-    (folder / "conftest.py").unlink()
-    assert "1 passed" in run(folder, *pytest_of("test_kueue.py"), path=program.parent)

@@ -160,7 +160,7 @@ def test_reset_goes_back_to_a_marked_point_and_then_to_the_start(cluster: Cluste
     at_start = everything(api)
     cluster.resize(40)
     cluster.apply([definition("Gear"), deployment(5)])
-    cluster.wait(lambda: [each.phase for each in cluster.pods()] == ["Running"] * 5)
+    cluster.wait(lambda: [each.phase for each in cluster.pods()] == ["Running"] * 5, timeout=120)
     cluster.mark("with five pods")
     marked = everything(api)
     cluster.client.delete("/apis/apps/v1/namespaces/default/deployments/web")

@@ -124,7 +124,12 @@ class Baseline:
                 if not key.startswith((_EVENTS, _LEASES)) and _value(before, key) != _value(now, key)
             ]
             if not changed:
-                self._kept = now
+                # The leases of nodes that are gone are removed a while later.
+                self._kept = {
+                    key: entry
+                    for key, entry in now.items()
+                    if not key.startswith(_LEASES) or _NODES + key.removeprefix(_LEASES) in now
+                }
                 return
             if time.monotonic() > ends:
                 raise _restless(changed, "end the program that does it, or mark the cluster later")
