@@ -16,7 +16,7 @@ Facts = Mapping[str, Mapping[str, int]]
 # What another pod, node or run has another of. Only that it is there can be compared.
 _MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "‹time›"),
-    (re.compile(r"\b([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})\b"), "‹uid›"),
+    (re.compile(r"(?<![0-9a-z])([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})\b"), "‹uid›"),
     (re.compile(r"\b[a-z0-9./_-]*(containerd://|sha256:)[0-9a-f]{8,}"), "‹id›"),
     (re.compile(r"\b(\d{1,3}\.){3}\d{1,3}\b"), "‹address›"),
     # Of the account's volume, and of what a controller made.

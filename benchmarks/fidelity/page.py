@@ -261,9 +261,13 @@ def _speeds(known: Mapping[str, Any]) -> str:
         rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
     worst = {factor: max(abs(row["worst"]) for row in off if row["speed"] == factor) for factor in speed.SPEEDS}
     near = [each for each in speed.SPEEDS if max(worst[factor] for factor in speed.SPEEDS if factor <= each) <= _WITHIN]
-    last = f"up to ×{near[-1]}" if len(near) > 1 else f"at none of the speeds from ×{speed.SPEEDS[1]} on"
+    last = (
+        f"All of them stay within {_WITHIN:.0%} up to ×{near[-1]}."
+        if len(near) > 1
+        else f"No speed from ×{speed.SPEEDS[1]} on keeps all of them within {_WITHIN:.0%}."
+    )
     said = (
         f"{counted(len(trace), 'job')} of {median:.0f} s (median) on 32 GPUs, emulated only; the measures are in the "
-        f"trace's own time. All of them stay within {_WITHIN:.0%} {last}."
+        f"trace's own time. {last}"
     )
     return f"{said}\n\n" + "\n".join(rows)

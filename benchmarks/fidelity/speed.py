@@ -69,7 +69,7 @@ def _replayed(speed: int) -> dict[str, float]:
 def errors(measured: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
     """By speed and measure: the error of the median against speed 1, and the worst, as shares of 1."""
     rows = []
-    for speed, runs in measured.items():
+    for speed, runs in sorted(measured.items(), key=lambda each: int(each[0])):
         for name in MEASURES:
             right = statistics.median(each[name] for each in measured["1"])
             off = [each[name] / right - 1 for each in runs if name in each]
