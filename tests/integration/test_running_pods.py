@@ -81,7 +81,7 @@ def resized(plane: Plane, name: str, cpu: str, memory: str) -> None:
     plane.api.request("PATCH", f"{PODS}/{name}/resize", body, "application/strategic-merge-patch+json")
 
 
-SIZED: dict[str, Any] = {
+SIZED: Object = {
     "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
     "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
 }
@@ -241,6 +241,11 @@ def test_a_pod_fails_at_its_deadline_also_at_one_that_is_set_later(plane: Plane)
     assert container(found)["state"]["terminated"]["exitCode"] == 143
 
 
+def is_said(status: str, pod: Object) -> bool:
+    """Whether that is the status of its condition Ready."""
+    return bool(conditions(pod)["Ready"]["status"] == status)
+
+
 @pytest.mark.usefixtures("node")
 def test_readiness_gates_are_their_controllers(plane: Plane) -> None:
     first = running(plane, pod("w", policy="Always", readinessGates=[{"conditionType": GATE}]))
@@ -252,7 +257,7 @@ def test_readiness_gates_are_their_controllers(plane: Plane) -> None:
     for status in ("True", "False"):
         gate = {"status": {"conditions": [{"type": GATE, "status": status}]}}
         plane.api.request("PATCH", f"{PODS}/w/status", gate, "application/strategic-merge-patch+json")
-        seen(plane, "w", partial(is_ready, status))
+        seen(plane, "w", partial(is_said, status))
 
 
 @pytest.mark.usefixtures("node")

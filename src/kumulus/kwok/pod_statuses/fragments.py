@@ -47,7 +47,15 @@ READY_BY_GATES = (
     + "{{ end }}\n"
 )
 READY = GATES + READY_BY_GATES + condition("ContainersReady", "True")
-SANDBOX = condition("PodReadyToStartContainers", "True")
+# The scheduler's condition, which a kubelet observes too, is there with it.
+_SCHEDULED = """\
+{{ range .status.conditions }}
+{{ if eq .type "PodScheduled" }}
+- {type: PodScheduled, OBSERVED}
+{{ end }}
+{{ end }}
+""".replace("OBSERVED", OBSERVED)
+SANDBOX = condition("PodReadyToStartContainers", "True") + _SCHEDULED
 NO_SANDBOX = condition("PodReadyToStartContainers", "False", "PodSandboxNotReady", "pod sandbox is not ready")
 ASSUMED = condition(
     "kumulus.io/Emulated", "True", "ExitCodeAssumed", "no container has run; nobody has declared that it exits with 0"
