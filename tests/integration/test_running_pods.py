@@ -43,10 +43,6 @@ def seen(plane: Plane, name: str, there: Callable[[Object], object]) -> Object:
     return found[name]
 
 
-def is_ready(status: str, found: Object) -> bool:
-    return bool(conditions(found)["Ready"]["status"] == status)
-
-
 def running(plane: Plane, body: Object) -> Object:
     """The pod once it runs."""
     plane.api.create(PODS, body)
