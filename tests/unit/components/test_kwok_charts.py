@@ -127,7 +127,7 @@ def test_stages_have_a_weight_and_the_name_of_the_cluster_whose_they_are() -> No
 
 
 def test_no_stage_that_deletes_a_pod_does_so_before_it_is_sure_that_it_is_still_that_pod() -> None:
-    deleting = [each["spec"] for each in stage_manifests("dev", installed=True) if "delete" in json.dumps(each)]
+    deleting = [each["spec"] for each in stage_manifests("dev", installed=True) if '"delete": true' in json.dumps(each)]
     assert [spec["resourceRef"]["kind"] for spec in deleting] == ["Pod", "Pod"]
     for spec in deleting:
         patch, removal = spec["steps"]
