@@ -105,9 +105,11 @@ initContainerStatuses:
     + "phase: {{ if $never }}Failed{{ else }}Pending{{ end }}\n"
 )
 MADE_READY = made_ready()
-COMPLETE = over('{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
+# A Job's pod that completes is over, also one of another kind of Job that Kubernetes would let restart for ever.
+_OVER = '{{ $policy = "Never" }}'
+COMPLETE = over(_OVER + '{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
 _FAILED_CHECK = 'dict "exitCode" 1 "reason" "Emulated" "message" "emulated; a check that has not run fails"'
-REFUSED = over("{{ $end = merge (" + _FAILED_CHECK + ") $end }}", REFUSES)
+REFUSED = over(_OVER + "{{ $end = merge (" + _FAILED_CHECK + ") $end }}", REFUSES)
 EXITED = over(FAILING, DECLARED)
 RESTARTED = restarted(start_up=False)
 
