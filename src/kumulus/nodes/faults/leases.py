@@ -125,7 +125,9 @@ async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
         seen: from :func:`look`; the holder that loses the lease is noted on it.
     """
     former = seen.holder_to_record(node)
-    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER}
+    # Renewed for the last time. Since Kubernetes 1.37, a lease that has changed without being renewed is never found to
+    # have expired (kubernetes/pkg/controller/nodelifecycle, NodeControllerLeaseCircuitBreaker).
+    spec = {"holderIdentity": HOLDER, "leaseDurationSeconds": _FOR_EVER, "renewTime": _now()}
     metadata: dict[str, Any] = {"annotations": {_KEPT_BY: json.dumps(former)}} if former else {}
     body = {"metadata": metadata, "spec": spec}
     try:
@@ -138,7 +140,7 @@ async def take(client: Client, node: str, seen: LeaseSnapshot) -> None:
             # As a kubelet writes it, so that the lease goes with its node.
             owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": there["metadata"]["uid"]}
             metadata = {**metadata, "ownerReferences": [owner]}
-        fresh = {"metadata": {**metadata, "name": node}, "spec": {**spec, "renewTime": _now()}}
+        fresh = {"metadata": {**metadata, "name": node}, "spec": spec}
         await objects.create_or_merge(client, LEASES, fresh)
 
 
