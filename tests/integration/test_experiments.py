@@ -15,12 +15,13 @@ import yaml
 
 from kumulus import Experiment
 from kumulus.extras.journal.errors import Busy
-from kumulus.extras.lab.plan.pods import DELAY_ANNOTATION, TOLERATIONS
+from kumulus.extras.lab.plan.pods import TOLERATIONS
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report, Test
 from kumulus.extras.lab.run.bench import Outcome
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.schedulers import children
+from kumulus.model.lifecycles import DELAY_ANNOTATION
 from tests.integration.conftest import Plane, Pools, remove_namespaces
 from tests.support import processes, runs
 from tests.support.api import Object

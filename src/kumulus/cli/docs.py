@@ -10,13 +10,13 @@ Texts of commands name pages as docs/PAGE.md.
 from __future__ import annotations
 
 import argparse
-import difflib
 import sysconfig
 from pathlib import Path
 
 from kumulus.cli.errors import UserError
 from kumulus.host import installation
 from kumulus.host.published import page_address
+from kumulus.model.names import nearest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     name = args.page.partition("#")[0].removeprefix("./").removeprefix("docs/").removesuffix(".md")
     if name not in pages:
-        near = difflib.get_close_matches(name, pages, n=3)
+        near = nearest(name, pages)
         hint = f"did you mean {' or '.join(near)}?" if near else f"`{installation.command()} docs` lists them"
         raise UserError(f"there is no page {args.page}; {hint}")
     if args.path:

@@ -18,9 +18,9 @@ from typing import Any
 
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok.stages import Match, is_in
+from kumulus.model.lifecycles import DELAY_ANNOTATION
 from kumulus.model.owner_kinds import BATCH_JOB
 
-DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 _MUST_RUN = tomllib.loads(Path(__file__).with_name("must_run.toml").read_text(encoding="utf-8"))
 
 # KWOK's jq and its Go templates both have Go's regular expressions.

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from kumulus.model.distributions import Distribution
 
+DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
+"""On a Job's pod without a lifecycle: how long it runs, a Go duration; see docs/pods.md."""
+
 
 @dataclass(frozen=True)
 class PodSelection:

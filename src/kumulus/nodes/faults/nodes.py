@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 
+_SEEN_AFTER = 1.0
+
+
 class Foreign(Exception):
     """A node under one of a pool's names is not the pool's; the message says which."""
 
@@ -82,9 +85,6 @@ def _unmarked(pool: Pool) -> list[str]:
     """
     identity = pool.labels.get(STACK_ID)
     return [f"{STACK_ID}!={identity}"] if identity else [STACK_ID, f"!{POOL_LABEL}"]
-
-
-_SEEN_AFTER = 1.0
 
 
 @dataclass

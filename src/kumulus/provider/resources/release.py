@@ -1,4 +1,4 @@
-"""What resources about a Helm release have in common: which release it is, and its revisions."""
+"""Resources about a Helm release: what they share, its mark, and the wait until it is ready."""
 
 from __future__ import annotations
 

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kumulus.extras.lab.file.workload import Kind, Workload
+from kumulus.model.lifecycles import DELAY_ANNOTATION
 from kumulus.model.pools import REGION_LABEL, ZONE_LABEL
 
 Object = dict[str, Any]
 WORKLOAD_LABEL = "kumulus.io/workload"
 JOB_LABEL = "kumulus.io/workload-job"
-DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
-"""How long a Job's pod runs, a Go duration; see docs/pods.md."""
-
 _FOR_EVER = "876000h"
 """A hundred years: without a delay, KWOK ends a Job's pod at once."""
 _WELL_KNOWN = {"host": "kubernetes.io/hostname", "zone": ZONE_LABEL, "region": REGION_LABEL}

@@ -44,8 +44,8 @@ def for_scheduler(
         UnknownPlace: the cluster has no such level.
     """
     required, disruption = workload.topology.required, workload.disruption
-    for what in (("topology",) if required else ()) + (("disruption",) if disruption else ()):
-        if scheduler not in (takers := workloads.takes(what)):
+    for what, value in (("topology", required), ("disruption", disruption)):
+        if value and scheduler not in (takers := workloads.takes(what)):
             remedy = f"leave it out, or write scheduler: {{name: {' or '.join(takers)}}}"
             raise LabError(f"workload {workload.name}: scheduler {scheduler} takes no {what}; {remedy}")
     profile = workload.schedulerName or next(iter(profiles), "")
