@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,11 @@ from kumulus.extras.schedulers import children, objects, readiness
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import Plan, Program, Setting
-from kumulus.host import files, inotify
+from kumulus.host import inotify
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
-_STATE = "scheduler.json"
 _LOOK_EVERY = 0.1
 _READ_WITHIN = 30.0
 
@@ -55,14 +53,7 @@ class Running:
     @property
     def pids(self) -> dict[str, int]:
         """The pids of its processes that still run, by program."""
-        if self._started:
-            return {name: process.pid for name, process in self._started.items() if process.poll() is None}
-        return children.running(self.directory)
-
-    @property
-    def alive(self) -> bool:
-        """Whether all of its processes run."""
-        return self.failure() is None
+        return {name: process.pid for name, process in self._started.items() if process.poll() is None}
 
     def failure(self) -> str | None:
         """Which process has ended, how, and its last output; None while all run."""
@@ -160,30 +151,6 @@ class Running:
         await self.end()
         async with connected(self.kubeconfig) as client:
             await objects.remove(client, self.name, timeout, self.run)
-        (self.directory / _STATE).unlink(missing_ok=True)
-
-    def remember(self) -> None:
-        """Write the file that :func:`found` reads."""
-        state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        state["programs"] = [asdict(program) for program in self.programs]
-        files.write(self.directory / _STATE, json.dumps(state, default=str, indent=2), mode=0o600)
-
-
-def found(directory: Path) -> Running | None:
-    """The scheduler that any process started in a directory and did not stop; None without one.
-
-    If the process that started it was killed, the scheduler ended with it, but its objects stay in the cluster until
-    it is stopped.
-    """
-    try:
-        state = json.loads((directory.absolute() / _STATE).read_text())
-        programs = tuple(Program(**{**each, "binary": Path(each["binary"])}) for each in state.pop("programs"))
-        state["scheduler_names"] = tuple(state["scheduler_names"])
-        for key in ("kubeconfig", "directory"):
-            state[key] = Path(state[key])
-        return Running(**state, programs=programs)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _read_to_the_end(reader: subprocess.Popen[bytes]) -> None:

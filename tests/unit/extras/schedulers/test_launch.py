@@ -16,7 +16,6 @@ from kumulus.extras.schedulers import SchedulerError, cluster, definitions, regi
 from kumulus.extras.schedulers.launch import binary
 from kumulus.extras.schedulers.launch.plan import Plan, Request, Switches
 from kumulus.extras.schedulers.process import start
-from kumulus.extras.schedulers.running import found
 
 DEFINITION: dict[str, Any] = {
     "kind": "CustomResourceDefinition",
@@ -306,7 +305,6 @@ def test_what_cannot_be_started_is_told(arguments: dict[str, Any], words: str, t
     with pytest.raises(SchedulerError) as raised:
         asyncio.run(start(**wanted))
     assert words in str(raised.value)
-    assert found(tmp_path / "s") is None
 
 
 @pytest.mark.usefixtures("built")
