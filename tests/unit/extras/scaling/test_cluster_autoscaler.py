@@ -134,8 +134,9 @@ def test_faults_of_offerings_are_karpenters(tmp_path: Path) -> None:
 
 
 def test_every_call_of_the_interface_has_an_answer_and_its_messages() -> None:
-    assert set(Service(Groups(None), {}).calls()) == set(interface.CALLS)  # type: ignore[arg-type]
-    for call in interface.CALLS:
+    calls = set(Service(Groups(None), {}).calls())  # type: ignore[arg-type]
+    assert len(calls) == sum(name.endswith("Request") for name in interface.TABLES)
+    for call in calls:
         asked, answered = interface.of_call(call)
         assert asked.DESCRIPTOR.name.endswith("Request")
         assert answered.DESCRIPTOR.name.endswith("Response")

@@ -62,24 +62,6 @@ TABLES = tables_of(
 
 # The prefix of a call's messages, if it is not the call's name.
 _CALLED = {"NodeGroupGetOptions": "NodeGroupAutoscalingOptions"}
-CALLS = (
-    "NodeGroups",
-    "NodeGroupForNode",
-    "PricingNodePrice",
-    "PricingPodPrice",
-    "GPULabel",
-    "GetAvailableGPUTypes",
-    "Cleanup",
-    "Refresh",
-    "NodeGroupTargetSize",
-    "NodeGroupIncreaseSize",
-    "NodeGroupDeleteNodes",
-    "NodeGroupDecreaseTargetSize",
-    "NodeGroupNodes",
-    "NodeGroupTemplateNodeInfo",
-    "NodeGroupGetOptions",
-)
-"""All calls that cluster-autoscaler may make."""
 
 
 @cache
