@@ -35,7 +35,7 @@ from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.planning import planned
 from kumulus.extras.lab.run.policy import extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
-from kumulus.extras.lab.run.second import SecondSwitch, require_built, started
+from kumulus.extras.lab.run.second import require_built, started
 from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
