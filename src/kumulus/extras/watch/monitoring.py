@@ -32,20 +32,9 @@ PORTS = ((PROMETHEUS, "http"), (KUBE_STATE_METRICS, "http"), (KUBE_STATE_METRICS
 # What the dashboards show and a scheduler's user looks at. Leases, which change all the time, secrets and the like
 # would only take memory.
 _RESOURCES = (
-    "cronjobs",
-    "daemonsets",
-    "deployments",
-    "horizontalpodautoscalers",
-    "jobs",
-    "namespaces",
-    "nodes",
-    "persistentvolumeclaims",
-    "poddisruptionbudgets",
-    "pods",
-    "replicasets",
-    "resourcequotas",
-    "statefulsets",
-)
+    "cronjobs", "daemonsets", "deployments", "horizontalpodautoscalers", "jobs", "namespaces", "nodes",
+    "persistentvolumeclaims", "poddisruptionbudgets", "pods", "replicasets", "resourcequotas", "statefulsets",
+)  # fmt: skip
 # These are a third of each pod's series, and their content is also in others, or in the API.
 _DENIED = (
     "kube_pod_.*tolerations",
