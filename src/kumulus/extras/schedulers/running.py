@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.extras.schedulers import children, objects, readiness
+from kumulus.extras.schedulers import children, objects
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import Plan, Program, Setting
@@ -19,9 +19,15 @@ from kumulus.host import inotify
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+import ssl
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from kumulus.kube import ApiError, Client, Connection, Unreachable
 
 _LOOK_EVERY = 0.1
 _READ_WITHIN = 30.0
+_ASK_EVERY = 0.05
 
 
 @dataclass
@@ -115,7 +121,7 @@ class Running:
     async def _working(self, client: Client, plan: Plan | None) -> None:
         if plan is not None and plan.awaited is not None:
             await plan.awaited(client)
-        await readiness.answering(self.programs)
+        await answering(self.programs)
         if plan is not None and plan.working is not None:
             await plan.working(client)
 
@@ -166,3 +172,30 @@ def _how(process: subprocess.Popen[bytes] | None) -> str:
     if code is None:
         return ""
     return f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"
+
+
+async def answering(programs: Sequence[Program]) -> None:
+    """Wait until each program answers at its addresses with success."""
+    addresses = [(program.name, program.ready, program.ready_says) for program in programs]
+    addresses += [(program.name, each, "") for program in programs for each in program.ready_too]
+    await asyncio.gather(*(_answers(*each) for each in addresses))
+
+
+async def _answers(name: str, address: str, says: str) -> None:
+    parts = urlsplit(address)
+    connection = Connection(f"{parts.scheme}://{parts.netloc}", name, tls=_anybody())
+    async with Client(connection, request_timeout=5.0) as client:
+        while True:
+            try:
+                if says in str(await client.get(parts.path, patience=0.0)):
+                    return
+            except (ApiError, Unreachable):
+                pass
+            await asyncio.sleep(_ASK_EVERY)
+
+
+def _anybody() -> ssl.SSLContext:
+    # The server is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
