@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import processes
+from tests.support.installed import User
 from tests.support.project import Project
 
 FAILED = pytest.StashKey[bool]()
@@ -31,6 +33,16 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    """Somebody with a home of their own, who leaves nothing running."""
+    home = tmp_path / "home"
+    home.mkdir()
+    made = User(home)
+    yield made
+    processes.kill(made.processes())
 
 
 @pytest.fixture(scope="module")

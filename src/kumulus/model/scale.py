@@ -1,7 +1,7 @@
 """What a fleet of a given size costs its control plane: a model based on a few measured figures.
 
-The figures are those of ``benchmarks/results/sizes.json`` (``python -m benchmarks sizes``), on two CPUs;
-tests/unit/model/test_scale.py compares the two, and docs/scale.md shows them with the curves.
+The figures were measured on two CPUs; tests/unit/model/test_scale.py compares the two, and docs/scale.md shows them
+with the curves.
 """
 
 from __future__ import annotations

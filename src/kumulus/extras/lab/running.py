@@ -33,10 +33,10 @@ from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.planning import planned
-from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
+from kumulus.extras.lab.run.policy import extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
-from kumulus.extras.lab.run.second import SecondSwitch, require_built, started
-from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerSwitch
+from kumulus.extras.lab.run.second import require_built, started
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Unreachable
@@ -170,12 +170,11 @@ class Run:
         self._arriving = by_node(self._loaded, self._client)
         if is_own(wanted.name):
             await require_own(wanted.name, self._client)
-            yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
+            yield OwnSwitch(kubeconfig.parent, components, journal)
             return
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
         journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
         async with AsyncExitStack() as around:
-            second: SecondSwitch | PolicySwitch
             if self._loaded.experiment.policy:
                 policies, url = await around.enter_async_context(extending(self._loaded, self._client, directory))
                 second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)

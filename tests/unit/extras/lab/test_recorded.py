@@ -12,11 +12,11 @@ import pytest
 from kumulus.cli import main
 from kumulus.extras.lab.offline.recorded import Recorded, fragmentation
 from kumulus.extras.watch.history.document import History, save
-from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.history.recorder import JobKey, Recorder
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
 from tests.support.fleets import WHOLE, node, pod
 from tests.support.histories import drawn
+from tests.support.moments import moment
 
 JOB = JobKey("train", "Job", "tasks")
 PRODUCT = "nvidia.com/gpu.product"

@@ -13,13 +13,13 @@ import pytest
 
 from kumulus.extras.watch.history.document import HistoryError, history_from, load, save
 from kumulus.extras.watch.history.forgetting import since
-from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
 from kumulus.extras.watch.live.pod import job_of, queue_of
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
+from tests.support.moments import Moment, moment
 
 TRAIN = JobKey("train", "Job", "default")
 WAITS = replace(pod("p", ""), phase="Pending", reasons=("Insufficient cpu",))
