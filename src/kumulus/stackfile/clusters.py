@@ -35,15 +35,10 @@ _NONE = Secrets()
 class Member(Section):
     """What an entry of `clusters` says beside the cluster itself."""
 
-    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
-        description="The cluster's name in this stack; its full name is the stack's followed by this one.",
-        examples=["worker"],
-    )
-    count: Annotated[int, whole(1, MOST)] | None = Field(
-        default=None,
-        description="How many such clusters: `worker-0`, `worker-1` and so on; by default one, without a number.",
-        examples=["5"],
-    )
+    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(examples=["worker"])
+    """The cluster's name in this stack; its full name is the stack's followed by this one."""
+    count: Annotated[int, whole(1, MOST)] | None = Field(default=None, examples=["5"])
+    """How many such clusters: `worker-0`, `worker-1` and so on; by default one, without a number."""
 
 
 @dataclass(frozen=True)
