@@ -35,36 +35,30 @@ _KINDS: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class SectionOf:
-    """Says of an argument that its mapping is written as a section of the stack file.
-
-    Args:
-        model: the section's pydantic model, ``module:Class``; by name, so that nothing of it is imported.
-    """
+    """Says of an argument that its mapping is written as a section of the stack file."""
 
     model: str
+    """The section's pydantic model, ``module:Class``; by name, so that nothing of it is imported."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument, or one output, of a component.
-
-    Args:
-        name: as Python has it, ``repo_url``.
-        key: as Pulumi's schema has it, ``repoUrl``.
-        type: without what the other fields say: Input, Output, Required, Annotated and None are taken off.
-        required: whether it has to be given.
-        plain: whether it has to be known when the program runs; others may be outputs.
-        doc: what it is.
-        section: the model of a mapping that is written as a section of the stack file; None for others.
-    """
+    """One argument, or one output, of a component."""
 
     name: str
+    """As Python has it, ``repo_url``."""
     key: str
+    """As Pulumi's schema has it, ``repoUrl``."""
     type: Any
+    """Without what the other fields say: Input, Output, Required, Annotated and None are taken off."""
     required: bool
+    """Whether it has to be given."""
     plain: bool
+    """Whether it has to be known when the program runs; others may be outputs."""
     doc: str
+    """What it is."""
     section: str | None = None
+    """The model of a mapping that is written as a section of the stack file; None for others."""
 
 
 @cache

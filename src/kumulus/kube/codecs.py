@@ -15,17 +15,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Listed(Generic[T]):
-    """A page of a list.
-
-    Attributes:
-        items: its objects.
-        version: the resourceVersion of the collection, from which a watch continues.
-        token: asks for the next page; empty on the last one.
-    """
+    """A page of a list."""
 
     items: list[T]
+    """Its objects."""
     version: str
+    """The resourceVersion of the collection, from which a watch continues."""
     token: str
+    """Asks for the next page; empty on the last one."""
 
 
 class Codec(Protocol[T]):

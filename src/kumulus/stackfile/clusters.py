@@ -43,19 +43,16 @@ class Member(Section):
 
 @dataclass(frozen=True)
 class Stack:
-    """What a stack file declares.
-
-    Attributes:
-        clusters: by their names in the file, in its order; the only one of `kumulus:cluster` has the name "".
-        hub: the default cluster of commands; empty if the file names none.
-        notices: what was corrected or has no effect.
-        federation: the clusters that work as one; None if there is no federation.
-    """
+    """What a stack file declares."""
 
     clusters: Mapping[str, Loaded]
+    """By their names in the file, in its order; the only one of `kumulus:cluster` has the name ""."""
     hub: str = ""
+    """The default cluster of commands; empty if the file names none."""
     notices: tuple[Notice, ...] = ()
+    """What was corrected or has no effect."""
     federation: Federated | None = None
+    """The clusters that work as one; None if there is no federation."""
 
     @property
     def only(self) -> Loaded | None:

@@ -66,17 +66,14 @@ class Federation(Section):
 
 @dataclass(frozen=True)
 class Federated:
-    """A federation whose clusters exist in the stack file.
-
-    Attributes:
-        hub: the hub's name in the file.
-        workers: the workers' names, in the order of the file.
-        asked: the file's section.
-    """
+    """A federation whose clusters exist in the stack file."""
 
     hub: str
+    """The hub's name in the file."""
     workers: tuple[str, ...]
+    """The workers' names, in the order of the file."""
     asked: Federation
+    """The file's section."""
 
     def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
         """The options of Kueue for a cluster; None for a cluster without Kueue."""

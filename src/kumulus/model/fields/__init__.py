@@ -72,13 +72,10 @@ def found(problems: list[Problem]) -> PydanticCustomError:
 # eq=False keeps the validator's own comparison and hash: a form may be a mapping, which is not hashable.
 @dataclass(frozen=True, eq=False)
 class Checked(BeforeValidator):
-    """A check, and the form by which a JSON schema describes the values that pass it.
-
-    Args:
-        form: the name of one of `schema.forms`, or the schema itself, which may build on a named form.
-    """
+    """A check, and the form by which a JSON schema describes the values that pass it."""
 
     form: Form = ""
+    """The name of one of `schema.forms`, or the schema itself, which may build on a named form."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {FORM: self.form} if isinstance(self.form, str) else dict(self.form)
