@@ -28,15 +28,12 @@ JOBS_OF_KEMU = {"nvidia-a100-80gb": (100, 15), "nvidia-h100-80gb": (50, 15), "nv
 
 @dataclass(frozen=True)
 class Large:
-    """The running gcp-large.
-
-    Attributes:
-        project: where it was brought up.
-        up: how the command ended that did.
-    """
+    """The running gcp-large."""
 
     project: Project
+    """Where it was brought up."""
     up: Result
+    """How the command ended that did."""
 
 
 @pytest.fixture(scope="module")

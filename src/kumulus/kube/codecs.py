@@ -26,15 +26,12 @@ class Listed(Generic[T]):
 
 
 class Codec(Protocol[T]):
-    """What a watch has to know about a representation of objects.
-
-    Attributes:
-        list_type: the media type to ask for when listing.
-        watch_type: the media type to ask for when watching.
-    """
+    """What a watch has to know about a representation of objects."""
 
     list_type: str
+    """The media type to ask for when listing."""
     watch_type: str
+    """The media type to ask for when watching."""
 
     def listed(self, raw: bytes) -> Listed[T]:
         """Decode a page of a list."""

@@ -76,18 +76,16 @@ class Resource(ABC):
 
     Create, update and delete raise :class:`kumulus.nodes.errors.ProviderError` when nothing was done and
     :class:`kumulus.nodes.errors.PartialFailure` when something was.
-
-    Attributes:
-        token: its type.
-        inputs: what it takes; each is an output too, unless it is fleeting.
-        outputs: what else it has.
-        delete_before_replace: whether its old self goes before the new one comes.
     """
 
     token: ClassVar[str]
+    """Its type."""
     inputs: ClassVar[tuple[Property, ...]]
+    """What it takes; each is an output too, unless it is fleeting."""
     outputs: ClassVar[tuple[Property, ...]] = ()
+    """What else it has."""
     delete_before_replace: ClassVar[bool] = True
+    """Whether its old self goes before the new one comes."""
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
