@@ -35,9 +35,9 @@ class _Plain(GenerateJsonSchema):
     def model_schema(self, schema: Any) -> Schema:
         made = super().model_schema(schema)
         for written in schema["cls"].__mro__:
-            for name, doc in _docs(written).items():
-                field = made["properties"][name]
-                field.setdefault("description", " ".join(doc.split()))
+            # A variable of the class may have a docstring, too.
+            for name in _docs(written).keys() & made.get("properties", {}).keys():
+                made["properties"][name].setdefault("description", " ".join(_docs(written)[name].split()))
         return made
 
 
