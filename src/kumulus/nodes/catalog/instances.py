@@ -32,7 +32,7 @@ class InstanceType:
     name: str
     """As the cloud calls it, a3-highgpu-8g."""
     cloud: str
-    """Gcp, aws or azure."""
+    """`gcp`, `aws` or `azure`."""
     capacity: Mapping[str, str]
     """Resource names to quantities, `pods` and all GPUs included."""
     product: str
@@ -40,7 +40,7 @@ class InstanceType:
     machine: str
     """The type that the machine itself reports, as in nvidia.com/gpu.machine."""
     architecture: str
-    """Amd64 or arm64."""
+    """`amd64` or `arm64`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What the cloud's Kubernetes sets on such nodes."""
     source: str = ""
