@@ -55,15 +55,12 @@ def module_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project
 
 @dataclass
 class Fleet:
-    """The quickstart stack, up.
-
-    Attributes:
-        project: where it was brought up.
-        cluster: its ``kumulus:cluster`` as deployed; a test that changes it also has to apply the change.
-    """
+    """The quickstart stack, up."""
 
     project: Project
+    """Where it was brought up."""
     cluster: dict[str, Any]
+    """Its ``kumulus:cluster`` as deployed; a test that changes it also has to apply the change."""
 
     def write(self) -> None:
         """Write the stack file as ``cluster`` has it."""

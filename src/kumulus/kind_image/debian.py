@@ -64,17 +64,14 @@ def require() -> None:
 
 @dataclass(frozen=True)
 class Node:
-    """What is in a node besides Debian.
-
-    Attributes:
-        version: of Kubernetes, without a leading `v`.
-        programs: the executables of Kubernetes and ours, by name.
-        sandbox: the name of the image that holds a pod's namespaces.
-    """
+    """What is in a node besides Debian."""
 
     version: str
+    """Of Kubernetes, without a leading `v`."""
     programs: Mapping[str, Path]
+    """The executables of Kubernetes and ours, by name."""
     sandbox: str
+    """The name of the image that holds a pod's namespaces."""
 
 
 def make(root: Path, node: Node, mirror: str | None, step: Step, log: Path) -> None:

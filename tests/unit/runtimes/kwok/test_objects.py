@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.runtimes import outages
+from kumulus.extras.journal import outages
 from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.moving import moved
