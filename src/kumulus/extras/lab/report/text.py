@@ -62,6 +62,7 @@ def lines(report: Report) -> Iterator[str]:
     """The report of every repetition, and the run's status."""
     for test in report.results.tests:
         yield from _test(test)
+    yield from report.metadata.fidelity
     if report.results.error:
         yield f"error: {report.results.error}"
 
@@ -155,5 +156,5 @@ def assumed(tests: Sequence[Test]) -> Iterator[str]:
     if pods := sum(test.details.measures.get("pods.assumed", 0.0) for test in tests):
         yield (
             f"{counted(round(pods), 'pod')} of Jobs succeeded at once by assumption: nobody has declared how long they "
-            "run and how they end (kumulus docs pods)"
+            "run and how they end (docs/pods.md)"
         )
