@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity import pictures, speed
+from benchmarks.fidelity import cloned, pictures, speed
 from benchmarks.fidelity.facts import Comparison, Difference, Facts, compare
 from benchmarks.fidelity.situations import GROUPS, Situation, situations
 from kumulus.extras.lab.report.fidelity import REPLAYS, RULES, Rule, rules
@@ -111,6 +111,7 @@ def tables(known: Mapping[str, Any]) -> str:
     parts += ["## Controllers", _controllers(known, found)]
     parts += ["## Schedulers", _schedulers(known, found)]
     parts += ["## Speed", _speeds(known), "![The error of a faster replay](pictures/fidelity-speed.svg)"]
+    parts += ["## A clone", _clone(known)] if "clone" in known else []
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -265,3 +266,18 @@ def _speeds(known: Mapping[str, Any]) -> str:
         f"trace's own time. {last}"
     )
     return f"{said}\n\n" + "\n".join(rows)
+
+
+def _clone(known: Mapping[str, Any]) -> str:
+    found = known["clone"]
+    rows = ["| | Real | The clone | Error of the median |", "|---|---|---|---|"]
+    for name, words in cloned.MEASURES.items():
+        sides = [sorted(each[name] for each in found[place]) for place in ("kind", "clone")]
+        real, emulated = map(statistics.median, sides)
+        spans = " | ".join(f"{statistics.median(side):.2f} s ({side[0]:.2f} to {side[-1]:.2f})" for side in sides)
+        rows.append(f"| {words} | {spans} | {emulated / real - 1:+.1%} |")
+    recorded = known["clone recorded"]
+    return (
+        f"{cloned.SAID} Recorded on {recorded['date']}, with a load average of {recorded['load average before']} "
+        f"before it, {counted(len(found['kind']), 'repetition')} each.\n\n" + "\n".join(rows)
+    )
