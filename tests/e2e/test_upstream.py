@@ -13,9 +13,10 @@ from tests.support import upstream
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(
         not all(map(shutil.which, upstream.PROGRAMS)),
-        reason="e2e.test is not on PATH; python -m tests.support.upstream build FOLDER makes it, in ten minutes or more",
+        reason="e2e.test is not on PATH; python -m tests.support.upstream build FOLDER makes it, in ten minutes",
     ),
 ]
 

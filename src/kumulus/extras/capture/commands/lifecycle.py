@@ -44,20 +44,20 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}") from None
     made = {kind: lives.lifecycle(dns_safe(kind.lower())[:40].strip("-")) for kind, lives in sorted(groups.items())}
-    told = {kind: life for kind, life in made.items() if len(life) > 2}
-    if not told:
+    known = {kind: life for kind, life in made.items() if len(life) > 2}
+    if not known:
         wanted = f"the label {args.by}" if args.by else "an owner"
         raise UserError(
             f"no pod in {', '.join(map(str, args.files))} has {wanted}, and times"
             "\n  To save pods with their times: kubectl get pods -A -o json > pods.json"
         )
-    left = [(kind, "no times") for kind in made.keys() - told.keys()] + (
+    left = [(kind, "no times") for kind in made.keys() - known.keys()] + (
         [("other pods", str(others))] if others else []
     )
     for what, why in sorted(left):
         print(f"# not in it: {what} ({why})")
     print("podLifecycles:")
-    for kind, life in told.items():
+    for kind, life in known.items():
         print(f"# {groups[kind].about()}\n{yaml_writing.written([life])}", end="")
     return 0
 
