@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kumulus.model.lifecycles import EMULATED
 from tests.support.api import Api, Object
 from tests.support.pods import JOBS, PODS
 
@@ -21,7 +22,7 @@ OWNERS = ("nobody", "Job", "Job without finalizers", "Deployment", "StatefulSet"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PRIORITIES = {"high": 1000, "low": -10}
 GPU = "nvidia.com/gpu"
-EMULATED = "kumulus.io/Emulated"
+
 RECORDED = Path(__file__).parents[1] / "data" / "kubelet" / "ends-of-pods.json"
 """What a kubelet wrote, as `python -m tests.support.record_ends` recorded it."""
 _DIFFERENT = (

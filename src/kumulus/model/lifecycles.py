@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kumulus.model.distributions import Distribution
 
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """On a Job's pod without a lifecycle: how long it runs, a Go duration; see docs/pods.md."""
+EMULATED = "kumulus.io/Emulated"
+"""The condition of a pod that has ended, or must not begin: no container has run."""
+EXIT_CODE_ASSUMED = "ExitCodeAssumed"
+"""Its reason where nobody has declared how the pod ends."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Lifecycle:
         start_up: how long the containers run until they are ready.
         run: how long they run from then on.
         failures: how they may fail; the rest, 1 minus all shares, succeeds.
+        must_run: what becomes of them where only a real container would do: they ``fail``, or stay ``pending``; empty
+            for pods that may pretend.
     """
 
     name: str
@@ -83,6 +90,7 @@ class Lifecycle:
     start_up: Distribution | None = None
     run: Distribution | None = None
     failures: tuple[Failure, ...] = ()
+    must_run: Literal["", "fail", "pending"] = ""
 
 
 def _within(some: Mapping[str, str], more: Mapping[str, str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
@@ -68,6 +68,15 @@ class PodLifecycle(Section):
     failures: list[Failure] = Field(default_factory=list, examples=["[{share: 0.05, exitCode: 1}]"])
     """How the containers fail instead; the share that is left of 1 succeeds."""
 
+    mustRun: Literal["fail", "pending"] | None = Field(
+        default=None,
+        description=(
+            "For pods that are there to find out whether something works, and must not succeed where nothing has run: "
+            "they `fail`, or stay `pending`. Nothing else can be declared of them."
+        ),
+        examples=["fail"],
+    )
+
     def lifecycle(self) -> model.Lifecycle:
         """The model from which KWOK's stages are made."""
         return model.Lifecycle(
@@ -79,6 +88,7 @@ class PodLifecycle(Section):
             self.startUp,
             self.run,
             tuple(each.failure() for each in self.failures),
+            self.mustRun or "",
         )
 
     @model_validator(mode="after")
@@ -92,8 +102,12 @@ class PodLifecycle(Section):
             if failure.after is None and self.run is None:
                 remedy = f"write after: 10m there, or run: 10m in {self.name}"
                 wrong.append(problem(("failures", index), "has no time: its pods run without end", remedy))
-        if not self.failures and not any((self.imagePull, self.init, self.startUp, self.run)):
+        lives = [name for name in ("imagePull", "init", "startUp", "run", "failures") if getattr(self, name)]
+        if not lives and not self.mustRun:
             wrong.append(problem((), "says nothing of how its pods live", "write run: 10m, or leave it out"))
+        if self.mustRun:
+            message = "has no effect beside mustRun, by which the pods do not run"
+            wrong += [problem((name,), message, "leave one of them out") for name in lives]
         if wrong:
             raise found(wrong)
         return self

@@ -23,6 +23,7 @@ from kumulus.extras.lab.federation.session import Session, joined
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.scheduling import is_own, require_own
+from kumulus.extras.lab.report.fidelity import concerning
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
@@ -98,6 +99,9 @@ class Run:
         experiment, components = self._loaded.experiment, self._components()
         await self._begin(journal)
         plan = await self._plan()
+        fidelity = concerning(experiment, plan)
+        for line in fidelity:
+            options.say(line)
         self.directory.prepare(self._loaded.inputs)
         report: Report | None = None
         for number, numbers in enumerate(self._rounds()):
@@ -109,7 +113,7 @@ class Run:
             ):
                 if report is None:
                     report = Report(
-                        metadata=await self._metadata(plan, components, switch),
+                        metadata=await self._metadata(plan, components, switch, fidelity),
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
                     self.directory.write(report, running=True)
@@ -272,7 +276,9 @@ class Run:
         plan, self._places = await planned(self._client, self._loaded, measured, federation.queue if federation else "")
         return plan
 
-    async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
+    async def _metadata(
+        self, plan: Plan, components: Components, switch: SchedulerSwitch, fidelity: list[str]
+    ) -> Metadata:
         experiment, options = self._loaded.experiment, self._options
         version: dict[str, Any] = await self._client.get("/version")
         return Metadata(
@@ -303,4 +309,5 @@ class Run:
             creator={"connections": str(self._client.connections), "qps": "unlimited"},
             machine=machine(),
             inputs=inputs_of(self._loaded.inputs, plan.digest),
+            fidelity=fidelity,
         )
