@@ -1,4 +1,4 @@
-"""What the site does that the pages as files do not need: what is not in it is a link to the repository, whose name it says."""
+"""What the site does that the pages as files do not need: the repository, for links to what is not in it."""
 
 from __future__ import annotations
 

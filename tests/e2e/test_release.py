@@ -1,4 +1,4 @@
-"""A release, rehearsed: made and published to stand-ins by its own program, and installed from there as a stranger does.
+"""A release, rehearsed: made and published to stand-ins by its own program, and installed from there by a stranger.
 
 The next release is rehearsed, too: what the last one brought up is gone on with. Once there is a release, the first
 wheel below is that one's, from the index that pip asks.

@@ -1,4 +1,4 @@
-"""Where Kumulus is published. Assumed until it is: tests/unit/project/test_release.py keeps all other files to these names."""
+"""Where Kumulus is published. Assumed until it is; a test keeps all other files to these names."""
 
 from __future__ import annotations
 
