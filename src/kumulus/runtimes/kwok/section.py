@@ -55,6 +55,14 @@ class Kwok(RuntimeSection):
         ),
         examples=["native"],
     )
+    stageObjects: bool | None = Field(
+        default=None,
+        description=(
+            "Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not "
+            "declare, but `kumulus fault inject` or an experiment."
+        ),
+        examples=["true"],
+    )
     etcdFsync: bool | None = Field(
         default=None,
         description=(
