@@ -14,12 +14,12 @@ from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.schedulers.process import start
 from kumulus.extras.schedulers.yunikorn.workloads import queues
 from kumulus.extras.watch.console.memory import Memory
+from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.extras.watch.live.pod import NOT_SEEN
 from kumulus.model.quantity import parse
 from tests.integration.conftest import KWOK_TAINT, PODS, Plane, Pools, job, pod
 from tests.integration.test_console import looking, until
 from tests.integration.test_schedulers import remove, submit
-from tests.support.moments import Moment, moment
 
 pytestmark = pytest.mark.integration
 QUEUE = "research"

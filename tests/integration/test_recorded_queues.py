@@ -15,11 +15,11 @@ from kumulus.extras.lab.run.bench import Outcome
 from kumulus.extras.schedulers import registry, workloads
 from kumulus.extras.watch.console import bundle
 from kumulus.extras.watch.history.document import History, load
+from kumulus.extras.watch.history.moment import Moment, moment
 from kumulus.model.quantity import parse
 from tests.integration.conftest import Plane, Pools
 from tests.integration.test_experiments import Lab
 from tests.support.browser import chromium, until
-from tests.support.moments import Moment, moment
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
 QUEUES = {"kueue": "ClusterQueue/team", "volcano": "Queue/team"}

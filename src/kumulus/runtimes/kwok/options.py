@@ -30,7 +30,6 @@ class Options(Kwok):
 
     # Texts, too, as programs in other languages pass them: "true" and "false".
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
-    stageObjects: bool | None = None
     podUsage: Kind | None = None
     kueue: Kueue | None = None
     observability: (

@@ -41,6 +41,9 @@ class Kwok(RuntimeSection):
     workloads: Literal["native"] | None = Field(default=None, examples=["native"])
     """`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in one
     domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."""
+    stageObjects: bool | None = Field(default=None, examples=["true"])
+    """Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not declare,
+    but `kumulus fault inject` or an experiment."""
     etcdFsync: bool | None = Field(default=None, examples=["false"])
     """Whether etcd waits for the disk at every write. If not, writes are faster, but a crash of the machine (not of a
     process) can lose the cluster."""

@@ -12,9 +12,9 @@ from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.scheduling import queues, waiting
+from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube.watch import Event
-from tests.support.moments import moment
 
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"

@@ -72,7 +72,7 @@ def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
     assert "stageObjects" not in configuration.REPLACED_BY
     assert KwokRuntime().problems({"stageObjects": True}) == {}
     assert KwokRuntime().problems({"stageObjects": "yes"}) == {
-        "stageObjects": 'is "yes", not true or false; write true or false'
+        "stageObjects": 'is "yes", not true or false; write stageObjects: true'
     }
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from kumulus.extras.watch.console.memory import Cursor, Memory
 from kumulus.extras.watch.history.document import history_from
+from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.fleet import Live
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import Client, Connection
 from kumulus.kube.watch import Event
 from tests.support.fleets import node, pod
-from tests.support.moments import moment
 
 
 class Hands:

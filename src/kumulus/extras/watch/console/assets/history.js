@@ -6,7 +6,7 @@ import { room } from "./room.js";
 export const NODE = 0, POD = 1, JOB = 2, QUEUE = 3, HAPPENED = 4;
 export const WAITING = 1, BOUND = 2, RUNNING = 3, PREEMPTED = 4, EVICTED = 5, SUCCEEDED = 6, FAILED = 7, GONE = 8;
 export const JOB_STATES = ["waiting", "partly", "placed", "running", "ended"];
-// What objects say of a job that is over; as tests/support/moments.py has it.
+// What objects say of a job that is over; as kumulus.extras.watch.history.moment has it.
 const OVER = new Set(["Complete", "Completed", "Failed", "Finished"]);
 const FIVE = 5;
 const TABLES = ["nodes", "conditions", "jobs", "facts", "queues", "figures", "requests", "rules", "pods", "texts", "events"];
