@@ -14,7 +14,15 @@ from __future__ import annotations
 
 import argparse
 
+from kumulus.cli import needs
+from kumulus.cli.doctor_stack import how
+from kumulus.cli.entering import require_venv
 from kumulus.cli.errors import UserError
+from kumulus.host.launcher import pulumi_home
+from kumulus.model.words import aligned
+from kumulus.toolchain import images, pins, plugins, releases, supply, versions
+from kumulus.toolchain.locate import Location, locate
+from kumulus.toolchain.pins import Pins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fetch the tools."""
-    from kumulus.cli import needs, tools_list
-    from kumulus.host.launcher import pulumi_home
-    from kumulus.toolchain import pins, plugins, supply, versions
-
     known = pins.load()
     if args.kubernetes is not None:
         try:
@@ -49,20 +53,16 @@ def run(args: argparse.Namespace) -> int:
         except ValueError as error:
             raise UserError(str(error)) from error
     if args.list:
-        print(tools_list.table(known))
+        print(_table(known))
         return 0
     if args.urls:
-        print(tools_list.urls(known))
+        print(_urls(known))
         return 0
     names = [tool.name for each in args.extra for tool in known.named(each)]
     if args.accept_digest:
-        from kumulus.toolchain import images
-
         images.accept([known.tool(name) for name in names])
         pins.load.cache_clear()
     if args.stack is not None:
-        from kumulus.cli.entering import require_venv
-
         require_venv("tools -s")
         wanted = needs.of_stack(args.stack)
         names += wanted.tools
@@ -75,3 +75,32 @@ def run(args: argparse.Namespace) -> int:
     if plugins.COMMAND in names:
         plugins.install_command(pulumi_home())
     return 0
+
+
+def _table(known: Pins) -> str:
+    """A line for each tool."""
+    others = [tool for version in known.other_kubernetes for tool in known.control_plane(version)]
+    rows = [("TOOL", "VERSION", "FROM", "SIZE", "NEEDED BY")]
+    rows += [_row(known, locate(known, tool)) for tool in (*known.tools, *others)]
+    widest = max(len(size) for *_, size, _ in rows)
+    return aligned([(*row, size.rjust(widest), who) for *row, size, who in rows])
+
+
+def _urls(known: Pins) -> str:
+    """The URLs of this platform's release files, one a line.
+
+    Without images' layers: a registry wants a token for them.
+    """
+    files = (release for release in known.releases.values() if not release.image)
+    return "\n".join(dict.fromkeys(releases.address(release.url) for release in files))
+
+
+def _row(known: Pins, location: Location) -> tuple[str, str, str, str, str]:
+    tool = location.tool
+    who = ", ".join(needs.parts(tool.name)) or f"--with {tool.name}"
+    if tool.version in known.other_kubernetes:
+        who = f"kubernetesVersion: v{tool.version}"
+    if location.path is None:
+        return tool.name, tool.version, f"not there ({how([tool])})", "-", who
+    source = "Pulumi's plugins" if location.source == "plugins" else location.source
+    return tool.name, location.version, source, f"{supply.size(location.path) / 1e6:,.0f} MB", who

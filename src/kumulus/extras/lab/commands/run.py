@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kumulus.cli import cluster, interrupts, project, stack_file, which
+from kumulus.cli import cluster, project, stack_file, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.federation.members import Federation, Worker
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
@@ -22,6 +22,7 @@ from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.run.progress import Progress
 from kumulus.extras.lab.running import Run
+from kumulus.host import interrupts
 from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes import directories

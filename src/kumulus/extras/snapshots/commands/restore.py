@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.cli import interrupts, project, which
+from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
 from kumulus.extras.snapshots.commands import snapshot
-from kumulus.host import installation
+from kumulus.host import installation, interrupts
 from kumulus.model.words import aligned, listed
 
 if TYPE_CHECKING:
