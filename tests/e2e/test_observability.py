@@ -160,13 +160,13 @@ def test_series_that_kemus_own_dashboard_asks_for_are_there(seen: Seen) -> None:
     nodes = f'* on(node) group_left({labels}) kube_node_labels{{label_datastrophic_io_gpu_type!=""}}'
     running = '* on(pod, namespace) group_left(phase) (kube_pod_status_phase{phase="Running"} == 1)'
     of_pods = f"* on(pod, namespace) group_left(node) kube_pod_info {nodes}"
-    for query in (
+    queries = (
         'count by (label_node_kubernetes_io_instance_type) (kube_node_labels{label_datastrophic_io_gpu_type!=""})',
         f'sum(kube_node_status_capacity{{resource="nvidia_com_gpu"}} {nodes})',
         f'sum(kube_pod_container_resource_requests{{resource="nvidia_com_gpu"}} {running} {of_pods})',
         f'sum by (phase) (kube_pod_status_phase{{phase!="Pending"}} {of_pods})',
-    ):
-        assert seen.prometheus.values(query), query
+    )
+    await_data(seen, {("kemu", "", query) for query in queries})
 
 
 def test_what_the_dashboards_show_is_what_there_is(seen: Seen) -> None:
