@@ -40,6 +40,7 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         **_allocation(records, lasted),
         **_lost(records, lasted),
         **records.faulted.measures(records.pods.values()),
+        **_groups(records, sampler),
         "creation.duration": created_in,
         "duration": lasted,
         **_usage(sampler),
@@ -160,6 +161,14 @@ def _lost(records: Records, lasted: float) -> dict[str, Measured]:
                 of[name].append(Between(record.gpus * time.least, record.gpus * time.most))
     sums = {name: Between(*map(math.fsum, zip(*each, strict=True))) for name, each in of.items()}
     return {f"work.lost{name}": known(each.most, each) for name, each in sums.items()}
+
+
+def _groups(records: Records, sampler: Sampler) -> dict[str, Measured]:
+    found = records.groups.measures(records.pods.values())
+    # A scheduler that was restarted counts from its start.
+    if found and len(sampler.placements) == 2 and sampler.placements[0] <= sampler.placements[1]:
+        found["placements.evaluated"] = sampler.placements[1] - sampler.placements[0]
+    return found
 
 
 def _usage(sampler: Sampler) -> dict[str, float]:

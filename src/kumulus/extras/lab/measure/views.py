@@ -40,6 +40,7 @@ class PodView(NamedTuple):
         owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
         cluster: its cluster's name among several that are measured together; empty if there is only one.
         ending: whether it is being deleted.
+        group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
     """
 
     uid: str
@@ -54,6 +55,7 @@ class PodView(NamedTuple):
     owner: tuple[str, str] = ("", "")
     cluster: str = ""
     ending: bool = False
+    group: str = ""
 
 
 class NodeView(NamedTuple):
@@ -103,6 +105,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         # A pod may request the same thousandths as a resource, too.
         share = sum(each.milli for each in found)
     waits = disrupted = ""
+    group = spec.schedulingGroup.podGroupName
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status != "True":
             waits = f"{condition.reason}: {condition.message}"
@@ -120,6 +123,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         share,
         (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
         ending=metadata.HasField("deletionTimestamp"),
+        group=f"{metadata.namespace}/{group}" if group else "",
     )
 
 

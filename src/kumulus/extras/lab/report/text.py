@@ -16,6 +16,10 @@ _MOST_USERS = 8
 _ALWAYS = (
     "jobs.admitted",
     "jobs.partlyAdmitted",
+    "groups.admitted",
+    "groups.partlyPlaced",
+    "groupTimeToPlacement.p50",
+    "placements.evaluated",
     "jobs.dispatched",
     "jobs.completed",
     "jobs.requeued",
@@ -92,6 +96,8 @@ def _test(test: Test) -> Iterator[str]:
     yield from _users(details.users)
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
         yield f"  pending {pods:>11,} {reason}"
+    for group, pods in list(details.victims.items())[:_MOST_REASONS]:
+        yield f"  preempted {pods:>9,} of PodGroup {group}"
     for found in details.replays.values():
         yield from replayed.lines(found)
     for each in test.thresholds:
