@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -211,6 +211,14 @@ class Fault(Section):
     kubelet: Annotated[str, checked(kubelet_problems, form="kubelet")] | None = Field(
         default=None, description="What happens to each node's kubelet.", examples=["notReady"]
     )
+    devices: Literal["remove", "taint"] | None = Field(
+        default=None,
+        description=(
+            "What becomes of the devices in ResourceSlices that `capacity` takes: no longer published, by default, or "
+            "tainted as NVIDIA's driver does. Taints of devices are of Kubernetes 1.36."
+        ),
+        examples=["taint"],
+    )
     downFor: Duration | None = Field(
         default=None,
         description="How long a reboot takes; by default as the kind sets it, or two minutes.",
@@ -265,7 +273,7 @@ class Fault(Section):
     )
 
 
-NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "downFor")
+NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "devices", "downFor")
 OFFER_KEYS = {
     "offers": "stock-out, quota, price-change or spot-interruption",
     "priceFactor": "price-change",
