@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.capture import mark
+from kumulus.extras.capture import mark, putting, writing
 from kumulus.extras.capture.fit import fit
+from kumulus.extras.capture.live import Reader
 from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.spool import Spool
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.plan.pods import JOB_LABEL
 from kumulus.extras.lab.report import waited
@@ -131,6 +133,50 @@ class TestWithNativeWorkloads:
         assert "dropping schedulingConstraints" in [change.what for change in answer.changes]
         assert any(change.cost == 1 and change.what.startswith("1 more node like") for change in answer.changes)
         assert [each for each in plane.api.list(GROUPS) if not each["metadata"].get("deletionTimestamp")] == []
+
+    async def test_a_captured_gang_is_the_same_in_a_clone(self, plane: Plane, pools: Pools, tmp_path: Path) -> None:
+        await pools.create(pools.inputs(2, labels={ZONE: "a"}, capacity=ONE_PER_NODE, taints=[]))
+        groups, pods = (
+            f"{GROUPS.replace('podgroups', '')}namespaces/default/podgroups",
+            "/api/v1/namespaces/default/pods",
+        )
+
+        def gang(name: str, least: int) -> None:
+            plane.api.create(groups, {"metadata": {"name": name}, "spec": {
+                "schedulingPolicy": {"gang": {"minCount": least}}, "disruptionMode": {"all": {}},
+                "schedulingConstraints": {"topology": [{"key": ZONE}]},
+            }})  # fmt: skip
+            for number in range(least):
+                container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+                spec = {"containers": [container], "schedulingGroup": {"podGroupName": name}}
+                plane.api.create(pods, {"metadata": {"name": f"{name}-{number}"}, "spec": spec})
+
+        def nodes() -> dict[str, str]:
+            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in plane.api.list(pods)}
+
+        gang("runs", 2)
+        plane.api.until(pods, lambda found: all(each["spec"].get("nodeName") for each in found.values()))
+        gang("waits", 3)
+        spool = Spool(tmp_path, "source")
+        async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+            await Reader(client, spool, 1000, lambda kind, count: None).read()
+            writing.write(spool, tmp_path, None)
+            before, specs = nodes(), {each["metadata"]["name"]: each["spec"] for each in plane.api.list(groups)}
+            for path, names in ((pods, before), (groups, specs)):
+                for name in names:
+                    plane.api.delete(f"{path}/{name}")
+                plane.api.until(path, lambda found: not found)
+            done = await putting.put(client, tmp_path / "workload.yaml", lambda kind, count: None)
+        try:
+            assert (done.made["PodGroup"], done.made["Pod"], done.refused) == (2, 5, {})
+            assert {each["metadata"]["name"]: each["spec"] for each in plane.api.list(groups)} == specs
+            assert nodes() == before
+            named = {each["spec"]["schedulingGroup"]["podGroupName"] for each in plane.api.list(pods)}
+            assert named == {"runs", "waits"}
+        finally:
+            for path in (pods, groups):
+                for each in plane.api.list(path):
+                    plane.api.delete(f"{path}/{each['metadata']['name']}")
 
 
 async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_room_for_all_of_it(

@@ -275,9 +275,12 @@ async def test_a_fault_taints_a_gpu_and_what_claims_it_is_told(
     assert await pools.drift(inputs) == {}
     status = plane.api.get(f"{PODS}/{product}-first")["status"]
     assert status["phase"] == "Running"
-    unwell = {"resourceID": f"gpu.nvidia.com/{pool}-0/gpu-1", "health": "Unhealthy"}
-    reported = status["containerStatuses"][0]["allocatedResourcesStatus"]
-    assert reported == [{"name": "claim:gpus", "resources": [unwell]}]
+    (reported,) = status["containerStatuses"][0]["allocatedResourcesStatus"]
+    assert reported["name"] == "claim:gpus"
+    assert {each["resourceID"]: each["health"] for each in reported["resources"]} == {
+        f"gpu.nvidia.com/{pool}-0/gpu-0": "Healthy",
+        f"gpu.nvidia.com/{pool}-0/gpu-1": "Unhealthy",
+    }
     plane.api.delete(f"{PODS}/{product}-first")
     workloads(PODS, claims(f"{product}-second"))
 

@@ -51,13 +51,10 @@ def _changed(step: NodeStep) -> Iterator[tuple[tuple[str, str, str], str]]:
     devices = step.pools.after.devices
     if devices is None:
         return
-    now = published(step.pools.after, devices, step.ordinal)
-    for before in step.pools.befores:
-        was = published(before, devices, step.ordinal)
-        if (was.taint, was.well) != (now.taint, now.well):
-            for index in range(min(was.well, now.well), now.left):
-                device = devices.driver, step.name, f"gpu-{index}"
-                yield device, "Unhealthy" if index >= now.well else "Healthy"
+    now, *befores = (published(pool, devices, step.ordinal) for pool in (step.pools.after, *step.pools.befores))
+    if any(was.taint != now.taint for was in befores):
+        for index in range(now.left):
+            yield (devices.driver, step.name, f"gpu-{index}"), "Healthy" if index < now.well else "Unhealthy"
 
 
 def _of_claim(claim: Mapping[str, Any], health: Health) -> list[dict[str, str]]:
