@@ -29,6 +29,7 @@ CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity",
 """The constraints that can be removed from a pod so that it may fit; a group's `schedulingConstraints` is another."""
 _OF_GROUP = "schedulingConstraints"
 _KEPT = ("schedulingPolicy", _OF_GROUP)
+# kube-scheduler's texts. Checked against Kubernetes 1.35 to 1.37.
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
 # The part of the scheduler's message about preemption, which dry pods never do.
 _PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)

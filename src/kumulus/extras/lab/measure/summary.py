@@ -15,7 +15,8 @@ from kumulus.extras.lab.measure.sampler import Counted, Sampler
 from kumulus.extras.lab.measure.states import CAUSES, PodRecord, most_in_any_second, span
 from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured, Times, known, known_time, rate
 
-_AVAILABLE = re.compile(r"\d+/\d+ nodes are available: ")
+# kube-scheduler's texts about pods, and about groups in topologies. Checked against Kubernetes 1.35 to 1.37.
+_AVAILABLE = re.compile(r"\d+/\d+ (?:nodes are available: |placements are available, first placement status: )")
 _PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
 # Dynamic resource allocation adds this to the message, whether a pod has claims or not.
 _CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")

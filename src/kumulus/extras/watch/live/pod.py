@@ -26,7 +26,7 @@ NOT_SEEN = "not looked at by the scheduler yet"
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 # k8s.io/kubernetes pkg/scheduler/framework/types.go, FitError.Error: the reasons follow in one sentence, each with the
-# number of its nodes; what preemption tried comes in a sentence of its own.
+# number of its nodes; what preemption tried comes in a sentence of its own. Checked against Kubernetes 1.35 to 1.37.
 _UNSCHEDULABLE = re.compile(r"0/\d+ nodes are available: (.*?)(?:\. (?:preemption|no new claims)\b.*)?\.?", re.DOTALL)
 _NUMBERED = re.compile(r"(?:^|, )\d+ ")
 
