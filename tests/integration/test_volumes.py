@@ -1,4 +1,4 @@
-"""Volumes of a StorageClass of ours, on each Kubernetes version: made, bound, attached and removed by its controllers."""
+"""Volumes of a StorageClass of ours, on each Kubernetes version: made, bound, attached and removed."""
 
 from __future__ import annotations
 
