@@ -69,7 +69,8 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    return [*stages(), *volume_stages(), *(stage for each in addition.every() for stage in each.stages(options))]
+    own = stages(events=options.get("events") == "kubelet")
+    return [*own, *volume_stages(), *(stage for each in addition.every() for stage in each.stages(options))]
 
 
 def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -> list[dict[str, Any]]:

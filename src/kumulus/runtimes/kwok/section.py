@@ -55,6 +55,14 @@ class Kwok(RuntimeSection):
         ),
         examples=["native"],
     )
+    events: Literal["kubelet"] | None = Field(
+        default=None,
+        description=(
+            "`kubelet`: pods without a lifecycle get the events that a kubelet writes: Pulled, Created, Started, "
+            "Killing. Four more objects for each pod."
+        ),
+        examples=["kubelet"],
+    )
     etcdFsync: bool | None = Field(
         default=None,
         description=(
