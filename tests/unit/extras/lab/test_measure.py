@@ -185,6 +185,28 @@ def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them()
     assert victims(found.pods.values()) == {"a/partly": 1}
 
 
+@pytest.mark.parametrize(("counted", "evaluated"), [([3, 10], 7), ([3], None), ([], None), ([10, 3], None)], ids=str)
+async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_was_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int], evaluated: int | None
+) -> None:
+    found = records()
+    found.groups.put("a/g", {"spec": {"schedulingPolicy": {"basic": {}}}}, 1.0, 1.0)
+    found.put(pod("g", group="a/g"), 1.0)
+    components = Components(tmp_path)
+    sampler = Sampler(found, components, None, lambda: 1.0)
+    name = "scheduler_placement_evaluations_total"
+
+    async def metrics(_: str) -> str:
+        infeasible = counted.pop(0) - 1
+        return f'{name}{{profile="p",result="feasible"}} 1\n{name}{{profile="p",result="infeasible"}} {infeasible}\n'
+
+    monkeypatch.setattr(components, "metrics", metrics)
+    while counted:
+        await sampler.count_placements()
+    measured = summary.measures(found, sampler, 1.0, 1.0)
+    assert measured.get("placements.evaluated") == evaluated
+
+
 def test_a_group_whose_placement_was_not_heard_of_at_once_has_no_time() -> None:
     found = records()
     item = {"spec": {"schedulingPolicy": {"basic": {}}}, "status": {}}
