@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,12 +23,15 @@ from kumulus.extras.lab.report.model import Details
 from kumulus.extras.schedulers import SchedulerError, definitions
 from kumulus.extras.watch.history.document import load
 from kumulus.kube import Client, load_kubeconfig
-from tests.integration.conftest import NODES, Plane, Pools, plane_at
+from tests.integration.conftest import NODES, PODS, Plane, Pools, plane_at
+from tests.integration.test_resource_slices import CLAIMS, CLASSES, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support import runs
+from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
 ZONE = "topology.kubernetes.io/zone"
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
+OWN_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 ONE_PER_NODE = {"cpu": "1", "pods": "110"}
 GANG = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}, "disruption": "all"}
 
@@ -134,12 +137,31 @@ class TestWithNativeWorkloads:
         assert any(change.cost == 1 and change.what.startswith("1 more node like") for change in answer.changes)
         assert [each for each in plane.api.list(GROUPS) if not each["metadata"].get("deletionTimestamp")] == []
 
+    async def test_the_pods_of_a_group_share_the_groups_claim(
+        self, plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object]
+    ) -> None:
+        inputs = pools.inputs(1, resourceSlices=devices(2), capacity=WITHOUT_GPUS, taints=[])
+        await pools.create(inputs)
+        name = str(inputs["name"])
+        workloads(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}})
+        spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": name}}]}}
+        workloads(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
+        claims = [{"name": "shared", "resourceClaimTemplateName": name}]
+        group = {"schedulingPolicy": {"gang": {"minCount": 3}}, "resourceClaims": claims}
+        workloads(OWN_GROUPS, {"metadata": {"name": name}, "spec": group})
+        for number in range(3):
+            container = {"name": "c", "image": "none", "resources": {"claims": [{"name": "shared"}]}}
+            pod = {"containers": [container], "resourceClaims": claims, "schedulingGroup": {"podGroupName": name}}
+            workloads(PODS, {"metadata": {"name": f"{name}-{number}"}, "spec": pod})
+        plane.api.until(
+            PODS, lambda found: [each["status"]["phase"] for each in found.values()] == ["Running"] * 3, timeout=60
+        )
+        (claim,) = plane.api.list(CLAIMS)
+        assert len(claim["status"]["allocation"]["devices"]["results"]) == 1
+
     async def test_a_captured_gang_is_the_same_in_a_clone(self, plane: Plane, pools: Pools, tmp_path: Path) -> None:
         await pools.create(pools.inputs(2, labels={ZONE: "a"}, capacity=ONE_PER_NODE, taints=[]))
-        groups, pods = (
-            f"{GROUPS.replace('podgroups', '')}namespaces/default/podgroups",
-            "/api/v1/namespaces/default/pods",
-        )
+        groups, pods = OWN_GROUPS, PODS
 
         def gang(name: str, least: int) -> None:
             plane.api.create(groups, {"metadata": {"name": name}, "spec": {
