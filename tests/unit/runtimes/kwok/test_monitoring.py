@@ -221,7 +221,9 @@ def test_an_option_that_is_no_observability_is_told_with_its_place() -> None:
 
 
 def test_a_preview_says_what_a_change_means() -> None:
-    none, every, smaller = {}, {"observability": {}}, {"observability": {"retentionSize": "1Gi"}}
+    none: dict[str, Any] = {}
+    every: dict[str, Any] = {"observability": {}}
+    smaller = {"observability": {"retentionSize": "1Gi"}}
     changes = [(none, every), (every, smaller), (every, none), (every, every), (none, none)]
     said = [line for old, new in changes for line in MONITORING.described(old, new)]
     assert said == [
