@@ -79,15 +79,12 @@ MEASURED: dict[str, Any] = {
 
 @dataclass
 class Seen:
-    """The stack.
-
-    Attributes:
-        project: its project.
-        cluster: its ``kumulus:cluster`` without what is measured.
-    """
+    """The stack."""
 
     project: Project
+    """Its project."""
     cluster: dict[str, Any]
+    """Its ``kumulus:cluster`` without what is measured."""
     numbers: Iterator[int] = field(default_factory=count)
 
     def up(self, **more: Any) -> str:

@@ -46,19 +46,16 @@ _KEPT = "example.com/kubelets-word"
 
 @dataclass(frozen=True)
 class Place:
-    """Where pods run.
-
-    Attributes:
-        api: the cluster.
-        label: the value of the label `end` of the node with eight GPUs that they run on.
-        container: fields of their only container, such as an image that there is.
-        spec: further fields of their specs.
-    """
+    """Where pods run."""
 
     api: Api
+    """The cluster."""
     label: str
+    """The value of the label `end` of the node with eight GPUs that they run on."""
     container: Object = field(default_factory=lambda: {"image": "none"})
+    """Fields of their only container, such as an image that there is."""
     spec: Object = field(default_factory=dict)
+    """Further fields of their specs."""
 
     def pod(self, gpus: int = 1) -> Object:
         """A pod's spec."""
@@ -199,19 +196,16 @@ def is_ready(pod: Object) -> bool:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a kubelet wrote.
-
-    Attributes:
-        statuses: those that differ, each as :func:`essence` has it.
-        of: which of them a situation had, such as ``running Job`` or ``eviction of nobody``.
-        fields: the paths of the fields of a running and a completed pod's status.
-        by: versions of the kubelet and of its container runtime.
-    """
+    """What a kubelet wrote."""
 
     statuses: list[Object]
+    """Those that differ, each as :func:`essence` has it."""
     of: dict[str, int]
+    """Which of them a situation had, such as ``running Job`` or ``eviction of nobody``."""
     fields: dict[str, list[str]]
+    """The paths of the fields of a running and a completed pod's status."""
     by: dict[str, str]
+    """Versions of the kubelet and of its container runtime."""
 
     @classmethod
     def read(cls) -> Recording:

@@ -50,13 +50,10 @@ def build(folder: Path, later: str = "") -> tuple[Path, Path]:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment with nothing but Kumulus in it; its dependencies come from the test's own environment.
-
-    Attributes:
-        prefix: its directory.
-    """
+    """A virtual environment with nothing but Kumulus in it; its dependencies come from the test's own environment."""
 
     prefix: Path
+    """Its directory."""
 
     @classmethod
     def make(cls, prefix: Path) -> Environment:
@@ -91,13 +88,10 @@ class Environment:
 
 @dataclass(frozen=True)
 class User:
-    """A user with an empty home and this machine's tools.
-
-    Attributes:
-        home: the home.
-    """
+    """A user with an empty home and this machine's tools."""
 
     home: Path
+    """The home."""
 
     def variables(self, environment: Environment, *, tools: bool = False, **more: str) -> dict[str, str]:
         """The variables of a shell in which an environment is active.

@@ -36,17 +36,14 @@ _TESTS = (("make", "lint"), ("make", "test"))
 
 @dataclass
 class Outcome:
-    """What came of it.
-
-    Attributes:
-        raised: what is newer now, by kind of pin.
-        put_back: kinds whose new versions did not pass, with the last lines of what failed.
-        left: what has to be raised by hand, by what that takes.
-    """
+    """What came of it."""
 
     raised: dict[str, list[str]] = field(default_factory=dict)
+    """What is newer now, by kind of pin."""
     put_back: dict[str, str] = field(default_factory=dict)
+    """Kinds whose new versions did not pass, with the last lines of what failed."""
     left: dict[str, list[str]] = field(default_factory=dict)
+    """What has to be raised by hand, by what that takes."""
 
     def lines(self) -> Iterator[str]:
         """All of it, for people."""
@@ -95,17 +92,14 @@ def _failing(root: Path, commands: Sequence[Sequence[str]]) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of pin.
-
-    Attributes:
-        name: for people.
-        files: those that have them.
-        raise_all: raise them in these files; returns what is newer, as `name old → new`.
-    """
+    """A kind of pin."""
 
     name: str
+    """For people."""
     files: Callable[[Path], list[Path]]
+    """Those that have them."""
     raise_all: Callable[[Path], list[str]]
+    """Raise them in these files; returns what is newer, as `name old → new`."""
 
 
 def _lock(root: Path) -> list[str]:

@@ -22,19 +22,16 @@ from urllib.parse import unquote
 
 @dataclass
 class Registries:
-    """Where it is, and what it has.
-
-    Attributes:
-        url: its address.
-        files: what can be fetched, by path.
-        npm: the npm registry's packages, as clients ask for them.
-        signed: the credentials that uploads came with.
-    """
+    """Where it is, and what it has."""
 
     url: str
+    """Its address."""
     files: dict[str, bytes] = field(default_factory=dict)
+    """What can be fetched, by path."""
     npm: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The npm registry's packages, as clients ask for them."""
     signed: set[str] = field(default_factory=set)
+    """The credentials that uploads came with."""
 
     @property
     def simple(self) -> str:

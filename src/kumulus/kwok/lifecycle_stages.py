@@ -48,16 +48,13 @@ _ZERO = Distribution("fixed", 0)
 
 @dataclass(frozen=True)
 class StageObject:
-    """A ``Stage`` object.
-
-    Args:
-        name: the object's name; it contains a dot, unlike the names of the cluster's own stages.
-        about: what it waits for, in words.
-    """
+    """A ``Stage`` object."""
 
     name: str
+    """The object's name; it contains a dot, unlike the names of the cluster's own stages."""
     lifecycle: str
     about: str
+    """What it waits for, in words."""
     spec: Mapping[str, Any]
 
     @property
