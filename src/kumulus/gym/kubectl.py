@@ -29,11 +29,11 @@ _LOOKING = (("status",), ("history",))
 # They name files or directories, another server or user, or an editor.
 REFUSED_FLAGS = _words(
     "cache-dir cert certificate-authority client-certificate client-key cluster context edit filename from-env-file "
-    "from-file key kubeconfig kuberc kustomize output-directory output-watch-events password patch-file profile "
-    "profile-output server token user username"
+    "from-file key kubeconfig kuberc kustomize output-directory password patch-file profile "
+    "profile-output proxy-url server token user username"
 )
 # Flags of one letter; the rest of the word is the value of the first ones, and more flags after the others.
-_WITH_VALUE, _WITHOUT = frozenset("nolcLpv"), frozenset("AhRwiqt")
+_WITH_VALUE, _WITHOUT = frozenset("nolcLprv"), frozenset("AhRwiqt")
 _SHELL = frozenset(["|", "||", "&&", "&", ";", ">", ">>", "<", "<<"])
 _HEREDOC = re.compile(r"(?P<command>[^\n]*?)<<-?\s*(['\"]?)(?P<end>\w+)\2\s*\n(?P<text>.*)\n\s*(?P=end)\s*", re.DOTALL)
 _MOST_TEXT = 16_000
