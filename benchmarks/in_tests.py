@@ -125,8 +125,10 @@ def _episode(cluster: Cluster, name: str, seed: int) -> int:
         environment.reset(seed)
         solution = environment.drawn.solution
         looks = [_LOOKS[at % len(_LOOKS)] for at in range(_STEPS - len(solution))]
-        for steps, command in enumerate([*looks, *solution], 1):
-            _, _, done = environment.step(command)
+        steps = 0
+        for command in [*looks, *solution]:
+            observation, _, done = environment.step(command)
+            steps = observation.step
             if done:
                 break
         assert environment.verify().solved, name

@@ -17,42 +17,37 @@ from kumulus.model.fields import Section, found
 from kumulus.testing.cluster import Api
 
 BOUNDS = ("atLeast", "atMost", "equals")
-_NODES = ("v1", "Node", "", "")
 Number = int | str | None
 """A number, or the name of one that is drawn."""
 
 
 class Condition(Section):
-    """So many objects of a kind match. Objects that are being deleted do not count."""
+    """So many objects of a kind match. Objects that are being deleted do not count.
 
-    about: str = Field(default="", description="What it says, in words.", examples=["all pods of web run"])
-    apiVersion: str = Field(default="v1", description="Of the objects.", examples=["apps/v1"])
-    kind: str = Field(description="Of the objects.", examples=["Pod"])
-    namespace: str = Field(
-        default="", description="Where they are; by default where the problem is, or anywhere.", examples=["$namespace"]
-    )
-    name: str = Field(default="", description="The name of the only one that counts.", examples=["web"])
-    labels: str = Field(default="", description="A label selector.", examples=["app=web"])
-    match: dict[str, Any] = Field(
-        default_factory=dict,
-        description=(
-            "The part of each that has to be there: keys of mappings, some items of lists; null for what is absent."
-        ),
-        examples=["{status: {phase: Running}}"],
-    )
-    onNodes: str = Field(
-        default="",
-        description="A label selector: only pods on these nodes count.",
-        examples=["topology.kubernetes.io/zone=use1-a"],
-    )
-    distinct: str = Field(
-        default="",
-        description="The path of a field: how many values it has is counted, instead of objects.",
-        examples=["spec.nodeName"],
-    )
-    atLeast: Number = Field(default=None, description="How many, at least; by default 1.", examples=["3"])
-    atMost: Number = Field(default=None, description="How many, at most.", examples=["0"])
-    equals: Number = Field(default=None, description="How many, exactly.", examples=["3"])
+    Attributes:
+        about: what it says, in words.
+        apiVersion, kind: of the objects.
+        namespace: where they are; by default where the problem is.
+        name: of the only one that counts.
+        labels: a label selector.
+        match: the part of each that has to be there, see :func:`matches`.
+        onNodes: a label selector: only pods on these nodes count.
+        distinct: the path of a field: how many values it has is counted, instead of objects.
+        atLeast, atMost, equals: how many; at least 1 if none of them is there.
+    """
+
+    about: str = ""
+    apiVersion: str = "v1"
+    kind: str = Field(examples=["Pod"])
+    namespace: str = ""
+    name: str = ""
+    labels: str = ""
+    match: dict[str, Any] = Field(default_factory=dict, examples=["{status: {phase: Running}}"])
+    onNodes: str = ""
+    distinct: str = ""
+    atLeast: Number = None
+    atMost: Number = None
+    equals: Number = None
 
     @model_validator(mode="after")
     def _together(self) -> Self:
@@ -160,16 +155,15 @@ class Objects:
         return Verdict(tuple(self._outcome(each, namespace) for each in conditions))
 
     def _outcome(self, wanted: Condition, namespace: str) -> Outcome:
-        of = (wanted.apiVersion, wanted.kind, wanted.namespace or namespace, wanted.labels)
         matching = [
             each
-            for each in self._list(*of)
+            for each in self._list(wanted.apiVersion, wanted.kind, wanted.namespace or namespace, wanted.labels)
             if wanted.name in ("", each["metadata"]["name"])
             and "deletionTimestamp" not in each["metadata"]
             and matches(each, wanted.match)
         ]
         if wanted.onNodes:
-            nodes = {each["metadata"]["name"] for each in self._list(*_NODES[:3], wanted.onNodes)}
+            nodes = {each["metadata"]["name"] for each in self._list("v1", "Node", "", wanted.onNodes)}
             matching = [each for each in matching if each["spec"].get("nodeName") in nodes]
         count = len({_field(each, wanted.distinct) for each in matching} - {None}) if wanted.distinct else len(matching)
         least, most = wanted.least, wanted.most
@@ -179,11 +173,10 @@ class Objects:
             return Outcome(str(wanted), False, count, most / count)
         return Outcome(str(wanted), True, count, 1.0)
 
-    def _list(self, api_version: str, kind: str, namespace: str, labels: str) -> list[dict[str, Any]]:
-        key = (api_version, kind, namespace, labels)
-        if key not in self._lists:
-            self._lists[key] = self._read(*key)
-        return self._lists[key]
+    def _list(self, *of: str) -> list[dict[str, Any]]:
+        if of not in self._lists:
+            self._lists[of] = self._read(*of)
+        return self._lists[of]
 
     def _read(self, api_version: str, kind: str, namespace: str, labels: str) -> list[dict[str, Any]]:
         try:

@@ -188,7 +188,8 @@ class Environment:
         before = episode.look.verdict
         episode.look = self._settled(episode, changed=not asked.reads_only)
         episode.steps += 1
-        if episode.look.verdict.solved:
+        # What holds at one moment only does not count.
+        if episode.look.verdict.solved and self.verify(0).solved:
             episode.ends = "solved"
         elif episode.steps >= episode.problem.steps:
             episode.ends = "steps"

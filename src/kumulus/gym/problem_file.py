@@ -47,68 +47,54 @@ class _Text(Template):
 
 
 class Nodes(Section):
-    """Nodes, drawn of those that a label selector selects; `$name_1` is the first of several."""
+    """So many nodes, drawn of those that a label selector selects; `$name_1` is the first of several."""
 
-    nodes: str = Field(description="A label selector.", examples=["kumulus.io/group=h100"])
-    count: Annotated[int, whole(1, 1000)] = Field(default=1, description="How many.", examples=["2"])
+    nodes: str = Field(examples=["kumulus.io/group=h100"])
+    count: Annotated[int, whole(1, 1000)] = 1
 
 
 class Step(Section):
-    """One step of what makes the problem."""
+    """One step of what makes a problem: objects to apply, commands, a fault as in a stack file, or what to wait for."""
 
-    objects: Objects | None = Field(default=None, description="Objects to apply.", examples=["[{apiVersion: v1, …}]"])
-    kubectl: list[str] | None = Field(default=None, description="Commands.", examples=["[kubectl cordon $node]"])
-    fault: dict[str, Any] | None = Field(
-        default=None,
-        description="A fault as in a stack file, without a name.",
-        examples=["{kind: not-ready, target: {zone: $zone}}"],
-    )
-    until: list[Condition] | None = Field(
-        default=None, description="What is waited for.", examples=["[{kind: Pod, match: {status: {phase: Pending}}}]"]
-    )
+    objects: Objects | None = None
+    kubectl: list[str] | None = None
+    fault: dict[str, Any] | None = None
+    until: list[Condition] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:
-            what = f"says {' and '.join(sorted(self.model_fields_set))}" if self.model_fields_set else "says nothing"
+            what = f"says {' and '.join(sorted(self.model_fields_set)) or 'nothing'}"
             raise found([mistake((), what, "write one of objects:, kubectl:, fault: and until: in each step")])
         return self
 
 
 class Problem(Section):
-    """A problem: a cluster, what is wrong with it, how an agent is told, and what has to hold in the end."""
+    """A problem: a cluster, what is wrong with it, what an agent is told, and what has to hold in the end.
 
-    name: str = Field(description="Its name.", examples=["cordoned-zone"])
-    subject: str = Field(default="", description="What it is about.", examples=["scheduling"])
-    cluster: dict[str, Any] = Field(
-        default_factory=dict,
-        description="A stack file's `kumulus:cluster`; by default the one of the problems that come with Kumulus.",
-        examples=["{nodeGroups: […]}"],
-    )
-    draw: dict[str, list[Any] | Nodes] = Field(
-        default_factory=dict,
-        description=(
-            "What the seed draws, by name: one of a list, or nodes. Of mappings, each key is a name. `namespace` is "
-            "where the problem is; it is made first."
-        ),
-        examples=["{namespace: [web, shop], node: {nodes: kumulus.io/group=cpu}}"],
-    )
-    description: str = Field(
-        description="What the agent is told.", examples=["Pods of web stay Pending. Get them to run."]
-    )
-    setup: list[Step] = Field(description="What makes the problem, in this order.", examples=["[{kubectl: […]}]"])
-    verify: list[Condition] = Field(
-        description="What has to hold for it to be solved.", examples=["[{kind: Pod, atLeast: 3}]"]
-    )
-    timeLimit: Duration = Field(default="10m", description="How long an episode may take.", examples=["10m"])
-    steps: Annotated[int, whole(1, 10_000)] = Field(
-        default=30, description="How many commands an episode may have.", examples=["30"]
-    )
-    solution: list[str | dict[str, Any]] = Field(
-        default_factory=list,
-        description="Commands, or objects to apply, that solve it, for `kumulus gym check`.",
-        examples=["[kubectl uncordon $node]"],
-    )
+    Attributes:
+        name: its name.
+        subject: what it is about.
+        cluster: a stack file's `kumulus:cluster`; by default the one of the problems that come with Kumulus.
+        draw: what the seed draws, by name: one of a list, or nodes; of mappings, each key is a name.
+        description: what the agent is told.
+        setup: what makes it, in this order.
+        verify: what has to hold for it to be solved.
+        timeLimit: how long an episode may take, such as `10m`.
+        steps: how many commands an episode may have.
+        solution: commands, or objects to apply, that solve it.
+    """
+
+    name: str = Field(examples=["cordoned-zone"])
+    subject: str = ""
+    cluster: dict[str, Any] = Field(default_factory=dict)
+    draw: dict[str, list[Any] | Nodes] = Field(default_factory=dict)
+    description: str = Field(examples=["Pods of web stay Pending. Get them to run."])
+    setup: list[Step] = Field(examples=["[{kubectl: […]}]"])
+    verify: list[Condition] = Field(examples=["[{kind: Pod, atLeast: 3}]"])
+    timeLimit: Duration = "10m"
+    steps: Annotated[int, whole(1, 10_000)] = 30
+    solution: list[str | dict[str, Any]] = Field(default_factory=list)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -133,21 +119,17 @@ class Problem(Section):
         draws, values = random.Random(f"{self.name}/{seed}"), dict[str, Any]()
         for name, of in self.draw.items():
             if isinstance(of, Nodes):
-                values |= _named(name, self._nodes(name, of, draws, nodes(str(_filled(of.nodes, values)))))
+                there = sorted(nodes(str(_filled(of.nodes, values))))
+                if len(there) < of.count:
+                    what = f"{self.name}: draw.{name}: {len(there)} of {of.count} nodes are there"
+                    raise GymError(f"{what}; write another selector or count")
+                values |= _named(name, draws.sample(there, of.count))
                 continue
             chosen = draws.choice(of)
             values |= chosen if isinstance(chosen, Mapping) else {name: chosen}
         written = self.model_dump(exclude={"draw", "cluster"}, exclude_unset=True)
         made = type(self).model_validate({**_filled(written, values), "cluster": self.cluster})
         return made, str(values.get(NAMESPACE, ""))
-
-    def _nodes(self, name: str, of: Nodes, draws: random.Random, there: Iterable[str]) -> list[str]:
-        known = sorted(there)
-        if len(known) < of.count:
-            raise GymError(
-                f"{self.name}: draw.{name}: {len(known)} of {of.count} nodes are there; write another selector or count"
-            )
-        return draws.sample(known, of.count)
 
 
 @cache
@@ -194,7 +176,7 @@ def read(raw: object, source: str) -> Problem:
         SpecError: with every mistake.
     """
     made = validated(Problem, raw, source)
-    wrong = [*_draw_mistakes(made), *_name_mistakes(made)]
+    wrong = [*_name_mistakes(made)]
     wrong += [
         mistake((key,), "is empty", "write at least one") for key in ("setup", "verify") if not getattr(made, key)
     ]
@@ -212,24 +194,21 @@ def read(raw: object, source: str) -> Problem:
     return made
 
 
-def _draw_mistakes(made: Problem) -> Iterator[Mistake]:
+def _name_mistakes(made: Problem) -> Iterator[Mistake]:
+    """Draws that are none, and names in texts that are not drawn."""
+    known = set[str]()
     for name, of in made.draw.items():
         if not re.fullmatch(_Text.idpattern, name):
             yield mistake(("draw", name), "is no name of a draw", "write small letters, digits and _")
-        elif of == []:
-            yield mistake(("draw", name), "is empty", "write at least one value")
-
-
-def _name_mistakes(made: Problem) -> Iterator[Mistake]:
-    """Names in texts that are not drawn."""
-    known = set[str]()
-    for name, of in made.draw.items():
         if isinstance(of, Nodes):
             yield from _undrawn(("draw", name, "nodes"), of.nodes, known)
             known |= set(_named(name, [""] * of.count))
+        elif of and all(isinstance(each, Mapping) for each in of):
+            known |= set.intersection(*(set(each) for each in of))
+        elif of:
+            known.add(name)
         else:
-            alike = [set(each) for each in of if isinstance(each, Mapping)]
-            known |= set.intersection(*alike) if len(alike) == len(of) and alike else {name}
+            yield mistake(("draw", name), "is empty", "write at least one value")
     written = made.model_dump(include={"description", "setup", "verify", "solution"}, exclude_unset=True)
     for where, text in _texts((), written):
         yield from _undrawn(where, text, known)
