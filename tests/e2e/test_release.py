@@ -144,7 +144,7 @@ def test_what_is_not_what_was_released_is_not_installed(internet: Registries, us
 def test_what_the_last_release_brought_up_is_gone_on_with(
     dist: Path, user: User, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In the same environment, and then on a machine where the last release never was."""
+    """In a home where the last release's plugin never was, and in its own."""
     folder = tmp_path_factory.mktemp("versions")
     if EARLIER:
         pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder), f"kumulus=={EARLIER[-1]}"]
@@ -158,7 +158,7 @@ def test_what_the_last_release_brought_up_is_gone_on_with(
     project, nodes = brought_up(user, shell)
 
     environment.install(this)
-    for home in (".pulumi", "of-another-machine"):
+    for home in ("of-another-machine", ".pulumi"):
         shell = user.variables(environment, PULUMI_HOME=str(user.home / home))
         up = user.run(["kumulus", "up"], project, shell)
         assert up.returncode == 0, up.stdout + up.stderr
