@@ -61,18 +61,18 @@ def user(tmp_path: Path) -> Iterator[User]:
     processes.kill(made.processes())
 
 
-def step(folder: Path, name: str, cwd: Path = ROOT, **variables: str) -> None:
+def step(folder: Path, name: str, **variables: str) -> None:
     """A step of the workflow."""
     command = [sys.executable, "-m", "tests.support.release", name]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RELEASE_DIST": str(folder), **variables}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def of_stranger(user: User, internet: Registries, **more: str) -> dict[str, str]:
     """The variables of somebody who has nothing of ours, and asks the stand-ins besides the usual registries."""
     there = {"PIP_EXTRA_INDEX_URL": internet.simple, "KUMULUS_RELEASES": f"{internet.url}/releases"}
-    return user.variables(Environment(user.home / ".local"), **there, **more)
+    return user.variables(Environment(user.home / ".local")) | there | more
 
 
 def install(user: User, internet: Registries) -> subprocess.CompletedProcess[str]:
@@ -144,7 +144,7 @@ def test_what_is_not_what_was_released_is_not_installed(internet: Registries, us
 def test_what_the_last_release_brought_up_is_gone_on_with(
     dist: Path, user: User, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In the same environment, and then on a machine where the last release never was."""
+    """In a home where the last release's plugin never was, and in its own."""
     folder = tmp_path_factory.mktemp("versions")
     if EARLIER:
         pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder), f"kumulus=={EARLIER[-1]}"]
@@ -158,7 +158,7 @@ def test_what_the_last_release_brought_up_is_gone_on_with(
     project, nodes = brought_up(user, shell)
 
     environment.install(this)
-    for home in (".pulumi", "of-another-machine"):
+    for home in ("of-another-machine", ".pulumi"):
         shell = user.variables(environment, PULUMI_HOME=str(user.home / home))
         up = user.run(["kumulus", "up"], project, shell)
         assert up.returncode == 0, up.stdout + up.stderr
@@ -242,7 +242,7 @@ def test_a_stranger_has_the_sdk_for_go_from_a_tag_of_the_repository(sdks: Path, 
     )
     modules, proxies, cache = known.stdout.split()
     go = {"GOPROXY": f"file://{modules}/cache/download,{proxies}", "GOCACHE": cache, "GOFLAGS": "-mod=mod -modcacherw"}
-    shell = user.variables(Environment(user.home / ".local"), GOPRIVATE=GO_MODULE, **go)
+    shell = user.variables(Environment(user.home / ".local")) | go | {"GOPRIVATE": GO_MODULE}
     done = user.run(["go", "get", f"{GO_MODULE}@v{VERSION}"], project, shell)
     assert done.returncode == 0, done.stdout + done.stderr
     program = f'package main\n\nimport k "{GO_MODULE}"\n\nfunc main() {{ _ = k.NewKwokCluster }}\n'
