@@ -18,6 +18,7 @@ PACKAGE = "kumulus"
 
 # A few words for each room; ARCHITECTURE.md has a sentence about each.
 ABOUT = {
+    "mcp": "clusters for agents",
     "testing": "clusters for tests",
     "extras": "lab, watch, capture, …",
     "cli": "the command",
