@@ -23,7 +23,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: big}
 spec:
-  containers: [{name: c, image: none, resources: {requests: {nvidia.com/gpu: "9"}}}]
+  containers: [{name: c, image: none, resources: {limits: {nvidia.com/gpu: "9"}}}]
 """
 JOB = """
 apiVersion: batch/v1
@@ -35,12 +35,12 @@ spec:
   template:
     spec:
       restartPolicy: Never
-      containers: [{name: c, image: none, resources: {requests: {nvidia.com/gpu: "8"}}}]
+      containers: [{name: c, image: none, resources: {limits: {nvidia.com/gpu: "8"}}}]
 """
 EXPERIMENT = """
 name: small
 workloads:
-  - {name: pods, kind: Pod, count: 4, requests: {cpu: "1"}}
+  - {name: pods, kind: Job, workers: 4, requests: {cpu: "1"}}
 until: running
 """
 
@@ -111,6 +111,7 @@ async def test_an_agent_makes_a_cluster_breaks_it_measures_in_it_and_takes_it_do
 
         measured = await agent.ask("measure", experiment=EXPERIMENT)
         assert measured["status"] == "success", measured
+        assert "all pods are running" in "\n".join(measured["report"])
         await agent.ask("create", name="second", nodes=1)
         second = (await agent.ask("clusters"))["clusters"]["second"]["folder"]
         assert set((await agent.ask("destroy", cluster="fleet"))["clusters"]) == {"second"}

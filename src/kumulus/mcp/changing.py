@@ -40,7 +40,7 @@ class Changing:
         self, name: str = "test", nodes: Nodes = None, stack_file: str = "", kubernetes_version: str = ""
     ) -> dict[str, Any]:
         """Start an emulated cluster, of so many nodes or as a stack file says, and wait until its nodes are Ready."""
-        sections = {"kubernetesVersion": kubernetes_version} if kubernetes_version else {}
+        sections: dict[str, Any] = {"kubernetesVersion": kubernetes_version} if kubernetes_version else {}
         wanted = 30 if nodes is None and not stack_file else nodes
         return await self._held.make(name, AsyncCluster(stack_file or None, nodes=wanted, **sections))
 
