@@ -53,6 +53,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "sweeps": sweeps.judged,
     "ab": ab.decided,
     "tests": in_tests.clusters,
+    "gym": in_tests.episodes,
 }
 
 

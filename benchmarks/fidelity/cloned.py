@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from kumulus.kube import Client, load_kubeconfig
 from kumulus.testing import Cluster
 from tests.support.api import Api
 from tests.support.pods import TOLERATE_ALL
+from tests.support.project import ROOT
 
 MEASURES = {
     "makespan": "makespan",
@@ -70,9 +70,12 @@ def _under_load(api: Api) -> list[Object]:
     """Put load on the cluster: GPUs that stay taken, and Jobs like the experiment's; returns the lives of these."""
     api.create("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
     jobs, pods = (f"/apis/batch/v1/namespaces/{_NAMESPACE}/jobs", f"/api/v1/namespaces/{_NAMESPACE}/pods")
-    for number in range(_LOAD):
-        spec = {**_spec("sleep", "inf"), "restartPolicy": "Always"}
-        api.create(pods, {"metadata": {"name": f"stays-{number}"}, "spec": spec})
+    labels = {"app": "stays"}
+    template = {"metadata": {"labels": labels}, "spec": _spec("sleep", "inf")}
+    stays = {"replicas": _LOAD, "selector": {"matchLabels": labels}, "template": template}
+    deployments = f"/apis/apps/v1/namespaces/{_NAMESPACE}/deployments"
+    api.create(deployments, {"metadata": {"name": "stays"}, "spec": stays})
+    api.until(deployments, lambda found: found["stays"]["status"].get("readyReplicas") == _LOAD, 300)
     for number in range(_CALIBRATING):
         api.create(jobs, _job(f"known-{number}"))
     api.until(jobs, lambda found: all(each["status"].get("succeeded") for each in found.values()), 300)
@@ -106,8 +109,9 @@ def _measured(folder: Path, kubeconfig: Path, name: str) -> list[dict[str, float
     )
     (report,) = results.glob("cloned/*/report.json")
     tests = json.loads(report.read_text())["results"]["tests"]
-    return [{name: each["details"]["measures"].get(name) for name in MEASURES} for each in tests]
+    known = [each["details"]["measures"] for each in tests]
+    return [{name: of[name] for name in MEASURES if name in of} for of in known]
 
 
 def _kumulus(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "kumulus", *arguments], check=True, env=dict(os.environ))
+    subprocess.run([sys.executable, str(ROOT / "kumulus"), *arguments], check=True)

@@ -272,7 +272,10 @@ def _clone(known: Mapping[str, Any]) -> str:
     found = known["clone"]
     rows = ["| | Real | The clone | Error of the median |", "|---|---|---|---|"]
     for name, words in cloned.MEASURES.items():
-        sides = [sorted(each[name] for each in found[place]) for place in ("kind", "clone")]
+        sides = [sorted(each[name] for each in found[place] if name in each) for place in ("kind", "clone")]
+        if not all(sides):
+            rows.append(f"| {words} | not measured in one of the places | | |")
+            continue
         real, emulated = map(statistics.median, sides)
         spans = " | ".join(f"{statistics.median(side):.2f} s ({side[0]:.2f} to {side[-1]:.2f})" for side in sides)
         rows.append(f"| {words} | {spans} | {emulated / real - 1:+.1%} |")

@@ -120,7 +120,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         api.create(PODS, pod("old", "steps"))
         api.until(PODS, lambda found: found["old"]["status"].get("phase") == "Running")
         before = processes.components(home)
-        changed = dataclasses.replace(made.wanted, options={"stageObjects": True})
+        changed = dataclasses.replace(made.wanted, options={"stageObjects": True, "events": "kubelet"})
         observed = asyncio.run(runtime.repair(changed, made.identity, Said()))
         after = processes.components(home)
         assert {name for name in before if before[name] != after[name]} == {"test/kwok-controller"}
@@ -185,6 +185,18 @@ def about(duration: int) -> range:
 
 def has_ended(found: Object) -> bool:
     return found["status"].get("phase") in ("Succeeded", "Failed")
+
+
+def test_a_pod_gets_the_events_of_a_kubelet_where_they_are_asked_for(living: Living) -> None:
+    living.api.create(PODS, pod("told"))
+    living.api.until(PODS, lambda found: found["told"]["status"].get("phase") == "Running")
+    living.api.delete(f"{PODS}/told")
+    wanted = {"Scheduled", "Pulled", "Created", "Started", "Killing"}
+    living.api.until(
+        f"{PODS.rpartition('/')[0]}/events",
+        lambda found: {each["reason"] for each in found.values()} == wanted,
+        fieldSelector="involvedObject.name=told",
+    )
 
 
 def test_a_pod_pulls_initialises_starts_runs_and_ends_as_a_kubelet_says_it(living: Living) -> None:

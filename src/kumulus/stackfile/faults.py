@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -158,6 +158,9 @@ class Fault(Section):
         default=None, examples=["notReady"]
     )
     """What happens to each node's kubelet."""
+    devices: Literal["remove", "taint"] | None = Field(default=None, examples=["taint"])
+    """What becomes of the devices in ResourceSlices that `capacity` takes: no longer published, by default, or tainted
+    as NVIDIA's driver does. Taints of devices are of Kubernetes 1.36."""
     downFor: Duration | None = Field(default=None, examples=["2m"])
     """How long a reboot takes; by default as the kind sets it, or two minutes."""
     pods: PodSelector | None = Field(default=None, examples=["{labels: {app: training}}"])
@@ -188,7 +191,7 @@ class Fault(Section):
     """For a spot interruption, from the notice to the machines' end; by default two minutes."""
 
 
-NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "downFor")
+NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "devices", "downFor")
 OFFER_KEYS = {
     "offers": "stock-out, quota, price-change or spot-interruption",
     "priceFactor": "price-change",

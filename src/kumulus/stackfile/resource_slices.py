@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -36,6 +36,10 @@ DeviceCapacity = Annotated[
 ClassName = Annotated[str, text(_class_mistake, form="subdomainOrEmpty")]
 
 
+BY_CLAIMS = "dra"
+"""The `extendedResource` of groups whose pods get claims for it."""
+
+
 class ResourceSlices(Section):
     """The devices each node of a group publishes for Dynamic Resource Allocation."""
 
@@ -57,8 +61,10 @@ class ResourceSlices(Section):
     partitionable: bool = Field(default=False, examples=["true"])
     """Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. Before
     Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."""
-    extendedResource: bool = Field(default=True, examples=["false"])
-    """Whether nodes also offer the devices as the extended resource nvidia.com/gpu."""
+    extendedResource: bool | Literal["dra"] = Field(default=True, examples=["false"])
+    """Whether nodes also offer the devices as the extended resource nvidia.com/gpu. With `dra` they do not, and pods
+    that request it get claims, by `extendedResourceName` of the DeviceClass; before Kubernetes 1.36 this needs the
+    feature gate DRAExtendedResource."""
     deviceClass: ClassName | None = Field(default=None, examples=[NVIDIA_DRIVER])
     """The DeviceClass to declare; by default one named after the driver; none if empty."""
 
@@ -78,9 +84,15 @@ def device_classes(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
     return found
 
 
+def extended_names(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
+    """The extended resources that pods may request instead of claiming devices, by the DeviceClass."""
+    by_claims = [each for each in sections if each and each.device_class and each.extendedResource == BY_CLAIMS]
+    return {each.device_class: extended_resource(each.driver) for each in by_claims}
+
+
 def without_extended(resources: Mapping[str, str], slices: ResourceSlices | None) -> dict[str, str]:
     """A node's resources, without the extended resource if the group offers its devices only by slices."""
-    dropped = extended_resource(slices.driver) if slices and not slices.extendedResource else ""
+    dropped = extended_resource(slices.driver) if slices and slices.extendedResource is not True else ""
     return {name: amount for name, amount in resources.items() if name != dropped}
 
 

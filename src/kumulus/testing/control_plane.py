@@ -113,7 +113,7 @@ async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.
         await _listening(layout, taken["etcdPort"])
         authority = (layout.directory / "pki" / "ca.crt").read_text()
         with EtcdKeys(layout) as etcd:
-            await asyncio.to_thread(etcd.write, kept.fresh(authority, taken))
+            await asyncio.to_thread(etcd.write, kept.fresh(authority, taken), watched=False)
         launching.launch(layout, ["kube-apiserver"])
         await _listening(layout, taken["kubeApiserverPort"])
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)

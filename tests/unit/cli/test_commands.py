@@ -81,7 +81,7 @@ def checkout(tmp_path: Path) -> Checkout:
 def _copy(root: Path) -> None:
     """What the command needs of this checkout, in another place."""
     (root / "stacks").mkdir(parents=True)
-    for folder in ("cli", "extras", "host", "kind_image", "model", "runtimes", "testing", "toolchain"):
+    for folder in ("cli", "extras", "gym", "host", "kind_image", "mcp", "model", "runtimes", "testing", "toolchain"):
         path = Path("src", "kumulus", folder)
         shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")

@@ -205,3 +205,14 @@ def test_a_pod_is_followed_where_its_status_lags_behind(change: dict[str, Any], 
     found["status"] |= {"observedGeneration": 1, "conditions": conditions}
     key = STAGES["pod-follow"]["selector"]["matchExpressions"][-1]["key"]
     assert str(jq.compile(key).input_value(found).first()) == lags
+
+
+def test_events_follow_an_accepted_patch_and_come_before_the_pod_goes() -> None:
+    told = {each["metadata"]["name"]: each["spec"] for each in base_stages.stages(events=True)}
+    changed = {name for name, spec in told.items() if spec != STAGES[name]}
+    assert changed == {"pod-ready", "pod-terminate"}
+    for name, reasons in (("pod-ready", ["Pulled", "Created", "Started"]), ("pod-terminate", ["Killing"])):
+        steps = told[name]["steps"]
+        assert list(steps[0]) == ["patch"]
+        assert [each["event"]["reason"] for each in steps[1 : 1 + len(reasons)]] == reasons
+    assert told["pod-terminate"]["steps"][-1] == {"delete": True}

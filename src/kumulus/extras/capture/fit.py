@@ -65,6 +65,7 @@ async def fit(
     probe: Probe,
     capture: Path | None = None,
     *,
+    clone: bool = True,
     changes: bool = True,
     say: Callable[[str], None] = lambda _: None,
 ) -> Answer:
@@ -74,6 +75,7 @@ async def fit(
         client: of the clone.
         probe: the pods that should fit.
         capture: the directory of the capture that it has to be the clone of; None for any.
+        clone: whether it has to be one; a cluster that the caller has made for itself need not.
         changes: whether to look for changes that would make all fit.
         say: takes what was put back of earlier runs, a line for each.
 
@@ -84,7 +86,8 @@ async def fit(
         ApiError, Unreachable: the clone could not be asked.
     """
     async with dry_run(client, probe.name, say) as dry:
-        await mark.require(client, *([capture] if capture else []))
+        if clone:
+            await mark.require(client, *([capture] if capture else []))
         nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
         groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
         await dry.namespace(probe.namespace)
@@ -131,16 +134,20 @@ async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer, fi
 async def _nodes(
     dry: Dry, probe: Probe, priority: str, before: int, nodes: list[dict[str, Any]], answer: Answer, first: str
 ) -> None:
+    if probe.group:
+        # A gang is tried whole each time: what is left of it would be no gang.
+        before = 0
+        await dry.drop_kept()
     left, there = probe.count - before, len(nodes)
     for name, like in _shapes(nodes).items():
         one = await dry.nodes(like, 1)
-        verdict = await dry.pods(probe, left, priority, among=there + 1)
+        verdict = await dry.pods(probe.one_by_one(), left, priority, among=there + 1)
         await dry.drop(one)
         each = verdict.on[one[0]]
         if not each:
             answer.tried.append(f"one more node like those of {name} takes none")
             continue
-        needed = math.ceil(left / each)
+        needed = max(1, math.ceil((left - verdict.fitted + each) / each))
         if needed > _MOST_NODES:
             answer.tried.append(f"a node more like those of {name} takes {each:,}: {needed:,} would be needed")
             continue

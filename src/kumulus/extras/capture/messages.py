@@ -81,6 +81,23 @@ STORED = tables_of(
     CapacityRequestPolicyRange: min 1 Quantity, max 2 Quantity, step 3 Quantity
     DeviceCounterConsumption: counterSet 1 string, counters 2 {}Counter
     DeviceTaint: key 1 string, value 2 string, effect 3 string
+    PodGroup: metadata 1 ObjectMeta, spec 2 PodGroupSpec
+    PodGroupSpec: parentCompositePodGroupName 1 string, workloadRef 2 WorkloadReference,
+        schedulingPolicy 3 PodGroupSchedulingPolicy, schedulingConstraints 4 GroupSchedulingConstraints,
+        disruptionMode 6 DisruptionMode, priorityClassName 7 string, preemptionPolicy 9 string
+    WorkloadReference: workloadName 1 string, templateName 2 string
+    PodGroupSchedulingPolicy: basic 1 Empty, gang 2 GangSchedulingPolicy
+    GangSchedulingPolicy: minCount 1 int32
+    GroupSchedulingConstraints: topology 1 *TopologyConstraint
+    TopologyConstraint: key 1 string
+    DisruptionMode: single 1 Empty, all 2 Empty
+    Empty:
+    CompositePodGroup: metadata 1 ObjectMeta, spec 2 CompositePodGroupSpec
+    CompositePodGroupSpec: parentCompositePodGroupName 1 string, workloadRef 2 WorkloadReference,
+        schedulingPolicy 3 CompositePodGroupSchedulingPolicy, schedulingConstraints 4 GroupSchedulingConstraints,
+        disruptionMode 5 DisruptionMode, priorityClassName 6 string, preemptionPolicy 8 string
+    CompositePodGroupSchedulingPolicy: basic 1 Empty, gang 2 CompositeGangSchedulingPolicy
+    CompositeGangSchedulingPolicy: minGroupCount 1 int32
     PodDisruptionBudget: metadata 1 ObjectMeta, spec 2 PodDisruptionBudgetSpec
     PodDisruptionBudgetSpec: minAvailable 1 IntOrString, selector 2 LabelSelector, maxUnavailable 3 IntOrString,
         unhealthyPodEvictionPolicy 4 string
@@ -103,7 +120,9 @@ STORED = tables_of(
         hostNetwork 11 bool, affinity 18 Affinity, schedulerName 19 string, initContainers 20 *Container,
         tolerations 22 *Toleration, priorityClassName 24 string, priority 25 int32, runtimeClassName 29 string,
         preemptionPolicy 31 string, overhead 32 {}Quantity, topologySpreadConstraints 33 *TopologySpreadConstraint,
-        schedulingGates 38 *PodSchedulingGate, resourceClaims 39 *PodResourceClaim, resources 40 ResourceRequirements
+        schedulingGates 38 *PodSchedulingGate, resourceClaims 39 *PodResourceClaim, resources 40 ResourceRequirements,
+        schedulingGroup 43 PodSchedulingGroup
+    PodSchedulingGroup: podGroupName 1 string
     Affinity: nodeAffinity 1 NodeAffinity, podAffinity 2 PodAffinity, podAntiAffinity 3 PodAntiAffinity
     NodeAffinity: requiredDuringSchedulingIgnoredDuringExecution 1 NodeSelector,
         preferredDuringSchedulingIgnoredDuringExecution 2 *PreferredSchedulingTerm
@@ -126,8 +145,7 @@ STORED = tables_of(
     ContainerPort: hostPort 2 int32, containerPort 3 int32, protocol 4 string
     Volume: name 1 string, volumeSource 2 VolumeSource
     PersistentVolumeClaimVolumeSource: claimName 1 string, readOnly 2 bool
-    VolumeSource: persistentVolumeClaim 10 PersistentVolumeClaimVolumeSource, ephemeral 29 EphemeralVolumeSource
-    EphemeralVolumeSource:
+    VolumeSource: persistentVolumeClaim 10 PersistentVolumeClaimVolumeSource, ephemeral 29 Empty
     Pod: metadata 1 ObjectMeta, spec 2 PodSpec, status 3 PodStatus
     PodStatus: phase 1 string
     """

@@ -44,6 +44,9 @@ class Kwok(RuntimeSection):
     stageObjects: bool | None = Field(default=None, examples=["true"])
     """Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not declare,
     but `kumulus fault inject` or an experiment."""
+    events: Literal["kubelet"] | None = Field(default=None, examples=["kubelet"])
+    """`kubelet`: pods without a lifecycle get the events that a kubelet writes: Pulled, Created, Started, Killing. Four
+    more objects for each pod."""
     etcdFsync: bool | None = Field(default=None, examples=["false"])
     """Whether etcd waits for the disk at every write. If not, writes are faster, but a crash of the machine (not of a
     process) can lose the cluster."""

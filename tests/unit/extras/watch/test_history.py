@@ -17,9 +17,10 @@ from kumulus.extras.watch.history.moment import Moment, fullest, holding, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
-from kumulus.extras.watch.live.pod import job_of, queue_of
+from kumulus.extras.watch.live.pod import pod_from, queue_of
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
+from tests.support.messages import pod_message
 
 TRAIN = JobKey("train", "Job", "default")
 WAITS = replace(pod("p", ""), phase="Pending", reasons=("Insufficient cpu",))
@@ -205,7 +206,7 @@ def test_a_broken_file_is_told(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "annotations", "owners", "job"),
+    ("labels", "more", "owners", "job"),
     [
         ({}, {}, [], "Pod/p"),
         ({}, {}, [("Job", "train")], "Job/train"),
@@ -214,14 +215,18 @@ def test_a_broken_file_is_told(content: bytes, tmp_path: Path) -> None:
         ({}, {}, [("ReplicaSet", "web-abc12")], "ReplicaSet/web-abc12"),
         ({"kueue.x-k8s.io/pod-group-name": "g"}, {}, [], "PodGroup/g"),
         ({"kueue.x-k8s.io/pod-group-name": "g"}, {}, [("Workload", "w")], "PodGroup/g"),
-        ({}, {"scheduling.k8s.io/group-name": "g"}, [("Job", "train")], "Job/train"),
+        ({}, {"annotations": {"scheduling.k8s.io/group-name": "g"}}, [("Job", "train")], "Job/train"),
+        ({}, {"schedulingGroup": {"podGroupName": "g"}}, [("PodGroup", "g")], "PodGroup/g"),
+        ({}, {"schedulingGroup": {"podGroupName": "g"}}, [("Job", "train"), ("PodGroup", "g")], "Job/train"),
         ({"applicationId": "app"}, {}, [], "Application/app"),
     ],
 )
 def test_a_pod_is_of_the_uppermost_thing(
-    labels: dict[str, str], annotations: dict[str, str], owners: list[tuple[str, str]], job: str
+    labels: dict[str, str], more: dict[str, Any], owners: list[tuple[str, str]], job: str
 ) -> None:
-    assert job_of("p", labels, annotations, owners) == job
+    owned = [{"kind": kind, "name": name} for kind, name in owners]
+    metadata = {"labels": labels, "annotations": more.pop("annotations", {}), "ownerReferences": owned}
+    assert pod_from(pod_message(metadata=metadata, **more)).job == job
 
 
 def test_a_queue_is_named_by_label_or_annotation() -> None:

@@ -198,7 +198,9 @@ def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     history = history_of(str(file), args.results, 1)
     found = waited.of_all(history) if args.pod is None else waited.of_pod(history, args.pod)
     if found is None:
-        raise UserError(f"nothing is known of a pod {args.pod}\n  `kumulus experiment why RUN` says why pods waited")
+        raise UserError(
+            f"nothing is known of a pod or job {args.pod}\n  `kumulus experiment why RUN` says why they waited"
+        )
     document, lines = found
     first = "how the scheduler decided was not recorded (why: true does, for kube-scheduler); this is what pods said:"
     return document, [first, *lines]

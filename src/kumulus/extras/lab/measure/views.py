@@ -42,6 +42,7 @@ class PodView(NamedTuple):
         cluster: its cluster's name among several that are measured together; empty if there is only one.
         ending: whether it is being deleted.
         assumed: whether nobody has declared how it ends.
+        group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
     """
 
     uid: str
@@ -57,6 +58,7 @@ class PodView(NamedTuple):
     cluster: str = ""
     ending: bool = False
     assumed: bool = False
+    group: str = ""
 
 
 class NodeView(NamedTuple):
@@ -106,6 +108,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         # A pod may request the same thousandths as a resource, too.
         share = sum(each.milli for each in found)
     waits, disrupted, assumed = "", "", False
+    group = spec.schedulingGroup.podGroupName
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status != "True":
             waits = f"{condition.reason}: {condition.message}"
@@ -126,6 +129,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
         ending=metadata.HasField("deletionTimestamp"),
         assumed=assumed,
+        group=f"{metadata.namespace}/{group}" if group else "",
     )
 
 

@@ -81,8 +81,8 @@ def _map(axes: Axes, history: History, then: Moment, when: int) -> None:
     states = [(state, _ILL[state]) for state in STATES if state in _ILL and then.states[state]]
     known = [("nothing allocated", _FREE), ("all", _FULL), *states]
     patches = [Patch(color=colour, label=name) for name, colour in known]
-    below = {"loc": "upper left", "bbox_to_anchor": (0, -0.12)}
-    axes.legend(handles=patches, fontsize=7, frameon=False, ncols=len(known), **below)
+    corner = (0, -0.12)
+    axes.legend(handles=patches, fontsize=7, frameon=False, ncols=len(known), loc="upper left", bbox_to_anchor=corner)
 
 
 def _order(node: Sequence[object]) -> tuple[str, str, str, str]:

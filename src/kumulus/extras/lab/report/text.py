@@ -14,8 +14,9 @@ from kumulus.model.words import counted
 _MOST_REASONS = 5
 _MOST_USERS = 8
 _ALWAYS = (
-    "jobs.admitted", "jobs.partlyAdmitted", "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost",
-    "jobs.runTwice", "dispatch.rate", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToRun.p50",
+    "jobs.admitted", "jobs.partlyAdmitted", "groups.admitted", "groups.partlyPlaced", "groupTimeToPlacement.p50",
+    "placements.evaluated", "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice",
+    "dispatch.rate", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToRun.p50",
     "jobTimeToRun.p99", "allocation.gpuEnd", "timeToSchedule.p50", "timeToSchedule.p99", "timeToEvacuate",
     "timeToRecover", "scheduling.rate", "makespan", "cpu.scheduler", "cpu.controlPlane", "cpu.client",
     "memory.client", "client.stall", "slowdown.p50", "work.lost", "fairness.jain", "gpuHours.used", "gpuHours.idle",
@@ -68,6 +69,8 @@ def _test(test: Test) -> Iterator[str]:
     yield from _users(details.users)
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
         yield f"  pending {pods:>11,} {reason}"
+    for group, pods in list(details.victims.items())[:_MOST_REASONS]:
+        yield f"  preempted {pods:>9,} of PodGroup {group}"
     for found in details.replays.values():
         yield from replayed.lines(found)
     for each in test.thresholds:
