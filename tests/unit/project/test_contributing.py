@@ -48,8 +48,9 @@ class _Code(ast.NodeTransformer):
 
 @cache
 def texts() -> dict[Path, str]:
-    """The files of the package, without comments and docstrings."""
+    """The files of the package, without comments and docstrings; the gym's problems only use what there is."""
     files = [each for each in SRC.rglob("*") if each.suffix in (".py", ".toml", ".yaml") and each.is_file()]
+    files = [each for each in files if not each.is_relative_to(SRC / "gym" / "problems")]
     return {each.relative_to(SRC): _code(each.suffix, each.read_text(encoding="utf-8")) for each in files}
 
 
