@@ -42,7 +42,7 @@ def test_a_seed_draws_the_same_and_seeds_draw_all_there_is() -> None:
 
 def test_names_become_what_was_drawn_in_texts_and_values() -> None:
     found, namespace = drawn(RIGHT, 1)
-    (cordon,), fault = found.setup[0].kubectl or (), found.setup[1].fault or {}
+    (cordon,), fault = found.setup[0].kubectl or [""], found.setup[1].fault or {}
     names = fault["target"]["names"]
     assert cordon == f"kubectl cordon {' '.join(names)}"
     assert len(set(names) & set(NODES)) == 2
