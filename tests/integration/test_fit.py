@@ -12,8 +12,11 @@ import pytest
 from kumulus.extras.capture import mark
 from kumulus.extras.capture.dry import dry_run
 from kumulus.extras.capture.fit import Answer, fit
-from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.probe import Probe, looked_at, unschedulable
+from kumulus.extras.capture.raising import exceeded
 from kumulus.extras.journal import book
+from kumulus.extras.lab.measure.summary import plain
+from kumulus.extras.watch.live.pod import explain
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.model.identity import RUN_LABEL
 from kumulus.model.pools import POOL_LABEL
@@ -110,6 +113,42 @@ async def test_what_fits_needs_no_change_and_nobody_is_preempted(plane: Plane, p
     uid = plane.api.get(f"{PODS}/{pool}-low")["metadata"]["uid"]
     assert uid == low[f"{pool}-low"]["metadata"]["uid"]
     assert left(plane) == []
+
+
+@pytest.mark.every_version
+async def test_what_is_read_of_kube_schedulers_and_admissions_texts_is_there(
+    plane: Plane, pools: Pools, workloads: Create
+) -> None:
+    pool = await nodes(pools, 3)
+    await pools.create(pools.inputs(2, labels={"team": "other"}, taints=[], capacity={"cpu": "4", "pods": "110"}))
+    workloads(PODS, real(f"{pool}-big", probe(pool, 1, cpu="5")))
+    waiting = plane.api.until(
+        PODS, lambda found: "conditions" in found.get(f"{pool}-big", {}).get("status", {}), timeout=60
+    )[f"{pool}-big"]
+    (condition,) = waiting["status"]["conditions"]
+    there = len(plane.api.list(NODES))
+    # `fit` asks again if the scheduler looked at fewer nodes than there are, and says nothing of preemption.
+    assert looked_at(condition["message"]) == there
+    assert "preemption" in condition["message"]
+    assert "preemption" not in str(unschedulable(waiting))
+    # The views and the reports sum up reasons without their numbers.
+    reasons = explain(condition["reason"], condition["message"])
+    assert set(reasons) == {"Insufficient cpu", "node(s) didn't match Pod's node affinity/selector"}
+    said = plain(f"{condition['reason']}: {condition['message']}")
+    assert said == "Unschedulable: Insufficient cpu, node(s) didn't match Pod's node affinity/selector"
+    workloads("/api/v1/namespaces", {"metadata": {"name": pool}})
+    quotas = f"/api/v1/namespaces/{pool}/resourcequotas"
+    plane.api.create(quotas, {"metadata": {"name": "small"}, "spec": {"hard": {"requests.cpu": "2"}}})
+    plane.api.until(quotas, lambda found: all("used" in each.get("status", {}) for each in found.values()))
+    answer = await ask(plane, probe(pool, 3, namespace=pool), changes=False)
+    quota = exceeded(answer.verdict.reason)
+    assert quota is not None
+    assert (quota.name, quota.requested, quota.used, quota.limited) == (
+        "small",
+        {"requests.cpu": "1"},
+        {"requests.cpu": "2"},
+        {"requests.cpu": "2"},
+    )
 
 
 async def test_a_quota_is_what_ends_it(plane: Plane, pools: Pools, workloads: Create, tmp_path: Path) -> None:

@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 import yaml
 
+from kumulus.extras.capture import mark, putting, writing
+from kumulus.extras.capture.fit import fit
+from kumulus.extras.capture.live import Reader
+from kumulus.extras.capture.probe import Probe
+from kumulus.extras.capture.spool import Spool
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.plan.pods import JOB_LABEL
+from kumulus.extras.lab.report import waited
+from kumulus.extras.lab.report.model import Details
 from kumulus.extras.schedulers import SchedulerError, definitions
-from tests.integration.conftest import NODES, Plane, Pools, plane_at
+from kumulus.extras.watch.history.document import load
+from kumulus.kube import Client, load_kubeconfig
+from tests.integration.conftest import NODES, PODS, Plane, Pools, plane_at
+from tests.integration.test_resource_slices import CLAIMS, CLASSES, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support import runs
+from tests.support.api import Object
 
 pytestmark = pytest.mark.integration
 ZONE = "topology.kubernetes.io/zone"
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
+OWN_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 ONE_PER_NODE = {"cpu": "1", "pods": "110"}
 GANG = {"gang": True, "requests": {"cpu": "1"}, "topology": {"required": "zone"}, "disruption": "all"}
 
 
 async def run(
-    plane: Plane, directory: Path, workloads: list[dict[str, Any]], scheduler: str = "native", **seen: Any
-) -> None:
+    plane: Plane,
+    directory: Path,
+    workloads: list[dict[str, Any]],
+    scheduler: str = "native",
+    more: Mapping[str, Any] = MappingProxyType({}),
+    **seen: Any,
+) -> tuple[Details, Path]:
     file = directory / "experiment.yaml"
     given = {"name": scheduler, "scheduler": {"name": scheduler}, "workloads": workloads, "settle": "3s"}
-    file.write_text(yaml.safe_dump({**given, "timeout": "20s"}))
-    await runs.run(plane.observed.kubeconfig, file, **seen)
+    file.write_text(yaml.safe_dump({**given, "timeout": "20s", **more}))
+    report, made = await runs.run(plane.observed.kubeconfig, file, **seen)
+    return report.results.tests[0].details, made
 
 
 class TestWithNativeWorkloads:
@@ -59,13 +78,127 @@ class TestWithNativeWorkloads:
             groups.update({each["metadata"]["name"].partition("-")[0]: each for each in plane.api.list(GROUPS)})
 
         workloads = [{"name": "fits", "workers": 4}, {"name": "never", "workers": 5}]
-        await run(plane, tmp_path, [{"kind": kind, **each, **GANG} for each in workloads], on_sample=look)
+        workloads = [{"kind": kind, **each, **GANG} for each in workloads]
+        details, made = await run(plane, tmp_path, workloads, on_sample=look)
         assert zones == {"fits": {"b": 4}, "never": {"": 5}}
         assert groups["fits"]["spec"]["schedulingConstraints"] == {"topology": [{"key": ZONE}]}
         assert groups["fits"]["spec"]["disruptionMode"] == {"all": {}}
         told = {name: each["status"]["conditions"][0] for name, each in groups.items()}
         assert (told["fits"]["type"], told["fits"]["status"]) == ("PodGroupInitiallyScheduled", "True")
         assert (told["never"]["status"], told["never"]["reason"]) == ("False", "Unschedulable")
+        measures = details.measures
+        assert [measures[f"groups.{each}"] for each in ("total", "admitted", "partlyPlaced", "preempted")] == [
+            2,
+            1,
+            0,
+            0,
+        ]
+        assert 0 < measures["groupTimeToPlacement.max"] <= measures["duration"]
+        assert measures["placements.evaluated"] >= 2 * 3, "each of two groups was tried in three zones"
+        history = load(made / "history-1.json.gz")
+        jobs = {str(job[0]).partition("-")[0]: str(job[0]) for job in history.jobs}
+        for name, said in (("fits", "Scheduled"), ("never", "Unschedulable: 0/3 placements are available")):
+            found = waited.of_pod(history, jobs[name])
+            assert found is not None
+            assert found[0]["steps"][-1]["said"].startswith(said)
+
+    async def test_the_victims_of_a_gang_are_counted_by_their_own_gang(
+        self, plane: Plane, pools: Pools, tmp_path: Path
+    ) -> None:
+        await pools.create(pools.inputs(4, labels={ZONE: "a"}, capacity=ONE_PER_NODE))
+        low = {"name": "low", "workers": 4, "priority": 1, **GANG}
+        high = {"name": "high", "workers": 2, "priority": 9, "arrival": {"after": "3s"}, **GANG}
+        details, _ = await run(plane, tmp_path, [low, high])
+        assert (details.measures["groups.preempted"], details.measures["pods.preempted"]) == (1, 4)
+        ((group, pods),) = details.victims.items()
+        assert "low" in group
+        assert pods == 4
+
+    async def test_a_gang_fits_whole_or_not_at_all(self, plane: Plane, pools: Pools) -> None:
+        plane.api.create(mark.MARK.rpartition("/")[0], {"metadata": {"name": mark.MARK.rpartition("/")[2]}, "data": {}})
+        for zone, nodes in (("a", 2), ("b", 4)):
+            await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity=ONE_PER_NODE, taints=[]))
+        group = {
+            "schedulingPolicy": {"gang": {"minCount": 5}},
+            "schedulingConstraints": {"topology": [{"key": ZONE}]},
+        }
+        spec = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
+        wanted = Probe("train", "default", {}, spec, 5, group=group)
+        try:
+            async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+                alone = await fit(client, wanted.one_by_one())
+                assert alone.verdict.fitted == 5
+                answer = await fit(client, wanted)
+        finally:
+            plane.api.delete(mark.MARK)
+        assert answer.verdict.fitted == 0
+        assert answer.verdict.reason
+        assert "dropping schedulingConstraints" in [change.what for change in answer.changes]
+        assert any(change.cost == 1 and change.what.startswith("1 more node like") for change in answer.changes)
+        assert [each for each in plane.api.list(GROUPS) if not each["metadata"].get("deletionTimestamp")] == []
+
+    async def test_the_pods_of_a_group_share_the_groups_claim(
+        self, plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object]
+    ) -> None:
+        inputs = pools.inputs(1, resourceSlices=devices(2), capacity=WITHOUT_GPUS, taints=[])
+        await pools.create(inputs)
+        name = str(inputs["name"])
+        workloads(CLASSES, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}})
+        spec = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": name}}]}}
+        workloads(TEMPLATES, {"metadata": {"name": name}, "spec": {"spec": spec}})
+        claims = [{"name": "shared", "resourceClaimTemplateName": name}]
+        group = {"schedulingPolicy": {"gang": {"minCount": 3}}, "resourceClaims": claims}
+        workloads(OWN_GROUPS, {"metadata": {"name": name}, "spec": group})
+        for number in range(3):
+            container = {"name": "c", "image": "none", "resources": {"claims": [{"name": "shared"}]}}
+            pod = {"containers": [container], "resourceClaims": claims, "schedulingGroup": {"podGroupName": name}}
+            workloads(PODS, {"metadata": {"name": f"{name}-{number}"}, "spec": pod})
+        plane.api.until(
+            PODS, lambda found: [each["status"]["phase"] for each in found.values()] == ["Running"] * 3, timeout=60
+        )
+        (claim,) = plane.api.list(CLAIMS)
+        assert len(claim["status"]["allocation"]["devices"]["results"]) == 1
+
+    async def test_a_captured_gang_is_the_same_in_a_clone(self, plane: Plane, pools: Pools, tmp_path: Path) -> None:
+        await pools.create(pools.inputs(2, labels={ZONE: "a"}, capacity=ONE_PER_NODE, taints=[]))
+        groups, pods = OWN_GROUPS, PODS
+
+        def gang(name: str, least: int) -> None:
+            plane.api.create(groups, {"metadata": {"name": name}, "spec": {
+                "schedulingPolicy": {"gang": {"minCount": least}}, "disruptionMode": {"all": {}},
+                "schedulingConstraints": {"topology": [{"key": ZONE}]},
+            }})  # fmt: skip
+            for number in range(least):
+                container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+                spec = {"containers": [container], "schedulingGroup": {"podGroupName": name}}
+                plane.api.create(pods, {"metadata": {"name": f"{name}-{number}"}, "spec": spec})
+
+        def nodes() -> dict[str, str]:
+            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in plane.api.list(pods)}
+
+        gang("runs", 2)
+        plane.api.until(pods, lambda found: all(each["spec"].get("nodeName") for each in found.values()))
+        gang("waits", 3)
+        spool = Spool(tmp_path, "source")
+        async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+            await Reader(client, spool, 1000, lambda kind, count: None).read()
+            writing.write(spool, tmp_path, None)
+            before, specs = nodes(), {each["metadata"]["name"]: each["spec"] for each in plane.api.list(groups)}
+            for path, names in ((pods, before), (groups, specs)):
+                for name in names:
+                    plane.api.delete(f"{path}/{name}")
+                plane.api.until(path, lambda found: not found)
+            done = await putting.put(client, tmp_path / "workload.yaml", lambda kind, count: None)
+        try:
+            assert (done.made["PodGroup"], done.made["Pod"], done.refused) == (2, 5, {})
+            assert {each["metadata"]["name"]: each["spec"] for each in plane.api.list(groups)} == specs
+            assert nodes() == before
+            named = {each["spec"]["schedulingGroup"]["podGroupName"] for each in plane.api.list(pods)}
+            assert named == {"runs", "waits"}
+        finally:
+            for path in (pods, groups):
+                for each in plane.api.list(path):
+                    plane.api.delete(f"{path}/{each['metadata']['name']}")
 
 
 async def test_kueue_admits_a_job_that_has_to_be_in_one_zone_when_a_zone_has_room_for_all_of_it(

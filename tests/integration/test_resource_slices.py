@@ -19,6 +19,7 @@ Create = Callable[[str, Object], Object]
 RESOURCE = "/apis/resource.k8s.io/v1"
 SLICES = f"{RESOURCE}/resourceslices"
 CLASSES = f"{RESOURCE}/deviceclasses"
+RULES = f"{RESOURCE}/devicetaintrules"
 CLAIMS = f"{RESOURCE}/namespaces/default/resourceclaims"
 TEMPLATES = f"{RESOURCE}/namespaces/default/resourceclaimtemplates"
 H100 = "NVIDIA H100 80GB HBM3"
@@ -229,3 +230,103 @@ async def test_devices_that_a_fault_takes_are_not_published_while_it_holds(
     owner = after[f"{pool}-2-gpu.nvidia.com"]["metadata"]["ownerReferences"][0]["uid"]
     assert owner == pools.uids(inputs)[f"{pool}-2"]
     assert await pools.drift(inputs) == {}
+
+
+@pytest.fixture
+def gpu_class(workloads: Create) -> Callable[..., str]:
+    """A DeviceClass of the devices of some product, which is the pool's."""
+
+    def made(product: str, extended: str = "") -> str:
+        own = f'device.attributes["gpu.nvidia.com"].productName == "{product}"'
+        spec = {"selectors": [{"cel": {"expression": own}}], **({"extendedResourceName": extended} if extended else {})}
+        workloads(CLASSES, {"metadata": {"name": product}, "spec": spec})
+        return product
+
+    return made
+
+
+async def test_a_fault_taints_a_gpu_and_what_claims_it_is_told(
+    plane: Plane, pools: Pools, faults: Faults, workloads: Create, gpu_class: Callable[..., str]
+) -> None:
+    """NoSchedule, as NVIDIA's driver has it: pods with the GPU stay, and no other pod gets it."""
+    product = pools.name()
+    inputs = pools.inputs(1, resourceSlices=devices(2, product), capacity=WITHOUT_GPUS)
+    await pools.create(inputs)
+    pool, before = inputs["name"], slices(plane, inputs)
+    exactly = {"deviceClassName": gpu_class(product), "count": 2}
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    workloads(TEMPLATES, {"metadata": {"name": product}, "spec": {"spec": spec}})
+
+    def claims(name: str) -> Object:
+        body = pod(name, pool, cpu="10m")
+        body["spec"]["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": product}]
+        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpus"}]
+        return body
+
+    workloads(PODS, claims(f"{product}-first"))
+    plane.api.until(PODS, lambda found: found[f"{product}-first"]["status"]["phase"] == "Running")
+    await faults.begin(faults.inputs("ill", {pool: "0"}, "gpu-fell-off-bus", devices="taint"))
+    (struck,) = slices(plane, inputs).values()
+    tainted = {each["name"]: each.get("taints") for each in struck["spec"]["devices"]}
+    assert tainted["gpu-0"] is None
+    assert tainted["gpu-1"] is not None
+    (taint,) = tainted["gpu-1"]
+    assert (taint["key"], taint["value"], taint["effect"]) == ("gpu.nvidia.com/xid", "79", "NoSchedule")
+    # Neither drift of the pool's, nor overwritten by it.
+    assert await pools.drift(inputs) == {}
+    status = plane.api.get(f"{PODS}/{product}-first")["status"]
+    assert status["phase"] == "Running"
+    (reported,) = status["containerStatuses"][0]["allocatedResourcesStatus"]
+    assert reported["name"] == "claim:gpus"
+    assert {each["resourceID"]: each["health"] for each in reported["resources"]} == {
+        f"gpu.nvidia.com/{pool}-0/gpu-0": "Healthy",
+        f"gpu.nvidia.com/{pool}-0/gpu-1": "Unhealthy",
+    }
+    # A rule of the user's own evicts it: Kubernetes' controller does that.
+    selector = {"driver": "gpu.nvidia.com", "pool": f"{pool}-0", "device": "gpu-1"}
+    taint = {"key": "example.com/drained", "effect": "NoExecute"}
+    plane.api.create(RULES, {"metadata": {"name": product}, "spec": {"deviceSelector": selector, "taint": taint}})
+    plane.api.until(PODS, lambda found: f"{product}-first" not in found)
+    plane.api.delete(f"{RULES}/{product}")
+    workloads(PODS, claims(f"{product}-second"))
+
+    def refused(found: Mapping[str, Object]) -> bool:
+        there = found.get(f"{product}-second", {"status": {}})["status"]
+        return any("cannot allocate all claims" in each.get("message", "") for each in there.get("conditions", ()))
+
+    plane.api.until(PODS, refused)
+    await faults.end("ill")
+    plane.api.until(PODS, lambda found: found[f"{product}-second"]["status"]["phase"] == "Running")
+    assert {name: each["spec"] for name, each in slices(plane, inputs).items()} == {
+        name: each["spec"] for name, each in before.items()
+    }
+
+
+async def test_pods_that_request_the_extended_resource_get_claims(
+    plane: Plane, pools: Pools, workloads: Create, gpu_class: Callable[..., str]
+) -> None:
+    product = pools.name()
+    resource = f"{product}.example.com/gpu"
+    inputs = pools.inputs(1, resourceSlices=devices(8, product), capacity=WITHOUT_GPUS)
+    await pools.create(inputs)
+    gpu_class(product, resource)
+    for number in range(3):
+        body = pod(f"{product}-{number}", inputs["name"], cpu="10m")
+        amounts = {"requests": {"cpu": "10m", resource: "4"}, "limits": {resource: "4"}}
+        body["spec"]["containers"][0]["resources"] = amounts
+        workloads(PODS, body)
+
+    def two_run(found: Mapping[str, Object]) -> bool:
+        mine = [each for name, each in found.items() if name.startswith(product)]
+        waiting = [each for each in mine if each["status"]["phase"] == "Pending" and "conditions" in each["status"]]
+        return sum(each["status"]["phase"] == "Running" for each in mine) == 2 and len(waiting) == 1
+
+    plane.api.until(PODS, two_run)
+    got = [
+        result["device"]
+        for claim in plane.api.list(CLAIMS)
+        if claim["metadata"].get("annotations", {}).get("resource.kubernetes.io/extended-resource-claim")
+        for result in claim["status"]["allocation"]["devices"]["results"]
+        if result["pool"] == f"{inputs['name']}-0"
+    ]
+    assert sorted(got) == [f"gpu-{number}" for number in range(8)]

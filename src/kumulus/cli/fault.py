@@ -87,6 +87,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
         help="how much of a resource is lost, nvidia.com/gpu=-1, or left, nvidia.com/gpu=7",
     )
     effects.add_argument("--kubelet", metavar="STATE", help="silent, notReady, reboot or gone")
+    effects.add_argument("--devices", metavar="HOW", help="lost GPUs in ResourceSlices: remove or taint")
     effects.add_argument("--down-for", dest="downFor", metavar="DURATION", help="how long a reboot takes, such as 2m")
     pods = parser.add_argument_group("for faults of pods")
     pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
@@ -186,8 +187,8 @@ def described(args: argparse.Namespace) -> dict[str, Any]:
         "namespaces": args.namespace,
         "ownerKinds": args.owner_kind,
     }
-    found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "downFor", "container", "exitCode")}
-    found |= {key: getattr(args, key) for key in ("reason", "message", "delay", "jitter", "share")}
+    found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "devices", "downFor", "container")}
+    found |= {key: getattr(args, key) for key in ("exitCode", "reason", "message", "delay", "jitter", "share")}
     offers = {
         "zones": args.offer_zone,
         "instanceTypes": args.instance_type,

@@ -10,7 +10,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from kumulus.components.arguments import check
 from kumulus.components.inputs import Checked
 from kumulus.components.resources import ClusterLike, depended_on, marked
-from kumulus.model.slices import RESOURCE_API, device_class_expression
+from kumulus.model.slices import RESOURCE_API, device_class_spec
 from kumulus.stackfile.resource_slices import ResourceSlices
 
 
@@ -23,6 +23,8 @@ class DeviceClassArgs(TypedDict, total=False):
     """The DRA driver whose devices belong to the class. Default: ``gpu.nvidia.com``."""
     class_name: str
     """The class's name. Default: the resource's name."""
+    extended_resource_name: str
+    """The extended resource that pods may request instead of claiming devices, such as ``nvidia.com/gpu``."""
 
 
 class DeviceClass(pulumi.ComponentResource):
@@ -45,7 +47,7 @@ class DeviceClass(pulumi.ComponentResource):
             api_version=RESOURCE_API,
             kind="DeviceClass",
             metadata=marked({"name": name}, cluster),
-            spec={"selectors": [{"cel": {"expression": _expression(found["driver"], name)}}]},
+            spec=_spec(found["driver"], name, args.get("extended_resource_name", "")),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 provider=cluster.kubernetes,
@@ -59,7 +61,7 @@ class DeviceClass(pulumi.ComponentResource):
         self.register_outputs({"name": name})
 
 
-def _expression(driver: Any, name: str) -> Any:
+def _spec(driver: Any, name: str, extended: str) -> Any:
     if isinstance(driver, pulumi.Output):
-        return driver.apply(lambda known: device_class_expression(known, name))
-    return device_class_expression(driver, name)
+        return driver.apply(lambda known: device_class_spec(known, name, extended))
+    return device_class_spec(driver, name, extended)

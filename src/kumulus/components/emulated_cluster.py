@@ -26,7 +26,7 @@ from kumulus.model.totals import totals
 from kumulus.stackfile.group_topology import VOLCANO
 from kumulus.stackfile.host_commands import When
 from kumulus.stackfile.load import Loaded, load
-from kumulus.stackfile.resource_slices import device_classes
+from kumulus.stackfile.resource_slices import device_classes, extended_names
 
 if TYPE_CHECKING:
     import pulumi_kubernetes as kubernetes
@@ -271,14 +271,22 @@ class EmulatedCluster(pulumi.ComponentResource):
         return self.cluster.endpoint(name)
 
     def _device_classes(self, loaded: Loaded) -> dict[str, DeviceClass]:
-        classes = device_classes(group.resourceSlices for group in loaded.spec.nodeGroups)
+        sections = [group.resourceSlices for group in loaded.spec.nodeGroups]
+        classes, extended = device_classes(sections), extended_names(sections)
         if not classes:
             return {}
         from kumulus.components.device_class import DeviceClass
 
         opts = pulumi.ResourceOptions(parent=self)
         return {
-            name: DeviceClass(f"{self.prefix}{name}", driver=driver, class_name=name, cluster=self.cluster, opts=opts)
+            name: DeviceClass(
+                f"{self.prefix}{name}",
+                driver=driver,
+                class_name=name,
+                cluster=self.cluster,
+                opts=opts,
+                **({"extended_resource_name": extended[name]} if name in extended else {}),
+            )
             for name, driver in classes.items()
         }
 

@@ -43,6 +43,8 @@ class FaultArgs(TypedDict, total=False):
     """What is left of a resource, ``{"nvidia.com/gpu": "7"}``, or what is lost of it, ``{"nvidia.com/gpu": "-1"}``."""
     kubelet: str
     """State of each node's kubelet: silent, notReady, reboot or gone."""
+    devices: str
+    """What becomes of the devices in ResourceSlices that ``capacity`` takes: ``remove`` (default) or ``taint``."""
     down_for: str
     """How long a reboot takes, a duration such as ``2m``."""
     pods: Annotated[Mapping[str, Any], SectionOf("kumulus.stackfile.pod_selection:PodSelector")]

@@ -26,6 +26,8 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """API groups and versions to enable or disable, such as ``{"api/all": True}``."""
     workloads: str
     """``native``: Kubernetes' own API for groups of pods, with its gates and API versions. Default: only with those."""
+    events: str
+    """``kubelet``: pods get the events that a kubelet writes. Default: only their scheduler's and controllers'."""
     etcd_fsync: bool
     """Whether etcd waits for the disk at every write; without it, a crash of the machine can lose the cluster."""
     etcd_quota: str

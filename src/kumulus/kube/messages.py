@@ -107,6 +107,7 @@ OBSERVED: Tables = {
     },
     "TopologySpreadConstraint": {"topologyKey": (2, "string"), "whenUnsatisfiable": (3, "string")},
     "PodResourceClaim": {"name": (1, "string"), "resourceClaimTemplateName": (4, "string")},
+    "PodSchedulingGroup": {"podGroupName": (1, "string")},
     "PodSpec": {
         "containers": (2, "*Container"),
         "nodeSelector": (7, "{}string"),
@@ -120,6 +121,7 @@ OBSERVED: Tables = {
         "topologySpreadConstraints": (33, "*TopologySpreadConstraint"),
         "resourceClaims": (39, "*PodResourceClaim"),
         "resources": (40, "ResourceRequirements"),
+        "schedulingGroup": (43, "PodSchedulingGroup"),
     },
     "PodStatus": {
         "phase": (1, "string"),

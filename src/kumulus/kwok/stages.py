@@ -19,26 +19,32 @@ Match = Mapping[str, Any]
 
 
 def stage(
-    name: str, kind: str, match: Sequence[Match], rest: Mapping[str, Any], labels: Mapping[str, str] | None = None
+    name: str,
+    kind: str,
+    match: Sequence[Match],
+    rest: Mapping[str, Any],
+    labels: Mapping[str, str] | None = None,
+    group: str = "v1",
 ) -> dict[str, Any]:
     """A ``Stage`` object.
 
     Args:
-        kind: what it is for, ``Node`` or ``Pod``.
+        kind: what it is for, such as ``Node`` or ``Pod``.
         match: the expressions that an object has to fulfil, all of them.
         rest: the remaining keys of its spec, such as ``delay``, ``weight`` and ``next``.
+        group: the `apiVersion` of the kind.
     """
     return {
         "apiVersion": API_VERSION,
         "kind": "Stage",
         "metadata": {"name": name, **({"labels": dict(labels)} if labels else {})},
-        "spec": spec(kind, {"matchExpressions": list(match)}, rest),
+        "spec": spec(kind, {"matchExpressions": list(match)}, rest, group),
     }
 
 
-def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any]) -> dict[str, Any]:
+def spec(kind: str, selector: Mapping[str, Any], rest: Mapping[str, Any], group: str = "v1") -> dict[str, Any]:
     """The spec of a stage; arguments as for :func:`stage`, with the whole ``selector``."""
-    return {"resourceRef": {"apiGroup": "v1", "kind": kind}, "selector": selector, **rest}
+    return {"resourceRef": {"apiGroup": group, "kind": kind}, "selector": selector, **rest}
 
 
 def pod_status(template: str) -> dict[str, Any]:

@@ -64,6 +64,7 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
         memory: memory of the whole GPU, in MiB.
     """
     yield {**gpu, "consumesCounters": [counter_set_use(gpu["name"], 0, EIGHTHS)]}
+    tainted = {"taints": gpu["taints"]} if "taints" in gpu else {}
     common = {name: value for name, value in gpu["attributes"].items() if name != "uuid"}
     for profile, name in zip(PROFILES, names, strict=True):
         own = {"type": {"string": "mig"}, "profile": {"string": name}, "parentUUID": gpu["attributes"]["uuid"]}
@@ -73,6 +74,7 @@ def partitioned(gpu: Mapping[str, Any], names: tuple[str, ...], memory: int) -> 
                 "attributes": {**common, **own},
                 "capacity": {"memory": {"value": canonical(f"{memory * profile.size // EIGHTHS}Mi")}},
                 "consumesCounters": [counter_set_use(gpu["name"], start, profile.size)],
+                **tainted,
             }
 
 

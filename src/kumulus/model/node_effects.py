@@ -17,6 +17,11 @@ XID_ANNOTATION = "kumulus.io/gpu-xid"
 """The last XID that the GPU driver reported; DCGM_FI_DEV_XID_ERRORS shows it when the stack has `podUsage`."""
 
 
+REMOVE, TAINT = "remove", "taint"
+DEVICES = (REMOVE, TAINT)
+"""What becomes of the devices of a slice that a fault takes: published no more, or with a taint."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A condition of a node.
@@ -47,6 +52,7 @@ class NodeEffects:
         capacity: what is left of a resource, "7", or what is lost of it, "-1".
         kubelet: silent, notReady, reboot or gone; empty when nothing became of it.
         down: how long a reboot takes, in seconds.
+        devices: one of :data:`DEVICES`; empty is the first.
     """
 
     conditions: Mapping[str, Condition] = field(default_factory=dict)
@@ -56,6 +62,7 @@ class NodeEffects:
     capacity: Mapping[str, str] = field(default_factory=dict)
     kubelet: str = ""
     down: float = 0.0
+    devices: str = ""
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, without empty values."""
@@ -67,6 +74,7 @@ class NodeEffects:
             "capacity": dict(self.capacity),
             "kubelet": self.kubelet,
             "down": self.down,
+            "devices": self.devices,
         }
         return {key: value for key, value in plain.items() if value}
 
@@ -97,6 +105,7 @@ def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
         capacity=dict(cast(Mapping[str, str], raw.get("capacity") or {})),
         kubelet=str(raw.get("kubelet") or ""),
         down=float(cast(float, raw.get("down") or 0.0)),
+        devices=str(raw.get("devices") or ""),
     )
 
 

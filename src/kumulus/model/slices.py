@@ -2,14 +2,15 @@
 
 Sources: k8s.io/api/resource/v1 (ResourceSlice), k8s.io/dynamic-resource-allocation (how a kubelet plugin publishes:
 one pool per node, named after it, the slice owned by the Node), and what NVIDIA's driver gpu.nvidia.com says of a GPU
-(github.com/kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/deviceinfo.go).
+(github.com/kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/deviceinfo.go), and of one that is not well
+(device_health.go there).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kumulus.model.devices import (
     MILLI,
@@ -24,9 +25,12 @@ from kumulus.model.devices import (
 )
 from kumulus.model.identity import STACK_ID
 from kumulus.model.mig import DEVICES_OF_A_GPU, MIG_CLASS, counter_set, partitioned
-from kumulus.model.node_effects import lost
+from kumulus.model.node_effects import TAINT, XID_ANNOTATION, lost
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, Pool
 from kumulus.model.quantity import NANO, canonical, parse
+
+if TYPE_CHECKING:
+    from kumulus.model.active_faults import ActiveFault
 
 RESOURCE_API = "resource.k8s.io/v1"
 DEVICE_CLASSES = f"/apis/{RESOURCE_API}/deviceclasses"
@@ -93,6 +97,16 @@ def device_class_expression(driver: str, name: str) -> str:
     return f'{expression} && device.attributes["{driver}"].type == "{"mig" if name == MIG_CLASS else "gpu"}"'
 
 
+def device_class_spec(driver: str, name: str, extended: str = "") -> dict[str, Any]:
+    """The `spec` of a driver's DeviceClass.
+
+    Args:
+        extended: the extended resource that pods may request instead of claiming devices; empty for none.
+    """
+    selectors = [{"cel": {"expression": device_class_expression(driver, name)}}]
+    return {"selectors": selectors, **({"extendedResourceName": extended} if extended else {})}
+
+
 def slice_labels(pool: Pool) -> dict[str, str]:
     """The labels by which a pool's slices are found."""
     marked = {STACK_ID: pool.labels[STACK_ID]} if STACK_ID in pool.labels else {}
@@ -120,13 +134,18 @@ def slice_spec(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
 
 def _devices_of(pool: Pool, devices: Devices, part: Part) -> dict[str, Any]:
     node, cluster = pool.node_name(part.ordinal), pool.labels.get(CLUSTER_LABEL, "")
-    left = devices_left(pool, devices, part.ordinal)
+    left, well, taint = published(pool, devices, part.ordinal)
+    tainted = {"taints": [taint]} if taint else {}
+
+    def gpu(index: int) -> dict[str, Any]:
+        return _device(devices, cluster, node, index) | (tainted if index >= well else {})
+
     if not devices.mig_profiles:
-        return {"devices": [_device(devices, cluster, node, index) for index in range(left)]}
+        return {"devices": [gpu(index) for index in range(left)]}
     first = part.number * _GPUS_OF_A_SLICE
     memory = parse(devices.capacity["memory"]).nanos // NANO >> 20
-    whole = (_device(devices, cluster, node, index) for index in range(first, min(left, first + _GPUS_OF_A_SLICE)))
-    return {"devices": [each for gpu in whole for each in partitioned(gpu, devices.mig_profiles, memory)]}
+    whole = (gpu(index) for index in range(first, min(left, first + _GPUS_OF_A_SLICE)))
+    return {"devices": [each for one in whole for each in partitioned(one, devices.mig_profiles, memory)]}
 
 
 def _counters_of(devices: Devices, part: Part) -> dict[str, Any]:
@@ -136,15 +155,38 @@ def _counters_of(devices: Devices, part: Part) -> dict[str, Any]:
     return {"sharedCounters": [counter_set(f"gpu-{index}") for index in found]}
 
 
-def devices_left(pool: Pool, devices: Devices, ordinal: int) -> int:
-    """The number of devices that a node publishes: those with the highest indices are lost first to faults.
+class Published(NamedTuple):
+    """How many devices a node publishes, how many of them are well, the first ones, and the taint of the others."""
+
+    left: int
+    well: int
+    taint: dict[str, str]
+
+
+def published(pool: Pool, devices: Devices, ordinal: int) -> Published:
+    """What a node publishes: the devices with the highest indices are removed, or tainted, first by faults.
 
     A fault names its loss by the extended resource, `nvidia.com/gpu: "-1"`, which stands for the same devices.
     """
     resource = extended_resource(devices.driver)
-    taken = [fault.effects.capacity.get(resource) for fault in pool.faults.of(ordinal)] if pool.faults else []
-    gone = sum(lost(str(devices.count), change).nanos // NANO for change in taken if change is not None)
-    return max(0, devices.count - gone)
+    left, ill, taint = devices.count, 0, dict[str, str]()
+    for fault in pool.faults.of(ordinal) if pool.faults else ():
+        if (change := fault.effects.capacity.get(resource)) is None:
+            continue
+        gone = lost(str(devices.count), change).nanos // NANO
+        if fault.effects.devices == TAINT:
+            ill, taint = gone, _taint(devices.driver, fault)
+        else:
+            left -= gone
+    left = max(0, left)
+    return Published(left, max(0, left - ill), taint)
+
+
+def _taint(driver: str, fault: ActiveFault) -> dict[str, str]:
+    """The taint of a device, as NVIDIA's driver lays it on one with an XID that is not harmless, and on a lost one."""
+    xid = fault.effects.annotations.get(XID_ANNOTATION, "")
+    named = {"key": f"{driver}/xid", "value": xid} if xid else {"key": f"{driver}/gpu-lost"}
+    return {**named, "effect": "NoSchedule", **({"timeAdded": fault.since} if fault.since else {})}
 
 
 def slice_manifest(pool: Pool, devices: Devices, part: Part, node_uid: str) -> dict[str, Any]:

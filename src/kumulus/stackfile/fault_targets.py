@@ -15,7 +15,7 @@ from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fault_consequences import loss, offered
 from kumulus.model.names import nearest
-from kumulus.model.node_effects import Condition, NodeEffects
+from kumulus.model.node_effects import TAINT, Condition, NodeEffects
 from kumulus.model.node_sets import NodeSet, clashes
 from kumulus.model.nodes import owned_fields
 from kumulus.model.offer_effects import OfferEffects
@@ -100,6 +100,7 @@ def effects_of(fault: Fault) -> tuple[NodeEffects, PodEffects | None]:
         annotations={**base.annotations, **fault.annotations},
         capacity={**base.capacity, **fault.capacity},
         kubelet=kubelet,
+        devices=fault.devices or "",
         down=fault.downFor if fault.downFor is not None else base.down or (120.0 if kubelet == "reboot" else 0.0),
     )
     if kind is None or kind.pods is None:
@@ -254,6 +255,9 @@ def _mixture_problems(here: Where, fault: Fault) -> Iterator[Problem]:
     if kind is None and not any(getattr(fault, key) for key in NODE_KEYS):
         remedy = "write a kind, or conditions, taints, labels, annotations, capacity or kubelet"
         yield problem(here, "does nothing", remedy)
+    if fault.devices == TAINT and not (fault.capacity or (kind and kind.node.capacity)):
+        remedy = 'write capacity: {nvidia.com/gpu: "-1"} for one GPU, or leave it out'
+        yield problem((*here, "devices"), "has no effect, as the fault takes no device", remedy)
     kubelet = fault.kubelet or (kind.node.kubelet if kind else "")
     if fault.downFor is not None and kubelet != "reboot":
         yield problem((*here, "downFor"), "has no effect without a reboot", "leave it out, or write kubelet: reboot")

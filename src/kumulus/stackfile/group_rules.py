@@ -27,6 +27,7 @@ from kumulus.model.quantity import QuantityError, parse
 from kumulus.nodes.catalog.instances import gpu_products, instance_types, mig_profiles
 from kumulus.stackfile.group_topology import placement_problems, template_problems, well_formed
 from kumulus.stackfile.plain import Found, count, duplicates, items, text
+from kumulus.stackfile.resource_slices import BY_CLAIMS
 from kumulus.stackfile.shapes import shape_problems
 
 
@@ -141,6 +142,11 @@ def device_problems(raw: Mapping[str, object]) -> Found:
         if slices.get("allowMultipleAllocations") is True:
             gates[GATES["milli"]] = "allowMultipleAllocations"
             yield from milli_problems((*where, "capacity"), _mapping(slices, "capacity"))
+        if slices.get("extendedResource") == BY_CLAIMS:
+            gates["DRAExtendedResource"] = f"extendedResource: {BY_CLAIMS}"
+            if slices.get("deviceClass") == "":
+                remedy = "write its name, or leave it out"
+                yield problem((*where, "deviceClass"), "is empty, and pods get their claims by it", remedy)
         if slices.get("partitionable") is True:
             gates[GATES["mig"]] = "partitionable"
             yield from _divided(where, group, slices)
@@ -162,7 +168,7 @@ def _driver(slices: Mapping[str, object]) -> str:
 
 def _count(where: Where, slices: Mapping[str, object], capacity: Mapping[str, object]) -> Found:
     resource = extended_resource(_driver(slices))
-    if slices.get("extendedResource") is False and not resource:
+    if slices.get("extendedResource") in (False, BY_CLAIMS) and not resource:
         message = f"says nothing, as no extended resource is known for the driver {_driver(slices)}"
         yield problem((*where, "extendedResource"), message, "leave it out, and the resource out of the capacity")
     if slices.get("count") is not None:

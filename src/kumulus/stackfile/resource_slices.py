@@ -1,11 +1,9 @@
 """Devices in the stack file, `nodeGroups[].resourceSlices`, and what a group's nodes publish because of it."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -38,63 +36,37 @@ DeviceCapacity = Annotated[
 ClassName = Annotated[str, text(_class_mistake, form="subdomainOrEmpty")]
 
 
+BY_CLAIMS = "dra"
+"""The `extendedResource` of groups whose pods get claims for it."""
+
+
 class ResourceSlices(Section):
     """The devices each node of a group publishes for Dynamic Resource Allocation."""
 
-    driver: DriverName = Field(
-        default=NVIDIA_DRIVER, description="The DRA driver that publishes the devices.", examples=[NVIDIA_DRIVER]
-    )
-    count: DeviceCount | None = Field(
-        default=None,
-        description="Devices per node; by default as many as `capacity` has of the driver vendor's extended resource.",
-        examples=["8"],
-    )
-    attributes: DeviceAttributes = Field(
-        default_factory=dict,
-        description="More attributes of every device; they override those of its product in the catalog.",
-        examples=["{example.com/tier: gold}"],
-    )
-    capacity: DeviceCapacity = Field(
-        default_factory=dict,
-        description="More capacities of every device; `memory` overrides the product's.",
-        examples=['{multiprocessors: "132"}'],
-    )
-    pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
-        default=None,
-        description="How many PCIe roots a node's devices are spread over; by default each has its own.",
-        examples=["4"],
-    )
-    numaNodes: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
-        default=None,
-        description="How many NUMA nodes a node's devices are spread over; by default not published.",
-        examples=["2"],
-    )
-    allowMultipleAllocations: bool = Field(
-        default=False,
-        description=(
-            "Whether several claims may share a device, each taking part of its capacity `milli`, 1000, and of others. "
-            "Before Kubernetes 1.36 it needs the feature gate DRAConsumableCapacity."
-        ),
-        examples=["true"],
-    )
-    partitionable: bool = Field(
-        default=False,
-        description=(
-            "Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. "
-            "Before Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."
-        ),
-        examples=["true"],
-    )
-    extendedResource: bool = Field(
-        default=True,
-        description="Whether nodes also offer the devices as the extended resource nvidia.com/gpu.",
-        examples=["false"],
-    )
-    deviceClass: ClassName | None = Field(
-        default=None,
-        description="The DeviceClass to declare; by default one named after the driver; none if empty.",
-        examples=[NVIDIA_DRIVER],
-    )
+    driver: DriverName = Field(default=NVIDIA_DRIVER, examples=[NVIDIA_DRIVER])
+    """The DRA driver that publishes the devices."""
+    count: DeviceCount | None = Field(default=None, examples=["8"])
+    """Devices per node; by default as many as `capacity` has of the driver vendor's extended resource."""
+    attributes: DeviceAttributes = Field(default_factory=dict, examples=["{example.com/tier: gold}"])
+    """More attributes of every device; they override those of its product in the catalog."""
+    capacity: DeviceCapacity = Field(default_factory=dict, examples=['{multiprocessors: "132"}'])
+    """More capacities of every device; `memory` overrides the product's."""
+    pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(default=None, examples=["4"])
+    """How many PCIe roots a node's devices are spread over; by default each has its own."""
+    numaNodes: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(default=None, examples=["2"])
+    """How many NUMA nodes a node's devices are spread over; by default not published."""
+    allowMultipleAllocations: bool = Field(default=False, examples=["true"])
+    """Whether several claims may share a device, each taking part of its capacity `milli`, 1000, and of others. Before
+    Kubernetes 1.36 it needs the feature gate DRAConsumableCapacity."""
+    partitionable: bool = Field(default=False, examples=["true"])
+    """Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. Before
+    Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."""
+    extendedResource: bool | Literal["dra"] = Field(default=True, examples=["false"])
+    """Whether nodes also offer the devices as the extended resource nvidia.com/gpu. With `dra` they do not, and pods
+    that request it get claims, by `extendedResourceName` of the DeviceClass; before Kubernetes 1.36 this needs the
+    feature gate DRAExtendedResource."""
+    deviceClass: ClassName | None = Field(default=None, examples=[NVIDIA_DRIVER])
+    """The DeviceClass to declare; by default one named after the driver; none if empty."""
 
     @property
     def device_class(self) -> str:
@@ -112,9 +84,15 @@ def device_classes(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
     return found
 
 
+def extended_names(sections: Iterable[ResourceSlices | None]) -> dict[str, str]:
+    """The extended resources that pods may request instead of claiming devices, by the DeviceClass."""
+    by_claims = [each for each in sections if each and each.device_class and each.extendedResource == BY_CLAIMS]
+    return {each.device_class: extended_resource(each.driver) for each in by_claims}
+
+
 def without_extended(resources: Mapping[str, str], slices: ResourceSlices | None) -> dict[str, str]:
     """A node's resources, without the extended resource if the group offers its devices only by slices."""
-    dropped = extended_resource(slices.driver) if slices and not slices.extendedResource else ""
+    dropped = extended_resource(slices.driver) if slices and slices.extendedResource is not True else ""
     return {name: amount for name, amount in resources.items() if name != dropped}
 
 

@@ -17,11 +17,11 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Observed, Wanted
-from kumulus.runtimes.kwok import api, configuration, kwokctl, launching, priority
+from kumulus.runtimes.kwok import api, configuration, kwokctl, priority
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.testing import keys, template
+from kumulus.testing import keys, launching, template
 from kumulus.testing.reset import Baseline
 from kumulus.testing.template import Template
 

@@ -19,7 +19,7 @@ from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.identity import Owner, drawn
 from kumulus.model.pools import Pool
-from kumulus.model.slices import RESOURCE_API, device_class_expression
+from kumulus.model.slices import RESOURCE_API, device_class_spec
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations
 from kumulus.nodes.faults.new_pods import wait_until_managed
@@ -30,7 +30,6 @@ from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.result import explain
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.kwok import launching
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -39,8 +38,8 @@ from kumulus.runtimes.owner import owner as owner_of
 from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded
-from kumulus.stackfile.resource_slices import device_classes
-from kumulus.testing import control_plane, guard
+from kumulus.stackfile.resource_slices import device_classes, extended_names
+from kumulus.testing import control_plane, guard, launching
 from kumulus.testing.errors import ClusterError
 from kumulus.testing.manifests import apply
 from kumulus.testing.wanted import tools
@@ -246,11 +245,12 @@ async def _declared(plane: Plane) -> None:
         used = usage.resource_usage([each.usage() for each in spec.podUsage])
         metadata = {"name": usage.NAME}
         objects.append({"apiVersion": API_VERSION, "kind": "ClusterResourceUsage", "metadata": metadata, "spec": used})
-    for name, driver in device_classes(group.resourceSlices for group in spec.nodeGroups).items():
-        selectors = [{"cel": {"expression": device_class_expression(driver, name)}}]
-        metadata = {"name": name}
+    sections = [group.resourceSlices for group in spec.nodeGroups]
+    extended = extended_names(sections)
+    for name, driver in device_classes(sections).items():
+        described = device_class_spec(driver, name, extended.get(name, ""))
         objects.append(
-            {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": metadata, "spec": {"selectors": selectors}}
+            {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": described}
         )
     await apply(plane.client, objects, "default")
     for fault in plane.loaded.faults:

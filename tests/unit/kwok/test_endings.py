@@ -124,12 +124,15 @@ def test_a_command_that_is_not_understood_ends_a_batch_jobs_pod_at_once_and_no_o
         ("nccl-test-0", {}),
         ("k8s-conformance", {}),
         ("p", {"helm.sh/hook": "test"}),
+        ("p", {"helm.sh/hook": "post-install, test"}),
     ],
 )
 def test_no_check_passes_by_assumption(name: str, annotations: dict[str, str]) -> None:
     found = pod(["./check"], owner=JOB)
     found["metadata"] |= {"name": name, "annotations": annotations}
     assert due(found) == ("pod-refuse", "12:00:00.000Z")
+    found["metadata"]["annotations"] = {"helm.sh/hook": "post-install"}
+    assert due(found)[0] == ("pod-complete" if name == "p" else "pod-refuse")
     # What is declared holds.
     found["spec"]["containers"][0]["command"] = ["true"]
     assert due(found) == ("pod-exit", "12:00:00.000Z")
@@ -202,3 +205,14 @@ def test_a_pod_is_followed_where_its_status_lags_behind(change: dict[str, Any], 
     found["status"] |= {"observedGeneration": 1, "conditions": conditions}
     key = STAGES["pod-follow"]["selector"]["matchExpressions"][-1]["key"]
     assert str(jq.compile(key).input_value(found).first()) == lags
+
+
+def test_events_follow_an_accepted_patch_and_come_before_the_pod_goes() -> None:
+    told = {each["metadata"]["name"]: each["spec"] for each in base_stages.stages(events=True)}
+    changed = {name for name, spec in told.items() if spec != STAGES[name]}
+    assert changed == {"pod-ready", "pod-terminate"}
+    for name, reasons in (("pod-ready", ["Pulled", "Created", "Started"]), ("pod-terminate", ["Killing"])):
+        steps = told[name]["steps"]
+        assert list(steps[0]) == ["patch"]
+        assert [each["event"]["reason"] for each in steps[1 : 1 + len(reasons)]] == reasons
+    assert told["pod-terminate"]["steps"][-1] == {"delete": True}

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kumulus.model.active_faults import ActiveFault, faults_of
 from kumulus.model.consequences import consequences
 from kumulus.model.devices import Devices
 from kumulus.model.errors import SpecError
+from kumulus.model.mig import gpu_of
+from kumulus.model.node_effects import NodeEffects
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
 from kumulus.model.pools import Pool
-from kumulus.model.slices import Part, device_uuid, slice_manifest
+from kumulus.model.slices import Part, device_class_spec, device_uuid, parts_of, slice_manifest, slice_spec
 from kumulus.model.totals import totals
 from kumulus.nodes.catalog.instances import gpu_products
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.resource_slices import device_classes
+from kumulus.stackfile.resource_slices import device_classes, extended_names
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 
@@ -172,6 +176,7 @@ def test_an_instance_type_says_all_there_is_to_say() -> None:
 
 def test_gpus_are_offered_besides_the_extended_resource_or_instead_of_it() -> None:
     besides, instead = pool({}), pool({"extendedResource": False})
+    assert pool({"extendedResource": "dra"}) == instead
     assert besides.capacity["nvidia.com/gpu"] == besides.allocatable["nvidia.com/gpu"] == "8"
     assert "nvidia.com/gpu" not in {**instead.capacity, **instead.allocatable}
     assert instead.devices == besides.devices
@@ -300,6 +305,48 @@ def test_devices_are_shared_where_the_gate_is_on() -> None:
     cluster(group(shared), kubernetesVersion="1.35.4", kwok={"featureGates": {"DRAConsumableCapacity": True}})
     cluster(group(shared), runtime="existing", existing={})
     cluster(group({"allowMultipleAllocations": False}))
+
+
+def test_claims_for_the_extended_resource_are_made_where_the_gate_is_on_and_a_class_says_so() -> None:
+    asked = {"extendedResource": "dra"}
+    told = problems(asked, kubernetesVersion="1.35.4")
+    assert "write featureGates: {DRAExtendedResource: true}" in told["kwok.featureGates.DRAExtendedResource"]
+    assert "is empty, and pods get their claims by it" in str(problems({**asked, "deviceClass": ""}))
+    (group_of,) = cluster(group(asked)).nodeGroups
+    assert extended_names([group_of.resourceSlices, None]) == {"gpu.nvidia.com": "nvidia.com/gpu"}
+    assert extended_names([cluster(group({})).nodeGroups[0].resourceSlices]) == {}
+    spec = device_class_spec("gpu.nvidia.com", "gpu.nvidia.com", "nvidia.com/gpu")
+    assert spec["extendedResourceName"] == "nvidia.com/gpu"
+    assert "extendedResourceName" not in device_class_spec("gpu.nvidia.com", "gpu.nvidia.com")
+
+
+@pytest.mark.parametrize(
+    ("fault", "taint"),
+    [
+        ({"annotations": {"kumulus.io/gpu-xid": "79"}}, {"key": "gpu.nvidia.com/xid", "value": "79"}),
+        ({}, {"key": "gpu.nvidia.com/gpu-lost"}),
+    ],
+)
+@pytest.mark.parametrize("divided", [False, True])
+def test_a_fault_taints_the_devices_that_it_takes_as_nvidias_driver_does(
+    fault: dict[str, Any], taint: dict[str, str], divided: bool
+) -> None:
+    made = pool({"partitionable": True} if divided else {})
+    effects = NodeEffects(capacity={"nvidia.com/gpu": "-2"}, devices="taint", **fault)
+    since = "2026-11-27T20:00:00Z"
+    struck = replace(made, faults=faults_of(made.name, [ActiveFault("f", effects, {made.name: {1}}, since)]))
+    assert made.devices is not None
+
+    def tainted(ordinal: int) -> dict[str, Any]:
+        assert made.devices is not None
+        slices = [slice_spec(struck, made.devices, part) for part in parts_of((ordinal,), made.devices)]
+        devices = [device for each in slices for device in each.get("devices", ())]
+        assert {gpu_of(device["name"]) for device in devices} == {f"gpu-{index}" for index in range(8)}
+        return {gpu_of(device["name"]): device["taints"] for device in devices if "taints" in device}
+
+    assert tainted(0) == {}
+    expected = [{**taint, "effect": "NoSchedule", "timeAdded": since}]
+    assert tainted(1) == {"gpu-6": expected, "gpu-7": expected}
 
 
 DIVIDED = {"featureGates": {"DRAPartitionableDevices": True}}

@@ -127,6 +127,8 @@ def fleet() -> list[Pool]:
         ({"kind": "not-ready", "exitCode": 3}, "faults[0].exitCode: is for pods, and not-ready is a fault of"),
         ({"kind": "evicted", "taints": []}, "faults[0].taints: is for nodes, and evicted is a fault of pods"),
         ({"kind": "not-ready", "downFor": "1m"}, "faults[0].downFor: has no effect without a reboot"),
+        ({"kind": "xid-74", "devices": "taint"}, "faults[0].devices: has no effect, as the fault takes no device"),
+        ({"kind": "xid-79", "devices": "evict"}, "faults[0].devices: "),
         ({"capacity": {GPU: "-1.5"}}, 'faults[0].capacity["nvidia.com/gpu"]: "1.5" is not a whole number'),
         ({"conditions": {"X": {"status": True}}}, "faults[0].conditions.X.status: is true, not a text"),
         ({"kubelet": "dead"}, 'faults[0].kubelet: is "dead"'),

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.capture.probe import DRY_LABEL, Probe, Verdict, looked_at, unschedulable
+from kumulus.extras.capture.probe import DRY_LABEL, GROUPS, Probe, Verdict, looked_at, unschedulable
 from kumulus.extras.journal import recover, undo
 from kumulus.extras.journal.changes import RaisedQuota
 from kumulus.kube import ApiError, objects
@@ -132,12 +132,13 @@ class Dry:
             among: how many nodes the scheduler must have considered for its refusal to count.
 
         Raises:
-            Undecided: the scheduler did not decide about all.
+            Undecided: the scheduler did not decide about all, or the cluster has no groups for pods of one.
             ApiError, Unreachable: the cluster refused something other than a pod, or gave no answer.
         """
         self._tries += 1
         attempt, path = self._tries, f"{NAMESPACES}/{probe.namespace}/pods"
         verdict = Verdict(count)
+        await self._group(probe, attempt, priority_class)
 
         async def one(index: int) -> None:
             try:
@@ -149,12 +150,32 @@ class Dry:
                 verdict.reason = verdict.reason or _NAMED.sub("", error.message)
 
         await for_all(range(count), one, workers=self._client.connections, most_failures=1)
-        await self._decided(path, attempt, verdict, among)
+        # The scheduler waits for a gang's pods that a quota refuses, and says nothing of the others.
+        if not (probe.group and verdict.refused):
+            await self._decided(path, attempt, verdict, among)
         if keep:
             self._kept.append((path, attempt))
         else:
             await self._remove(path, attempt)
         return verdict
+
+    async def _group(self, probe: Probe, attempt: int, priority_class: str) -> None:
+        """Create the PodGroup of the pods of a try, if they are of one; it is removed at the end."""
+        if not probe.group:
+            return
+        path, name = f"/apis/{GROUPS}/namespaces/{probe.namespace}/podgroups", f"{self._run}-{attempt}"
+        self._journal.add(outside=[f"{path}/{name}"])
+        metadata = {"name": name, "labels": {RUN_LABEL: self._run}}
+        try:
+            body = {"metadata": metadata, "spec": {**probe.group, "priorityClassName": priority_class}}
+            await self._post(path, body, priority_class)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            raise Undecided(
+                f"the clone does not serve {GROUPS}, whose PodGroup the pods are of\n"
+                "  Write kwok: {workloads: native} in its stack file, with Kubernetes 1.37 or later"
+            ) from None
 
     async def _post(self, path: str, body: Mapping[str, Any], priority_class: str) -> None:
         """Post a pod; its class was just created, and the API server's admission may see it only a moment later."""

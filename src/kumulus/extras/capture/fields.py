@@ -2,11 +2,10 @@
 
 Sources: the plugins of kube-scheduler (NodeAffinity, TaintToleration, NodeResourcesFit, NodePorts,
 PodTopologySpread, InterPodAffinity, VolumeBinding, VolumeZone, NodeVolumeLimits, DynamicResources, SchedulingGates,
-DefaultPreemption), k8s.io/dynamic-resource-allocation (structured), and the API references of Kueue (kueue.x-k8s.io)
-and Volcano (scheduling.volcano.sh).
+DefaultPreemption, GangScheduling, TopologyPlacement), k8s.io/dynamic-resource-allocation (structured), and the API
+references of Kueue (kueue.x-k8s.io) and Volcano (scheduling.volcano.sh).
 
-Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a pod's `schedulingGroup` and the
-groups of scheduling.k8s.io, and a node's `declaredFeatures`.
+Checked against Kubernetes 1.35 to 1.37. What 1.37 decides by besides is not kept yet: a node's `declaredFeatures`.
 """
 
 from __future__ import annotations
@@ -72,6 +71,7 @@ POD_SPEC: Form = {
     "tolerations": [_TOLERATION],
     "topologySpreadConstraints": [_SPREAD],
     "schedulingGates": [{"name": KEY}],
+    "schedulingGroup": {"podGroupName": NAME},
     "hostNetwork": WORD,
     "overhead": RESOURCES,
     "runtimeClassName": NAME,
@@ -151,6 +151,21 @@ _SLICE: Form = {
     "sharedCounters": [{"name": NAME, "counters": _COUNTERS}],
     "devices": [DEVICE],
 }
+
+# Without its policy, no group would be stored; a mode is chosen by its name alone.
+_OF_GROUPS: dict[str, Form] = {
+    "parentCompositePodGroupName": NAME,
+    "workloadRef": {"workloadName": NAME, "templateName": NAME},
+    "schedulingConstraints": {"topology": [{"key": KEY}]},
+    "disruptionMode": {"single": Selecting({}), "all": Selecting({})},
+    "priorityClassName": NAME,
+    "preemptionPolicy": WORD,
+}
+POD_GROUP: dict[str, Form] = {
+    **_OF_GROUPS,
+    "schedulingPolicy": {"basic": Selecting({}), "gang": {"minCount": WORD}},
+}
+"""The spec of a PodGroup of Kubernetes' own; one of Volcano has other fields."""
 
 META: Form = {"name": NAME, "namespace": NAME, "labels": LABELS}
 BARE: Form = {"name": NAME, "namespace": NAME}
@@ -238,9 +253,13 @@ OBJECTS: dict[str, dict[str, Form]] = {
             "parent": NAME,
         },
     },
+    "CompositePodGroup": {
+        "metadata": BARE,
+        "spec": {**_OF_GROUPS, "schedulingPolicy": {"basic": Selecting({}), "gang": {"minGroupCount": WORD}}},
+    },
     "PodGroup": {
         "metadata": BARE,
-        "spec": {"minMember": WORD, "minResources": RESOURCES, "queue": NAME, "priorityClassName": NAME},
+        "spec": {**POD_GROUP, "minMember": WORD, "minResources": RESOURCES, "queue": NAME},
     },
     "PodDisruptionBudget": {
         "metadata": BARE,
@@ -290,6 +309,7 @@ UNSEEN = {
     "images on nodes": "read only for ImageLocality's score, which is 0 everywhere in a clone",
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
     "ResourceClaims, their templates, and which devices they were given": "in a clone all devices are free",
+    "Workloads of scheduling.k8s.io": "templates; kube-scheduler reads the groups that were made of them",
     "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",
     "when a device's taint was laid on it": "read to evict later only; a clone's begin again",
     "start times of pods": "read only to choose among equal victims of a preemption",

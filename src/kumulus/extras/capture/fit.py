@@ -134,16 +134,20 @@ async def _constraints(dry: Dry, probe: Probe, priority: str, answer: Answer, fi
 async def _nodes(
     dry: Dry, probe: Probe, priority: str, before: int, nodes: list[dict[str, Any]], answer: Answer, first: str
 ) -> None:
+    if probe.group:
+        # A gang is tried whole each time: what is left of it would be no gang.
+        before = 0
+        await dry.drop_kept()
     left, there = probe.count - before, len(nodes)
     for name, like in _shapes(nodes).items():
         one = await dry.nodes(like, 1)
-        verdict = await dry.pods(probe, left, priority, among=there + 1)
+        verdict = await dry.pods(probe.one_by_one(), left, priority, among=there + 1)
         await dry.drop(one)
         each = verdict.on[one[0]]
         if not each:
             answer.tried.append(f"one more node like those of {name} takes none")
             continue
-        needed = math.ceil(left / each)
+        needed = max(1, math.ceil((left - verdict.fitted + each) / each))
         if needed > _MOST_NODES:
             answer.tried.append(f"a node more like those of {name} takes {each:,}: {needed:,} would be needed")
             continue

@@ -55,11 +55,6 @@ class Difference:
     objects: list[dict[str, Any]]
     patches: list[tuple[dict[str, Any], dict[str, Any]]]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has changed."""
-        return not (self.gone or self.objects or self.patches)
-
 
 def contents(file: Path) -> Contents:
     """Read a workload file."""
@@ -128,7 +123,7 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
                 raise
             done.refused.setdefault(body["kind"], []).append(f"{body['metadata']['name']}: {error.message}")
 
-    done.undefined = await define(client, {str(each["kind"]) for each in changes.objects})
+    done.undefined = await define(client, changes.objects)
     removed = await for_each(changes.gone, remove, workers=client.connections, most_failures=1)
     patched = await for_each(changes.patches, patch, workers=client.connections, most_failures=1)
     if failed := [*removed.failed, *patched.failed]:

@@ -18,12 +18,19 @@ class Kind:
         plural: as in the path.
         group: the API group; empty for the core.
         versions: the versions to try; the first one that is served is used.
+        pages: as which its pages are kept, if another group has a kind of that name; empty for its name.
     """
 
     name: str
     plural: str
     group: str = ""
     versions: tuple[str, ...] = ("v1",)
+    pages: str = ""
+
+    @property
+    def kept_as(self) -> str:
+        """As which its pages are kept."""
+        return self.pages or self.name
 
     def path(self, version: str) -> str:
         """The collection's path, of all namespaces."""
@@ -39,6 +46,7 @@ class Kind:
         return group in ("", self.group) and _VERSION.fullmatch(version) is not None
 
 
+SCHEDULING = "scheduling.k8s.io"
 KUEUE, _KUEUE_VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
 VOLCANO = "scheduling.volcano.sh"
 _DEVICES, _DEVICES_VERSIONS = "resource.k8s.io", ("v1", "v1beta2", "v1beta1")
@@ -47,7 +55,7 @@ NODES, PODS = Kind("Node", "nodes"), Kind("Pod", "pods")
 KINDS = (
     NODES,
     Kind("Namespace", "namespaces"),
-    Kind("PriorityClass", "priorityclasses", "scheduling.k8s.io"),
+    Kind("PriorityClass", "priorityclasses", SCHEDULING),
     Kind("RuntimeClass", "runtimeclasses", "node.k8s.io"),
     Kind("StorageClass", "storageclasses", "storage.k8s.io"),
     Kind("CSIDriver", "csidrivers", "storage.k8s.io"),
@@ -65,13 +73,24 @@ KINDS = (
     Kind("Topology", "topologies", KUEUE, _KUEUE_VERSIONS),
     Kind("Queue", "queues", VOLCANO, ("v1beta1",)),
     Kind("PodGroup", "podgroups", VOLCANO, ("v1beta1",)),
+    Kind("CompositePodGroup", "compositepodgroups", SCHEDULING, ("v1alpha3",)),
+    Kind("PodGroup", "podgroups", SCHEDULING, ("v1beta1",), pages=f"PodGroup.{SCHEDULING}"),
     Kind("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
     Kind("LimitRange", "limitranges"),
     Kind("ResourceQuota", "resourcequotas"),
     # The longest list last: if it is interrupted, the others are complete.
     PODS,
 )
-BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+def kind_of(name: str, api_version: str) -> Kind | None:
+    """The kind of an object by its `kind` and `apiVersion`; None if it is not read."""
+    return next((kind for kind in KINDS if kind.name == name and kind.is_in(api_version)), None)
+
+
+def kept_as(name: str) -> list[str]:
+    """As which the pages of all kinds of a name are kept."""
+    return [kind.kept_as for kind in KINDS if kind.name == name]
 
 
 def cluster_role() -> str:

@@ -60,12 +60,12 @@ class Reader:
         """
         for kind in KINDS:
             while not await self._kind(kind):
-                self._spool.restart(kind.name)
+                self._spool.restart(kind.kept_as)
 
     async def _kind(self, kind: Kind) -> bool:
         """Read the rest of a kind; False if the server no longer accepts the last page's continue token."""
-        token = self._spool.token(kind.name)
-        count = sum(1 for _ in self._spool.items(kind.name))
+        token = self._spool.token(kind.kept_as)
+        count = sum(1 for _ in self._spool.items(kind.kept_as))
         while token is not None:
             try:
                 version, (items, following) = await self._page(kind, token)
@@ -75,7 +75,7 @@ class Reader:
                 self._refused(kind, error)
                 return True
             kept = [found for raw in items if (found := captured(kind.name, raw, version)) is not None]
-            self._spool.add(kind.name, kept, following)
+            self._spool.add(kind.kept_as, kept, following)
             count += len(kept)
             self._progress(kind.plural, count)
             token = following or None
@@ -107,10 +107,10 @@ class Reader:
             raise Expired(error.message) from None
         if error.status == 404:
             # The cluster does not have this kind.
-            self._spool.add(kind.name, [], "")
+            self._spool.add(kind.kept_as, [], "")
         elif error.status == 403:
             group = f" of {kind.group}" if kind.group else ""
-            self._spool.add(kind.name, [], "", f"forbidden: the right to list {kind.plural}{group} is missing")
+            self._spool.add(kind.kept_as, [], "", f"forbidden: the right to list {kind.plural}{group} is missing")
         else:
             raise error
 

@@ -23,16 +23,31 @@ DRY_LABEL = "kumulus.io/fit"
 """On dry pods: which try of their run they are of."""
 _TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job")
 _KINDS = ("Pod", *_TEMPLATES)
+GROUPS = "scheduling.k8s.io/v1beta1"
+"""The API version of Kubernetes' own PodGroups."""
 CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity", "topologySpreadConstraints")
-"""The constraints that can be removed from a pod so that it may fit."""
+"""The constraints that can be removed from a pod so that it may fit; a group's `schedulingConstraints` is another."""
+_OF_GROUP = "schedulingConstraints"
+_KEPT = ("schedulingPolicy", _OF_GROUP)
+# kube-scheduler's texts. Checked against Kubernetes 1.35 to 1.37.
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
 # The part of the scheduler's message about preemption, which dry pods never do.
 _PREEMPTION = re.compile(r",? ?(?:no new claims to deallocate, )?preemption: .*$", re.DOTALL)
 
 
+_REPLACED = (
+    "priority",
+    "preemptionPolicy",
+    "priorityClassName",
+    "serviceAccountName",
+    "serviceAccount",
+    "schedulingGroup",
+)
+
+
 @dataclass(frozen=True)
 class Probe:
-    """Identical pods."""
+    """Identical pods; `group` is the spec of the PodGroup that they are of, empty if they are of none."""
 
     name: str
     namespace: str
@@ -40,11 +55,17 @@ class Probe:
     spec: Mapping[str, Any]
     count: int
     annotations: Mapping[str, str] = field(default_factory=dict)
+    group: Mapping[str, Any] = field(default_factory=dict)
 
     def constraints(self) -> list[str]:
         """Which of `CONSTRAINTS` they have."""
         affinity = self.spec.get("affinity") or {}
-        return [each for each in CONSTRAINTS if self.spec.get(each) or affinity.get(each)]
+        found = [each for each in CONSTRAINTS if self.spec.get(each) or affinity.get(each)]
+        return found + [_OF_GROUP] * (_OF_GROUP in self.group)
+
+    def one_by_one(self) -> Probe:
+        """The same pods without their group."""
+        return replace(self, group={})
 
     def without(self, constraint: str) -> Probe:
         """The same pods without one of their constraints."""
@@ -52,7 +73,8 @@ class Probe:
         spec.pop(constraint, None)
         if isinstance(spec.get("affinity"), dict):
             spec["affinity"].pop(constraint, None)
-        return replace(self, spec=spec)
+        group = {key: value for key, value in self.group.items() if key != constraint}
+        return replace(self, spec=spec, group=group)
 
     def manifest(self, run: str, attempt: int, index: int, priority_class: str | None) -> dict[str, Any]:
         """One of the pods, marked as a dry one.
@@ -71,9 +93,11 @@ class Probe:
                     container.pop(key, None)
                 container.setdefault("image", IMAGE)
         spec["volumes"] = [each for each in spec.get("volumes") or () if "persistentVolumeClaim" in each]
-        for key in ("priority", "preemptionPolicy", "priorityClassName", "serviceAccountName", "serviceAccount"):
+        for key in _REPLACED:
             spec.pop(key, None)
-        named = {"priorityClassName": priority_class} if priority_class else {}
+        named: dict[str, Any] = {"priorityClassName": priority_class} if priority_class else {}
+        if self.group:
+            named["schedulingGroup"] = {"podGroupName": f"{run}-{attempt}"}
         return {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -91,7 +115,7 @@ def read(file: Path, count: int | None = None) -> Probe:
     """The pods of the first workload in a file.
 
     Args:
-        file: YAML with a Pod, Deployment, ReplicaSet, StatefulSet or Job.
+        file: YAML with a Pod, Deployment, ReplicaSet, StatefulSet or Job, and the PodGroup that its pods name.
         count: how many pods; the workload's own number unless given.
     """
     try:
@@ -103,10 +127,13 @@ def read(file: Path, count: int | None = None) -> Probe:
     if workload is None:
         kinds = ", ".join(sorted({str(each.get("kind")) for each in found})) or "nothing"
         raise Refused(f"{file} has {kinds}; write a {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
-    return _probe(file, workload, count)
+    groups = {str((each.get("metadata") or {}).get("name")): each for each in found if each.get("kind") == "PodGroup"}
+    return _probe(file, workload, groups, count)
 
 
-def _probe(file: Path, workload: Mapping[str, Any], count: int | None) -> Probe:
+def _probe(
+    file: Path, workload: Mapping[str, Any], groups: Mapping[str, Mapping[str, Any]], count: int | None
+) -> Probe:
     if problems := manifest_problems((), workload):
         raise Refused(str(SpecError(problems, str(file))))
     metadata, spec = workload.get("metadata") or {}, workload.get("spec") or {}
@@ -114,14 +141,41 @@ def _probe(file: Path, workload: Mapping[str, Any], count: int | None) -> Probe:
     if not isinstance(template, Mapping) or not isinstance((template.get("spec") or {}).get("containers"), list):
         raise Refused(f"{file}: the {workload['kind']} has no pod template with containers")
     about = template.get("metadata") or {}
+    own = expected_pods(workload)
     return Probe(
         name=str(metadata.get("name") or "workload"),
         namespace=str(metadata.get("namespace") or about.get("namespace") or "default"),
         labels={str(key): str(value) for key, value in (about.get("labels") or {}).items()},
         spec=template["spec"],
-        count=expected_pods(workload) if count is None else count,
+        count=own if count is None else count,
         annotations={str(key): str(value) for key, value in (about.get("annotations") or {}).items()},
+        group=_group(file, spec, template["spec"], groups, own, own if count is None else count),
     )
+
+
+def _group(
+    file: Path,
+    workload: Mapping[str, Any],
+    pod: Mapping[str, Any],
+    groups: Mapping[str, Mapping[str, Any]],
+    own: int,
+    count: int,
+) -> dict[str, Any]:
+    """The spec of the group of some pods, as their Job has it or the PodGroup that they name; empty without one."""
+    name = (pod.get("schedulingGroup") or {}).get("podGroupName")
+    if name and name not in groups:
+        raise Refused(f"{file}: the pods name PodGroup {str(name)[:60]!r}, which the file lacks; write it there")
+    found = groups[name].get("spec") if name else workload.get("scheduling")
+    group = copy.deepcopy({key: found[key] for key in _KEPT if key in found}) if isinstance(found, Mapping) else {}
+    if not group:
+        return {}
+    policy = group.setdefault("schedulingPolicy", {"basic": {}})
+    gang = policy.get("gang") if isinstance(policy, dict) else None
+    if isinstance(gang, dict):
+        # Of another number of pods, a gang of all is one of all again.
+        least = gang.get("minCount", own)
+        gang["minCount"] = count if least == own else min(least, count)
+    return group
 
 
 @dataclass

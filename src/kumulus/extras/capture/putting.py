@@ -8,7 +8,7 @@ capture asks for the stored version, which needs no conversion.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from kumulus.extras.capture.devices import owned
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
 from kumulus.extras.capture.grammar import reduced
-from kumulus.extras.capture.kinds import BY_NAME, KUEUE, PODS, VOLCANO
+from kumulus.extras.capture.kinds import KUEUE, PODS, VOLCANO, Kind, kind_of
 from kumulus.extras.capture.reading import POD
 from kumulus.extras.capture.workload import API_VERSION, SHAPE, manifest, pods
 from kumulus.extras.schedulers import definitions
@@ -86,7 +86,7 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
             continue
         for pod in checked(document, file):
             (bound if pod.get("node") else waiting).append(pod)
-    done.undefined = await define(client, {str(each["kind"]) for each in (*first, *last)})
+    done.undefined = await define(client, (*first, *last))
     slices = [each for each in first if each["kind"] == "ResourceSlice"]
     uids = await _nodes(client) if slices else {}
     for kind in OBJECTS:
@@ -173,9 +173,9 @@ class Putting:
 
 def path_of(kind: str, body: dict[str, Any]) -> str:
     """The path of the collection of a captured object."""
-    known = PODS if kind == "Pod" else BY_NAME[kind]
+    known = PODS if kind == "Pod" else kind_of(kind, str(body["apiVersion"]))
     version = str(body["apiVersion"]).rpartition("/")[2]
-    if version not in known.versions:
+    if known is None or version not in known.versions:
         raise Refused(f"{kind} of {body['apiVersion']}: no capture has that version")
     root = known.path(version)
     namespace = body["metadata"].get("namespace")
@@ -207,15 +207,16 @@ async def accounts(client: Client, namespaces: set[str]) -> None:
     await asyncio.gather(*waiting)
 
 
-async def define(client: Client, kinds: Collection[str]) -> dict[str, str]:
+async def define(client: Client, objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Define the kinds of a capture's objects that the cluster does not have.
 
     Returns:
         Why kinds could not be defined, by kind: their tool is not built.
     """
     missing: dict[str, str] = {}
+    kinds: set[Kind | None] = {kind_of(str(each["kind"]), str(each["apiVersion"])) for each in objects}
     for group, tool in _TOOLS.items():
-        wanted = {BY_NAME[kind].plural: kind for kind in kinds if BY_NAME[kind].group == group}
+        wanted = {kind.plural: kind.name for kind in kinds if kind is not None and kind.group == group}
         if not wanted:
             continue
         try:

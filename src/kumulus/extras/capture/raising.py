@@ -2,6 +2,7 @@
 
 By how much quotas would have to be raised, and which others have that to spare, is read from the API server's message
 (k8s.io/apiserver, admission/plugin/resourcequota/controller.go); it decides again once the quota is raised.
+Checked against Kubernetes 1.35 to 1.37.
 """
 
 from __future__ import annotations

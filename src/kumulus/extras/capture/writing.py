@@ -14,7 +14,7 @@ from kumulus.extras.capture.devices import DEVICE_KINDS, gates
 from kumulus.extras.capture.fields import OBJECTS, UNSEEN
 from kumulus.extras.capture.grammar import renamed
 from kumulus.extras.capture.groups import node_name, on_nodes, stack
-from kumulus.extras.capture.kinds import KINDS
+from kumulus.extras.capture.kinds import KINDS, SCHEDULING, kept_as
 from kumulus.extras.capture.reading import form_of
 from kumulus.extras.capture.spool import Spool
 from kumulus.extras.capture.words import Words
@@ -55,12 +55,14 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
         directory: the directory for the files.
         words: replace the names; None keeps them.
     """
-    done = Written(missing={kind.name: note for kind in KINDS if (note := spool.note(kind.name))})
+    done = Written(missing={kind.kept_as: note for kind in KINDS if (note := spool.note(kind.kept_as))})
     mode = 0o600 if words is None else 0o644
     nodes = list(_items(spool, "Node", words))
     done.counts["Node"] = len(nodes)
     done.gates = gates(item for kind in DEVICE_KINDS for item in _items(spool, kind, words, []))
-    cluster = {**({"kwok": {"featureGates": done.gates}} if done.gates else {}), **stack(nodes)}
+    groups = any(item["apiVersion"].startswith(SCHEDULING) for item in _items(spool, "PodGroup", words))
+    kwok = {**({"workloads": "native"} if groups else {}), **({"featureGates": done.gates} if done.gates else {})}
+    cluster = {**({"kwok": kwok} if kwok else {}), **stack(nodes)}
     done.groups = len(cluster["nodeGroups"])
     with files.replacing_text(directory / STACK, mode) as file:
         _stack(file, cluster)
@@ -74,7 +76,7 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
 def _items(spool: Spool, kind: str, words: Words | None, unnamed: list[str] | None = None) -> Iterator[dict[str, Any]]:
     """A kind's objects, renamed; those that cannot be renamed are listed in `unnamed`."""
     form = form_of(kind)
-    for item in spool.items(kind):
+    for item in (each for kept in kept_as(kind) for each in spool.items(kept)):
         if words is None:
             yield item
             continue
@@ -102,9 +104,7 @@ def _stack(file: TextIO, cluster: Mapping[str, Any]) -> None:
     )
     file.write("config:\n  kumulus:cluster:\n")
     if cluster.get("kwok"):
-        file.write(
-            "    # Without these, the API server would not keep all that ResourceSlices and DeviceClasses say.\n"
-        )
+        file.write("    # Without these, the API server would not keep all that the objects in workload.yaml say.\n")
         file.write(f"    kwok: {_flow(cluster['kwok'])}\n")
     file.write("    nodeGroups:\n")
     for group in cluster["nodeGroups"]:

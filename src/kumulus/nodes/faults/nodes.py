@@ -18,7 +18,7 @@ from kumulus.model.identity import STACK_ID
 from kumulus.model.node_changes import taints_after
 from kumulus.model.node_sets import NodeSet
 from kumulus.model.pools import POOL_LABEL, Pool
-from kumulus.nodes.faults import leases, pods, slices
+from kumulus.nodes.faults import device_health, leases, pods, slices
 from kumulus.nodes.faults.changes import Change, Changes, NodeStep, steps_of
 from kumulus.nodes.faults.new_pods import wait_until_managed
 from kumulus.nodes.pools.live import NODES, LiveNode
@@ -160,6 +160,7 @@ async def apply_steps(
     result.add(outcome)
     result.foreign = sorted(others.values())
     done = [each for each in outcome.done if each.name not in others]
+    await device_health.report(client, done)
     gone = {each.name for each in done if each.becomes == "gone"}
     if gone:
         result.pods = await pods.orphan(client, gone, stop)

@@ -1,4 +1,4 @@
-"""The ResourceSlices of faulted nodes: devices that a fault takes are not published while it is active.
+"""The ResourceSlices of faulted nodes: devices that a fault takes are not published while it is active, or tainted.
 
 A pool publishes the same (model/slices.py), so that neither takes the other's slice for drift.
 """
@@ -11,24 +11,38 @@ from kumulus.kube import objects
 from kumulus.kube.errors import tolerating
 from kumulus.kube.media import MERGE_PATCH
 from kumulus.model.pools import Pool
-from kumulus.model.slices import RESOURCE_API, devices_left, parts_of, slice_manifest, slice_name, slice_spec
+from kumulus.model.slices import RESOURCE_API, parts_of, published, slice_manifest, slice_name, slice_spec
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+
+
+class NoTaints(Exception):
+    """The cluster has no taints of devices."""
+
+    def __str__(self) -> str:
+        return (
+            "the cluster's API server drops the taints of devices: take Kubernetes 1.36 or later, switch the feature "
+            "gate DRADeviceTaints on, or leave devices: taint out"
+        )
+
 
 _SLICES = f"/apis/{RESOURCE_API}/resourceslices"
 
 
 async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> None:
-    """Publish the devices that are left on a node; if it has no slice yet, its pool will create it.
+    """Publish the devices of a node as its faults leave them; if it has no slice yet, its pool will create it.
 
     Args:
         before: the node's pool with its faults until now.
         after: with those from now on.
         ordinal: which of its nodes.
+
+    Raises:
+        NoTaints: the API server drops the taints of devices.
     """
     devices = after.devices
-    if devices is None or devices_left(before, devices, ordinal) == devices_left(after, devices, ordinal):
+    if devices is None or published(before, devices, ordinal) == published(after, devices, ordinal):
         return
     for part in parts_of((ordinal,), devices):
         spec = slice_spec(after, devices, part)
@@ -38,7 +52,10 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
         # A merge patch removes what is null.
         patch = {"spec": {"devices": None, **spec}}
         with tolerating(404):
-            await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
+            if not published(after, devices, ordinal).taint:
+                await client.write("PATCH", path, patch, content_type=MERGE_PATCH)
+            elif (await client.merge_patch(path, patch))["spec"].get("devices") != spec.get("devices"):
+                raise NoTaints
 
 
 async def publish(client: Client, pool: Pool, ordinal: int, node_uid: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from kumulus import toolchain
 from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
+from kumulus.kwok.volume_stages import volume_stages
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.kwok import access, addition, components, etcd, gates, logs, objects, sizing
 from kumulus.runtimes.kwok.layout import Layout
@@ -68,7 +69,8 @@ def custom_resources(options: Mapping[str, Any]) -> list[str]:
 
 def base_stages(options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of every cluster with these options, whatever else the stack declares."""
-    return [*stages(), *(stage for each in addition.every() for stage in each.stages(options))]
+    own = stages(events=options.get("events") == "kubelet")
+    return [*own, *volume_stages(), *(stage for each in addition.every() for stage in each.stages(options))]
 
 
 def controller_documents(options: Mapping[str, Any], nodes: int | None = None) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from kumulus.runtimes.kwok import etcd
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain.versions import is_version, numbers
 
-# What `workloads: native` stands for: groups of pods, in topology domains, of Jobs, of groups, and by priority.
+# What `workloads: native` stands for: groups of pods, in topology domains, of Jobs, of groups, by priority, and with
+# claims of their own.
 # Checked against Kubernetes 1.35 to 1.37.
 _NATIVE_GATES = (
     "GenericWorkload",
@@ -23,6 +24,7 @@ _NATIVE_GATES = (
     "WorkloadWithJob",
     "CompositePodGroup",
     "PodGroupPreemptionPolicy",
+    "DRAWorkloadResourceClaims",
 )
 _NATIVE_VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3")
 ENDED = {"scheduling.k8s.io/v1alpha1": (1, 36), "scheduling.k8s.io/v1alpha2": (1, 37)}

@@ -143,6 +143,31 @@ def test_a_scaling_is_one_however_it_is_asked_for(change: dict[str, Any], tmp_pa
     assert [(step.do, step.what) for step in day.steps[1:]] == [("change", {"spec": {"replicas": 5}})]
 
 
+def test_a_gang_is_one_again_and_the_groups_that_a_job_makes_are_the_jobs(tmp_path: Path) -> None:
+    scheduling = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
+    gang = thing("Job", "train", parallelism=3, scheduling=scheduling)
+
+    def group(name: str, owner: tuple[str, str] | None = None) -> dict[str, Any]:
+        made = thing("PodGroup", name, owner)
+        made["spec"] = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+        asked = event("create", "podgroups", name, 1.0, body={**made, "apiVersion": "scheduling.k8s.io/v1beta1"})
+        asked["objectRef"] |= {"apiGroup": "scheduling.k8s.io", "apiVersion": "v1beta1"}
+        return asked
+
+    steps = day_of(
+        tmp_path, [event("create", "jobs", "train", body=gang), group("train-1", ("Job", "train")), group("g")]
+    )
+    made = [step.what["object"] for step in steps.steps]
+    assert [(each["kind"], each["metadata"]["name"]) for each in made] == [("Job", "train"), ("PodGroup", "g")]
+    assert made[0]["spec"]["scheduling"] == scheduling
+    assert made[1] == {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "shop"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+    }
+
+
 def test_what_failed_was_tried_only_or_changes_nothing_counts_for_nothing(tmp_path: Path) -> None:
     same = event("update", "deployments", "web", 2, body=thing("Deployment", "web", replicas=2))
     failed = event("delete", "deployments", "web", 3, code=403)

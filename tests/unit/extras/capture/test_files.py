@@ -197,6 +197,51 @@ def test_pods_that_differ_by_name_and_node_alone_are_one_shape() -> None:
     assert [each["name"] for each in shape["pods"]] == [f"d-{index}" for index in range(5)]
 
 
+@pytest.mark.parametrize("words", [None, Words(bytes(32))])
+def test_kubernetes_own_groups_are_kept_and_the_clone_serves_them(tmp_path: Path, words: Words | None) -> None:
+    def group(kind: str, version: str, least: dict[str, int], **spec: Any) -> dict[str, Any]:
+        policy = {"schedulingPolicy": {"gang": least}, "disruptionMode": {"all": {}}, "priority": 0, **spec}
+        metadata = {"name": f"{kind.lower()}-a", "namespace": "shop"}
+        return {"apiVersion": f"scheduling.k8s.io/{version}", "kind": kind, "metadata": metadata, "spec": policy}
+
+    of_volcano = {**group("PodGroup", "v1beta1", {}), "apiVersion": "scheduling.volcano.sh/v1beta1"}
+    of_volcano |= {"metadata": {"name": "v", "namespace": "shop"}, "spec": {"minMember": 3}}
+    spool = spooled(
+        tmp_path / "spool",
+        node("n0"),
+        group(
+            "CompositePodGroup",
+            "v1alpha3",
+            {"minGroupCount": 2},
+            workloadRef={"workloadName": "w", "templateName": "t"},
+        ),
+        group(
+            "PodGroup", "v1beta1", {"minCount": 4}, schedulingConstraints={"topology": [{"key": "acme.example/rack"}]}
+        ),
+        of_volcano,
+        pod("p", "n0", schedulingGroup={"podGroupName": "podgroup-a"}),
+    )
+    writing.write(spool, tmp_path, words)
+    assert cluster(tmp_path).kwok.workloads == "native"
+    found = list(putting.read(tmp_path / "workload.yaml"))
+    (composite,) = (each for each in found if each["kind"] == "CompositePodGroup")
+    assert composite["spec"]["schedulingPolicy"] == {"gang": {"minGroupCount": 2}}
+    volcano, native = sorted(
+        (each for each in found if each["kind"] == "PodGroup"), key=lambda each: "k8s.io" in each["apiVersion"]
+    )
+    assert volcano["spec"] == {"minMember": 3}
+    assert native["spec"]["schedulingPolicy"] == {"gang": {"minCount": 4}}
+    assert native["spec"]["disruptionMode"] == {"all": {}}
+    (key,) = (each["key"] for each in native["spec"]["schedulingConstraints"]["topology"])
+    (shape,) = (each for each in found if each["kind"] == "PodShape")
+    named = shape["spec"]["schedulingGroup"]["podGroupName"]
+    assert named == native["metadata"]["name"]
+    assert (key == "acme.example/rack", named == "podgroup-a") == (words is None, words is None)
+    paths = {path: putting.path_of(each["kind"], each) for path, each in (("native", native), ("volcano", volcano))}
+    assert paths["native"].startswith("/apis/scheduling.k8s.io/v1beta1/namespaces/")
+    assert paths["volcano"].startswith("/apis/scheduling.volcano.sh/v1beta1/namespaces/")
+
+
 def test_pods_that_have_ended_and_what_schedulers_do_not_read_are_left_out() -> None:
     ended = pod("done")
     ended["status"]["phase"] = "Succeeded"

@@ -62,6 +62,35 @@ def test_as_many_pods_are_asked_about_as_the_file_says(tmp_path: Path, document:
     assert probe.read(write(tmp_path, document), 99).count == 99
 
 
+def gang(least: int, **more: Any) -> dict[str, Any]:
+    return {"schedulingPolicy": {"gang": {"minCount": least}}, **more}
+
+
+def test_pods_are_asked_about_as_the_group_that_they_are(tmp_path: Path) -> None:
+    zone = {"topology": [{"key": "zone"}]}
+    job = workload("Job", parallelism=8, scheduling=gang(8, schedulingConstraints=zone, disruptionMode={"all": {}}))
+    found = probe.read(write(tmp_path, job))
+    assert found.group == gang(8, schedulingConstraints=zone)
+    assert found.constraints() == ["nodeSelector", "podAntiAffinity", "schedulingConstraints"]
+    assert found.without("schedulingConstraints").group == gang(8)
+    assert found.manifest("run", 2, 0, None)["spec"]["schedulingGroup"] == {"podGroupName": "run-2"}
+    assert "schedulingGroup" not in found.one_by_one().manifest("run", 2, 0, None)["spec"]
+    # All of a gang are all of it, however many; fewer that suffice still do.
+    assert probe.read(write(tmp_path, job), 20).group["schedulingPolicy"]["gang"]["minCount"] == 20
+    part = workload("Job", parallelism=8, scheduling=gang(4))
+    assert probe.read(write(tmp_path, part), 20).group["schedulingPolicy"]["gang"]["minCount"] == 4
+    assert probe.read(write(tmp_path, part), 2).group["schedulingPolicy"]["gang"]["minCount"] == 2
+
+
+def test_the_group_that_pods_name_has_to_be_in_the_file(tmp_path: Path) -> None:
+    named = workload("Deployment", replicas=3)
+    named["spec"]["template"]["spec"] = {**SPEC, "schedulingGroup": {"podGroupName": "g"}}
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": gang(3)}
+    assert probe.read(write(tmp_path, group, named)).group == gang(3)
+    with pytest.raises(Refused, match="the pods name PodGroup 'g', which the file lacks; write it there"):
+        probe.read(write(tmp_path, named))
+
+
 def test_a_mistake_in_a_workload_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"workload.yaml: spec.replicas is .?three|spec.replicas: is .three"):
         probe.read(write(tmp_path, workload("Deployment", replicas="three")))

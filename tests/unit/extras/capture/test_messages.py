@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from kumulus.extras.capture.encoded import ALWAYS, INLINE, Unreadable, page
-from kumulus.extras.capture.fields import OBJECTS, POD_SPEC
+from kumulus.extras.capture.fields import BARE, OBJECTS, POD_GROUP, POD_SPEC
 from kumulus.extras.capture.grammar import Each, Form, Leaf, Selecting
 from kumulus.extras.capture.groups import NODE
-from kumulus.extras.capture.kinds import BY_NAME
+from kumulus.extras.capture.kinds import KINDS
 from kumulus.extras.capture.messages import STORED
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.messages import MAGIC, enveloped
 
-BUILT_IN = [kind for kind in OBJECTS if BY_NAME[kind].group.partition(".")[2] in ("", "k8s.io")]
+BUILT_IN = [kind.name for kind in KINDS if kind.group.partition(".")[2] in ("", "k8s.io") and kind.name in OBJECTS]
 assert isinstance(POD_SPEC, Mapping)
 FORMS: dict[str, Form] = {
     **{kind: OBJECTS[kind] for kind in BUILT_IN},
     "Node": NODE,
+    "PodGroup": {"metadata": BARE, "spec": POD_GROUP},
     "Pod": {"spec": {**POD_SPEC, "nodeName": Leaf.NAME}},
 }
 CLASSES = classes_of(STORED)

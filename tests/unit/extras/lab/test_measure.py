@@ -14,6 +14,7 @@ from kumulus.extras.lab.cluster.components import SCHEDULER, Components, setting
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, Share
+from kumulus.extras.lab.measure.groups import victims
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings
 from kumulus.extras.lab.measure.statistics import most_in_a_second, percentile, spread
@@ -147,6 +148,73 @@ def test_what_was_evicted_is_counted_by_who_did_it() -> None:
     found.put(pod("a", "j0", "n0", disrupted="PreemptionByScheduler"), 1.5)
     found.put(pod("b", "j0", "n1", disrupted="DeletionByPodGC"), 2.0)
     assert (found.counts["preempted"], found.counts["disrupted"]) == (1, 1)
+
+
+def test_groups_are_counted_by_their_conditions_and_by_the_pods_that_name_them() -> None:
+    found = records()
+
+    def group(name: str, now: float, since: float, status: str = "") -> None:
+        conditions = [{"type": "PodGroupInitiallyScheduled", "status": status}] if status else []
+        item = {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}, "status": {"conditions": conditions}}
+        found.groups.put(name, item, now, since)
+
+    assert found.groups.measures(found.pods.values()) == {}
+    for name in ("a/whole", "a/partly", "a/waits", "a/strangers"):
+        group(name, 1.0, 1.0)
+        for number in range(2):
+            found.put(pod(f"{name}-{number}", group=name, workload="" if name == "a/strangers" else "w"), 1.0)
+    group("a/waits", 2.0, 2.0, "False")
+    group("a/whole", 3.0, 3.0, "True")
+    group("a/partly", 5.0, 5.0, "True")
+    for name in ("whole", "partly"):
+        for number in range(2):
+            found.put(pod(f"a/{name}-{number}", node="n0", group=f"a/{name}"), 5.0)
+    victim = pod("a/partly-1", node="n0", group="a/partly", disrupted="PreemptionByScheduler")
+    found.put(victim, 6.0)
+    found.gone("a/partly-1", 7.0)
+    # What has been placed once stays so, whatever becomes of its pods.
+    group("a/partly", 8.0, 8.0, "True")
+    measured = found.groups.measures(found.pods.values())
+    assert {name: value for name, value in measured.items() if name.startswith("groups.")} == {
+        "groups.total": 3,
+        "groups.admitted": 2,
+        "groups.partlyPlaced": 1,
+        "groups.preempted": 1,
+    }
+    assert (measured["groupTimeToPlacement.min"], measured["groupTimeToPlacement.max"]) == (2.0, 4.0)
+    assert victims(found.pods.values()) == {"a/partly": 1}
+
+
+@pytest.mark.parametrize(("counted", "evaluated"), [([3, 10], 7), ([3], None), ([], None), ([10, 3], None)], ids=str)
+async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_was_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int], evaluated: int | None
+) -> None:
+    found = records()
+    found.groups.put("a/g", {"spec": {"schedulingPolicy": {"basic": {}}}}, 1.0, 1.0)
+    found.put(pod("g", group="a/g"), 1.0)
+    components = Components(tmp_path)
+    sampler = Sampler(found, components, None, lambda: 1.0)
+    name = "scheduler_placement_evaluations_total"
+
+    async def metrics(_: str) -> str:
+        infeasible = counted.pop(0) - 1
+        return f'{name}{{profile="p",result="feasible"}} 1\n{name}{{profile="p",result="infeasible"}} {infeasible}\n'
+
+    monkeypatch.setattr(components, "metrics", metrics)
+    while counted:
+        await sampler.count_placements()
+    measured = summary.measures(found, sampler, 1.0, 1.0)
+    assert measured.get("placements.evaluated") == evaluated
+
+
+def test_a_group_whose_placement_was_not_heard_of_at_once_has_no_time() -> None:
+    found = records()
+    item = {"spec": {"schedulingPolicy": {"basic": {}}}, "status": {}}
+    found.groups.put("a/g", item, 1.0, 1.0)
+    found.put(pod("g", group="a/g"), 1.0)
+    placed = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True"}]}
+    found.groups.put("a/g", {**item, "status": placed}, 9.0, 2.0)
+    assert found.groups.measures(found.pods.values())["groupTimeToPlacement.max"] == (1.0, 8.0)
 
 
 def test_a_pod_of_no_workload_takes_its_place_and_is_not_counted() -> None:

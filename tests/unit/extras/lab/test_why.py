@@ -263,6 +263,7 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
     waits, runs = (Kind.POD, int(Status.WAITING)), (Kind.POD, int(Status.RUNNING))
     for event in ((0, Kind.JOB, 0, 0, 0), (100, *_of(waits, 0)), (100, *_of(waits, 1)), (5500, *_of(runs, 0))):
         history.events.extend(int(each) for each in event)
+    history.events.extend((6000, Kind.POD, 0, Status.PREEMPTED, 0))
     save(history, tmp_path / "history-1.json.gz")
     reason = "Unschedulable: Resources were found for n pods while n are required"
     assert said(capsys, tmp_path).splitlines()[1:] == [
@@ -273,10 +274,16 @@ def test_of_a_scheduler_that_logs_no_decisions_it_says_why_pods_waited(
         "ns-1/train-a",
         f"       0.1 s  waiting: {reason}",
         "       5.5 s  running on east-1",
+        "       6.0 s  preempted",
     ]
     steps = json.loads(said(capsys, tmp_path, "train-b", "--json"))["steps"]
     assert steps == [{"seconds": 0.1, "status": "waiting", "node": "", "reasons": [reason]}]
-    assert "nothing is known of a pod other" in refusal(capsys, tmp_path, "other")
+    assert said(capsys, tmp_path, "train").splitlines()[1:] == [
+        "train",
+        "       0.0 s  Unschedulable: Resources were found for 2 pods while 4 are required",
+        "           1  of its pods were evicted for others",
+    ]
+    assert "nothing is known of a pod or job other" in refusal(capsys, tmp_path, "other")
 
 
 def _of(what: tuple[Kind, int], pod: int) -> tuple[int, int, int, int]:

@@ -13,13 +13,14 @@ import pytest
 
 from kumulus.extras.watch.history.document import HistoryError, history_from, load, save
 from kumulus.extras.watch.history.forgetting import since
-from kumulus.extras.watch.history.moment import Moment, moment
+from kumulus.extras.watch.history.moment import Moment, fullest, holding, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
-from kumulus.extras.watch.live.pod import job_of, queue_of
+from kumulus.extras.watch.live.pod import pod_from, queue_of
 from tests.support.fleets import node, pod
 from tests.support.histories import drawn, read_at
+from tests.support.messages import pod_message
 
 TRAIN = JobKey("train", "Job", "default")
 WAITS = replace(pod("p", ""), phase="Pending", reasons=("Insufficient cpu",))
@@ -56,6 +57,20 @@ def test_at_two_hundred_drawn_moments_it_is_what_the_events_say() -> None:
         history = drawn(seed)
         for at in [0, history.end, *(draw.randrange(history.end) for _ in range(48))]:
             assert plain(moment(history, at)) == read_at(history.to_plain(), at), (seed, at)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fullest_moment_is_the_last_at_which_the_most_pods_had_a_node(seed: int) -> None:
+    history = drawn(seed, steps=300)
+    at, whole = fullest(history), history.to_plain()
+
+    def held(when: int) -> int:
+        return sum(count for status, count in read_at(whole, when)["pods"].items() if 2 <= status <= 5)
+
+    times = sorted({event.at for event in history})
+    assert held(at) == max(map(held, times))
+    assert all(held(when) < held(at) for when in times if when > at)
+    assert [number for _, number in holding(history)] == [held(when) for when, _ in holding(history)]
 
 
 def test_a_history_on_the_disk_is_the_same_and_small(tmp_path: Path) -> None:
@@ -191,7 +206,7 @@ def test_a_broken_file_is_told(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "annotations", "owners", "job"),
+    ("labels", "more", "owners", "job"),
     [
         ({}, {}, [], "Pod/p"),
         ({}, {}, [("Job", "train")], "Job/train"),
@@ -200,14 +215,18 @@ def test_a_broken_file_is_told(content: bytes, tmp_path: Path) -> None:
         ({}, {}, [("ReplicaSet", "web-abc12")], "ReplicaSet/web-abc12"),
         ({"kueue.x-k8s.io/pod-group-name": "g"}, {}, [], "PodGroup/g"),
         ({"kueue.x-k8s.io/pod-group-name": "g"}, {}, [("Workload", "w")], "PodGroup/g"),
-        ({}, {"scheduling.k8s.io/group-name": "g"}, [("Job", "train")], "Job/train"),
+        ({}, {"annotations": {"scheduling.k8s.io/group-name": "g"}}, [("Job", "train")], "Job/train"),
+        ({}, {"schedulingGroup": {"podGroupName": "g"}}, [("PodGroup", "g")], "PodGroup/g"),
+        ({}, {"schedulingGroup": {"podGroupName": "g"}}, [("Job", "train"), ("PodGroup", "g")], "Job/train"),
         ({"applicationId": "app"}, {}, [], "Application/app"),
     ],
 )
 def test_a_pod_is_of_the_uppermost_thing(
-    labels: dict[str, str], annotations: dict[str, str], owners: list[tuple[str, str]], job: str
+    labels: dict[str, str], more: dict[str, Any], owners: list[tuple[str, str]], job: str
 ) -> None:
-    assert job_of("p", labels, annotations, owners) == job
+    owned = [{"kind": kind, "name": name} for kind, name in owners]
+    metadata = {"labels": labels, "annotations": more.pop("annotations", {}), "ownerReferences": owned}
+    assert pod_from(pod_message(metadata=metadata, **more)).job == job
 
 
 def test_a_queue_is_named_by_label_or_annotation() -> None:

@@ -15,8 +15,8 @@ from kumulus.runtimes.kwok import gates
 from kumulus.runtimes.kwok.layout import Layout, dump
 
 NATIVE = (
-    "CompositePodGroup=true,GenericWorkload=true,PodGroupPreemptionPolicy=true,TopologyAwareWorkloadScheduling=true,"
-    "WorkloadWithJob=true"
+    "CompositePodGroup=true,DRAWorkloadResourceClaims=true,GenericWorkload=true,PodGroupPreemptionPolicy=true,"
+    "TopologyAwareWorkloadScheduling=true,WorkloadWithJob=true"
 )
 
 

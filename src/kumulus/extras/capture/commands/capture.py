@@ -165,7 +165,7 @@ def _spool(args: argparse.Namespace, folder: Path, source: str) -> Spool:
 
 def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
     from kumulus.extras.capture import dumps
-    from kumulus.extras.capture.kinds import BY_NAME
+    from kumulus.extras.capture.kinds import kind_of
     from kumulus.extras.capture.reading import captured
 
     files = dumps.files(args.files)
@@ -176,20 +176,20 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
     for file in files:
         pages: dict[str, list[dict[str, object]]] = {}
         for raw in _objects(file):
-            kind, metadata = BY_NAME.get(str(raw.get("kind"))), raw.get("metadata")
             version = str(raw.get("apiVersion") or "v1")
-            if kind is None or not isinstance(metadata, dict) or not kind.is_in(version):
+            kind, metadata = kind_of(str(raw.get("kind")), version), raw.get("metadata")
+            if kind is None or not isinstance(metadata, dict):
                 continue
-            place = kind.name, str(metadata.get("namespace") or ""), str(metadata.get("name"))
+            place = kind.kept_as, str(metadata.get("namespace") or ""), str(metadata.get("name"))
             try:
                 kept = captured(kind.name, raw, kind.api_version(version.rpartition("/")[2]))
             except dumps.Refused as error:
                 raise dumps.Refused(f"{file}: {error}") from None
             if kept and place not in seen:
                 seen.add(place)
-                pages.setdefault(kind.name, []).append(kept)
-                if len(pages[kind.name]) >= 1000:
-                    spool.add(kind.name, pages.pop(kind.name), "more")
+                pages.setdefault(kind.kept_as, []).append(kept)
+                if len(pages[kind.kept_as]) >= 1000:
+                    spool.add(kind.kept_as, pages.pop(kind.kept_as), "more")
         for name, items in pages.items():
             spool.add(name, items, "more")
     _show("")

@@ -82,13 +82,13 @@ class Day:
             self._of_pod(request)
         elif request.resource == "priorityclasses":
             self._class(request)
-        elif request.resource in kept.GROUPS and kept.GROUPS[request.resource][0] == request.group:
+        elif (request.group, request.resource) in kept.GROUPS:
             self._workload(request)
         elif request.verb == "create" and not request.subresource and request.resource in _REPORTED:
             self.left_out[_REPORTED[request.resource]] += 1
 
     def _workload(self, request: Request) -> None:
-        key = (kept.GROUPS[request.resource][1], request.namespace, request.name)
+        key = (kept.GROUPS[request.group, request.resource], request.namespace, request.name)
         if request.verb == "deletecollection":
             self._delete_collection(key[0], request)
         elif request.verb == "delete":
@@ -308,7 +308,9 @@ def counts(request: Request) -> bool:
     """Whether a request is relevant for a day: in a busy cluster's log, few are."""
     if request.subresource == "status":
         return request.resource == "pods"
-    return request.resource in kept.GROUPS or request.resource in _ALWAYS or request.resource in _REPORTED
+    return (
+        (request.group, request.resource) in kept.GROUPS or request.resource in _ALWAYS or request.resource in _REPORTED
+    )
 
 
 _REPORTED = {

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.extras.capture.fields import META, OBJECTS, QUEUE_ANNOTATIONS, SELECTOR, WORD
+from kumulus.extras.capture.fields import META, OBJECTS, POD_GROUP, QUEUE_ANNOTATIONS, SELECTOR, WORD
 from kumulus.extras.capture.grammar import Form, Leaf, reduced
 from kumulus.extras.capture.reading import captured_pod
 from kumulus.extras.lab.file.recording import IMAGE
@@ -22,24 +22,33 @@ _SPECS: dict[str, dict[str, Form]] = {
     "ReplicaSet": {**_COMMON},
     "StatefulSet": {**_COMMON, "serviceName": Leaf.NAME, "podManagementPolicy": WORD, "updateStrategy": _ROLLING},
     "DaemonSet": {"selector": SELECTOR, "minReadySeconds": WORD, "updateStrategy": _ROLLING},
-    "Job": {"parallelism": WORD, "completions": WORD, "backoffLimit": WORD, "completionMode": WORD, "suspend": WORD},
+    "Job": {
+        "parallelism": WORD,
+        "completions": WORD,
+        "backoffLimit": WORD,
+        "completionMode": WORD,
+        "suspend": WORD,
+        "scheduling": {key: POD_GROUP[key] for key in ("schedulingPolicy", "schedulingConstraints", "disruptionMode")},
+    },
 }
 CONTROLLED = frozenset(_SPECS)
 """Kinds for whose objects a running controller creates pods."""
 GROUPS = {
-    "deployments": ("apps", "Deployment"),
-    "replicasets": ("apps", "ReplicaSet"),
-    "statefulsets": ("apps", "StatefulSet"),
-    "daemonsets": ("apps", "DaemonSet"),
-    "jobs": ("batch", "Job"),
-    "pods": ("", "Pod"),
-    "poddisruptionbudgets": ("policy", "PodDisruptionBudget"),
-    "resourcequotas": ("", "ResourceQuota"),
-    "limitranges": ("", "LimitRange"),
-    "localqueues": ("kueue.x-k8s.io", "LocalQueue"),
-    "podgroups": ("scheduling.volcano.sh", "PodGroup"),
+    ("apps", "deployments"): "Deployment",
+    ("apps", "replicasets"): "ReplicaSet",
+    ("apps", "statefulsets"): "StatefulSet",
+    ("apps", "daemonsets"): "DaemonSet",
+    ("batch", "jobs"): "Job",
+    ("", "pods"): "Pod",
+    ("policy", "poddisruptionbudgets"): "PodDisruptionBudget",
+    ("", "resourcequotas"): "ResourceQuota",
+    ("", "limitranges"): "LimitRange",
+    ("kueue.x-k8s.io", "localqueues"): "LocalQueue",
+    ("scheduling.volcano.sh", "podgroups"): "PodGroup",
+    ("scheduling.k8s.io", "podgroups"): "PodGroup",
+    ("scheduling.k8s.io", "compositepodgroups"): "CompositePodGroup",
 }
-"""By resource: the API group and the kind of objects that are replayed."""
+"""By API group and resource, the kind of objects that are replayed."""
 QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "queue")
 # Labels that the Job controller adds to a Job's pods; those of a former Job would be rejected.
 _OF_THE_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")

@@ -6,6 +6,7 @@ A cluster of the kwok runtime consists of local processes. Those of any other cl
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,11 @@ from pathlib import Path
 import psutil
 
 from kumulus.host import processes
+from kumulus.kube import ApiError, Client, Connection, Unreachable
 
 SCHEDULER = "kube-scheduler"
 _FLAG = re.compile(r"--(kube-api-qps|kube-api-burst|master-qps|config|leader-elect)(?:=(.*))?$")
+_PORT = "--secure-port="
 CLIENTS = (SCHEDULER, "kube-controller-manager", "kwok-controller")
 
 
@@ -91,6 +94,23 @@ class Components:
             before = found.get(name, Usage(0.0, 0))
             found[name] = Usage(before.cpu + spent, before.memory)
         return found
+
+    async def metrics(self, component: str) -> str:
+        """The metrics of a component that the cluster's administrator may read; empty if it gives none here."""
+        commands = [psutil.Process(pid).cmdline() for pid in self.pids(component)]
+        ports = [each.removeprefix(_PORT) for command in commands for each in command if each.startswith(_PORT)]
+        if not ports:
+            return ""
+        pki = self._directory / "pki"
+        # It is on this machine, and has made its certificate itself.
+        tls = ssl.create_default_context()
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        try:
+            tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+            async with Client(Connection(f"https://127.0.0.1:{ports[0]}", component, tls=tls), patience=0.0) as client:
+                return str(await client.request("GET", "/metrics", accept="text/plain", decode=bytes.decode))
+        except (OSError, ApiError, Unreachable):
+            return ""
 
     def settings(self) -> dict[str, dict[str, str]]:
         """The flags that affect the rate of requests, of each component that is an API client."""

@@ -23,6 +23,7 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "pods.ran": ("count", "higher", "pods that were seen Running"),
     "pods.succeeded": ("count", "higher", "pods that completed"),
     "pods.failed": ("count", "lower", "pods that failed"),
+    "pods.assumed": ("count", "lower", "pods of Jobs that completed by assumption: nobody has declared how they end"),
     "pods.preempted": ("count", "lower", "pods that the scheduler evicted for others"),
     "pods.disrupted": (
         "count",
@@ -58,6 +59,19 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
         "of a federation: Jobs dispatched in a second, from the first one's creation to the last one's dispatch",
     ),
     "dispatch.ratePeak": ("perSecond", "higher", "of a federation: the most Jobs dispatched in any one second"),
+    "groups.total": ("count", "", "PodGroups of Kubernetes' own that the workloads' pods name"),
+    "groups.admitted": ("count", "higher", "those that kube-scheduler has placed as a whole, as their condition says"),
+    "groups.partlyPlaced": (
+        "count",
+        "lower",
+        "those of which some pods have a node at the end, or completed, but fewer than its minimum",
+    ),
+    "groups.preempted": ("count", "lower", "those of which the scheduler evicted pods for others"),
+    "placements.evaluated": (
+        "count",
+        "lower",
+        "places of the topology that kube-scheduler tried for whole groups, by its own counter",
+    ),
     "creation.duration": ("s", "lower", "from the first object's creation until all workloads are created"),
     "scheduling.duration": ("s", "lower", "from the first binding to the last"),
     "scheduling.rate": ("perSecond", "higher", "bindings in a second, from the first to the last"),
@@ -152,6 +166,7 @@ _SPREAD: dict[str, tuple[Unit, str]] = {
         "from the first pod's creation to the last one's binding, which may be in place of one that was lost, of jobs "
         "that were admitted",
     ),
+    "groupTimeToPlacement": ("s", "from a PodGroup's creation until its condition says that all of it is placed"),
     "jobTimeToDispatch": ("s", "of a federation: from a Job's creation on the hub until a worker has admitted it"),
     "jobTimeToNodes": ("s", "of a federation: from a Job's creation on the hub until all of its pods have a node"),
     "jobTimeToRun": ("s", "of a federation: from a Job's creation on the hub until all of its pods run"),

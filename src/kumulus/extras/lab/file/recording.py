@@ -24,7 +24,8 @@ KINDS = frozenset(
         ("v1", "Pod"), ("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"),
         ("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("policy/v1", "PodDisruptionBudget"), ("v1", "ResourceQuota"),
         ("v1", "LimitRange"), ("kueue.x-k8s.io/v1beta1", "LocalQueue"), ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
-        ("scheduling.volcano.sh/v1beta1", "PodGroup"),
+        ("scheduling.volcano.sh/v1beta1", "PodGroup"), ("scheduling.k8s.io/v1beta1", "PodGroup"),
+        ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"),
     )
 )  # fmt: skip
 """What a recording may create; anything else in it is refused."""

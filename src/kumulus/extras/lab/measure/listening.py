@@ -8,6 +8,7 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.lab.measure import groups
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.priced import PricedNodes
@@ -160,6 +161,24 @@ class Listener:
 
         path = f"/apis/{RESOURCE_API}/namespaces/{namespace}/resourceclaims"
         await self._listen(follow(self._client, path, codec=MessageCodec("ResourceClaim")), claim, synced)
+
+    async def groups(self, namespace: str, synced: asyncio.Event) -> None:
+        """Watch Kubernetes' own PodGroups until cancelled; does nothing if there are no such objects.
+
+        Args:
+            namespace: which one; empty for all.
+            synced: set when the existing groups are known, or when there are none.
+        """
+
+        def group(event: Event[Any], now: float, since: float) -> None:
+            if event.item is not None and event.kind != "DELETED":
+                self._records.groups.put(event.key, event.item, now, since)
+
+        where = f"/namespaces/{namespace}" if namespace else ""
+        with tolerating(*_ABSENT):
+            await self._listen(follow(self._client, f"/apis/{groups.VERSION}{where}/podgroups"), group, synced)
+        synced.set()
+        await asyncio.Event().wait()
 
     async def queues(self) -> None:
         """Watch the queues and quotas that there are until cancelled."""

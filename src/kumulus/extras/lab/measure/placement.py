@@ -24,9 +24,11 @@ _WAITING_ROOMS = (
     "/apis/kueue.x-k8s.io/v1beta2/workloads",
     "/apis/scheduling.volcano.sh/v1beta1/podgroups",
     "/apis/scheduling.run.ai/v2alpha2/podgroups",
+    "/apis/scheduling.k8s.io/v1beta1/podgroups",
+    "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups",
 )
 """Where jobs wait before any of their pods is tried, so that no pod says why they wait."""
-_HELPERS = frozenset({"PodGroup", "PriorityClass"})
+_HELPERS = frozenset({"PodGroup", "CompositePodGroup", "Workload", "PriorityClass"})
 
 
 class Placement:

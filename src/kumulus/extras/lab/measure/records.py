@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.faulted import Faulted
+from kumulus.extras.lab.measure.groups import Groups
 from kumulus.extras.lab.measure.states import PREEMPTED, JobRecord, PodRecord
 from kumulus.extras.lab.measure.views import FINAL, PodView
 from kumulus.extras.watch.live.amounts import Amounts
@@ -28,6 +29,7 @@ class Records:
         self.jobs = {name: JobRecord(workload, workers) for name, workload, workers in jobs}
         self.allocation = allocation
         self.faulted = Faulted()
+        self.groups = Groups()
         self.counts: Counter[str] = Counter()
         self.changed = 0.0
         self.nodes_changed = 0.0
@@ -73,6 +75,7 @@ class Records:
         if pod.phase in FINAL:
             # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
             record.phase = "Deleted" if pod.ending and pod.phase == "Failed" else pod.phase
+            self.counts["assumed"] += pod.assumed
             self._ended(record, now, since)
 
     def gone(self, uid: str, now: float, since: float = math.inf) -> None:
@@ -134,9 +137,8 @@ class Records:
         return Counter(record.waits or "not tried yet" for record in self.pods.values() if record.pending)
 
     def _created(self, pod: PodView, now: float, since: float) -> PodRecord:
-        record = PodRecord(
-            pod.workload, pod.job, pod.wants, now, share=pod.share, owner=pod.owner[0], cluster=pod.cluster
-        )
+        record = PodRecord(pod.workload, pod.job, pod.wants, now)
+        record.share, record.owner, record.cluster, record.group = pod.share, pod.owner[0], pod.cluster, pod.group
         record.reach("created", now, since)
         self.pods[pod.uid] = record
         self.counts["created"] += 1

@@ -23,6 +23,8 @@ MOST_SAMPLES = 1200
 _COUNT_EVERY = 5.0
 # During a measurement, a sample must not wait long for the metrics.
 _PATIENCE = 2.0
+# Only with the gate of topology-aware scheduling, 1.37: pkg/scheduler/metrics of k8s.io/kubernetes.
+_PLACEMENTS = re.compile(r"^scheduler_placement_evaluations_total\{[^}]*\} (\S+)$", re.MULTILINE)
 _BINDINGS = re.compile(
     r'^apiserver_request_total\{code="2\d\d",[^}]*resource="pods",[^}]*subresource="binding",[^}]*\} (\S+)$',
     re.MULTILINE,
@@ -85,6 +87,7 @@ class Sampler:
 
     Attributes:
         used: CPU seconds of each component from the start to the last sample.
+        placements: how many placements of groups kube-scheduler had evaluated at the start, and at the end.
     """
 
     records: Records
@@ -99,6 +102,7 @@ class Sampler:
     began: dict[str, Usage] = field(default_factory=dict)
     used: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
+    placements: list[int] = field(default_factory=list)
     _own: float = 0.0
     _bound: int = 0
 
@@ -108,6 +112,7 @@ class Sampler:
         self._own = time.process_time()
         await self.count()
         self.counted = [replace(each, at=0.0) for each in self.counted]
+        await self.count_placements()
 
     async def run(self) -> None:
         """Sample until cancelled."""
@@ -125,6 +130,12 @@ class Sampler:
         if found is not None:
             self._bound = self.records.counts["bound"]
             self.counted.append(Counted(self.now(), found, self._bound))
+
+    async def count_placements(self) -> None:
+        """Ask the cluster's own kube-scheduler how many placements of groups it has evaluated."""
+        metrics = await self.components.metrics(SCHEDULER) if self.scheduler == SCHEDULER else ""
+        if metrics:
+            self.placements.append(round(sum(float(count) for count in _PLACEMENTS.findall(metrics))))
 
     def sample(self) -> None:
         """Take one sample."""

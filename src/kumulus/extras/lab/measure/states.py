@@ -72,6 +72,7 @@ class PodRecord(Timed):
         share: milli-GPU that it also requests of one GPU.
         owner: the name of the Job of batch/v1 that created it; empty for any other pod.
         cluster: its cluster's name among several that are measured together.
+        group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
     """
 
     workload: str
@@ -89,6 +90,7 @@ class PodRecord(Timed):
     share: int = 0
     owner: str = ""
     cluster: str = ""
+    group: str = ""
 
     @property
     def pending(self) -> bool:

@@ -15,7 +15,8 @@ from kumulus.extras.lab.measure.sampler import Counted, Sampler
 from kumulus.extras.lab.measure.states import CAUSES, PodRecord, most_in_any_second, span
 from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured, Times, known, known_time, rate
 
-_AVAILABLE = re.compile(r"\d+/\d+ nodes are available: ")
+# kube-scheduler's texts about pods, and about groups in topologies. Checked against Kubernetes 1.35 to 1.37.
+_AVAILABLE = re.compile(r"\d+/\d+ (?:nodes are available: |placements are available, first placement status: )")
 _PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
 # Dynamic resource allocation adds this to the message, whether a pod has claims or not.
 _CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")
@@ -40,6 +41,7 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
         **_allocation(records, lasted),
         **_lost(records, lasted),
         **records.faulted.measures(records.pods.values()),
+        **_groups(records, sampler),
         "creation.duration": created_in,
         "duration": lasted,
         **_usage(sampler),
@@ -59,6 +61,7 @@ def _pods(records: Records) -> dict[str, Measured]:
         "pods.ran": counts["ran"],
         "pods.succeeded": counts["succeeded"],
         "pods.failed": counts["failed"],
+        "pods.assumed": counts["assumed"],
         "pods.preempted": counts["preempted"],
         "pods.disrupted": counts["disrupted"],
         "pods.untimed": sum(bool(record.since) for record in records.pods.values()),
@@ -160,6 +163,14 @@ def _lost(records: Records, lasted: float) -> dict[str, Measured]:
                 of[name].append(Between(record.gpus * time.least, record.gpus * time.most))
     sums = {name: Between(*map(math.fsum, zip(*each, strict=True))) for name, each in of.items()}
     return {f"work.lost{name}": known(each.most, each) for name, each in sums.items()}
+
+
+def _groups(records: Records, sampler: Sampler) -> dict[str, Measured]:
+    found = records.groups.measures(records.pods.values())
+    # A scheduler that was restarted counts from its start.
+    if found and len(sampler.placements) == 2 and sampler.placements[0] <= sampler.placements[1]:
+        found["placements.evaluated"] = sampler.placements[1] - sampler.placements[0]
+    return found
 
 
 def _usage(sampler: Sampler) -> dict[str, float]:

@@ -20,6 +20,7 @@ INCOMPLETE = "incomplete"
 _MOST_USERS = 8
 _FEW = (
     "pods.created", "pods.scheduled", "pods.pending", "pods.preempted", "jobs.admitted", "jobs.partlyAdmitted",
+    "groups.admitted", "groups.partlyPlaced", "groups.preempted", "groupTimeToPlacement.p50", "placements.evaluated",
     "jobs.pending", "gpus.freeWhilePending", "allocation.gpu", "allocation.gpuEnd", "fragmentation.end",
     "timeToSchedule.p50", "timeToSchedule.p99", "jobTimeToSchedule.p50", "scheduling.duration", "scheduling.rate",
     "scheduling.ratePeak", "makespan", "cpu.scheduler", "cpu.controlPlane", "memory.scheduler",

@@ -12,6 +12,7 @@ import psutil
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.by_user import Users, users_of
+from kumulus.extras.lab.measure.groups import victims
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured, only_known
 from kumulus.extras.lab.measure.summary import by_reason, measures
@@ -73,6 +74,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
         free_gpus={product: free for product, free in records.allocation.gpus_by_product().items() if free},
         jobs=_jobs(records),
         pending_by_reason=by_reason(records.pending_by_reason()),
+        victims=victims(records.pods.values()),
         timeline=[Moment(at=round(each.at, 3), what=each.what) for each in outcome.happened],
         bindings=[[round(each.at, 3), each.counted - first, each.seen] for each in sampler.counted],
         policy=outcome.policy,

@@ -79,6 +79,9 @@ class Metadata(Part):
     creator: dict[str, str] = Field(description="how the client creates objects")
     machine: Machine
     inputs: Inputs
+    fidelity: list[str] = Field(
+        default_factory=list, description="what the run is not to be trusted for: the lines of docs/fidelity.md on it"
+    )
 
 
 class Judged(Part):
@@ -241,6 +244,9 @@ class Details(Part):
     free_gpus: dict[str, float] = Field(description="GPUs free at the end, by product")
     jobs: dict[str, JobCount] = Field(description="by workload")
     pending_by_reason: dict[str, int]
+    victims: dict[str, int] = Field(
+        default_factory=dict, description="pods that the scheduler evicted for others, by their PodGroup"
+    )
     timeline: list[Moment]
     bindings: list[list[float]] = Field(
         description="seconds, the API server's count since the start, the watch's count"
@@ -286,7 +292,7 @@ class Report(Part):
     def lean(self) -> Report:
         """Its measures and circumstances, without what is of single moments, pods, jobs or users."""
         less: dict[str, object] = {"allocation": {}, "free_gpus": {}, "jobs": {}, "pending_by_reason": {}}
-        less |= {"timeline": [], "bindings": [], "series": {}, "replays": {}}
+        less |= {"victims": {}, "timeline": [], "bindings": [], "series": {}, "replays": {}}
         less |= {"policy": None, "users": None, "clusters": None}
         tests = [
             test.model_copy(update={"details": test.details.model_copy(update=less)}) for test in self.results.tests

@@ -36,9 +36,11 @@ def of_all(history: History) -> tuple[dict[str, Any], list[str]]:
 
 
 def of_pod(history: History, wanted: str) -> tuple[dict[str, Any], list[str]] | None:
-    """What became of a pod, with the reasons why it waited; None if no pod's name begins so."""
+    """What became of a job by its name, or of a pod by the start of its name, and why it waited; None if neither is."""
     names = [str(pod[0]) for pod in history.pods]
     found = [at for at, name in enumerate(names) if wanted in (name, name.partition("/")[2])]
+    if not found and any(job[0] == wanted for job in history.jobs):
+        return _of_job(history, wanted)
     found = found or [at for at, name in enumerate(names) if name.startswith(wanted) or f"/{wanted}" in name]
     if not found:
         return None
@@ -53,6 +55,23 @@ def of_pod(history: History, wanted: str) -> tuple[dict[str, Any], list[str]] | 
         after = "".join(f": {each}" for each in reasons) or (f" on {node}" if node else "")
         lines.append(f"  {event.at / 1000:>8.1f} s  {status}{after}")
     return {"pod": names[found[0]], "steps": steps}, lines
+
+
+def _of_job(history: History, wanted: str) -> tuple[dict[str, Any], list[str]]:
+    """What the objects of a job said of it, such as its PodGroup, and how many of its pods were evicted for others."""
+    number = [job[0] for job in history.jobs].index(wanted)
+    steps: list[dict[str, Any]] = []
+    victims = 0
+    for event in history:
+        if event.kind == Kind.JOB and event.what == number and event.one >= 0:
+            said = str(history.facts[event.one][3])
+            if said and (not steps or steps[-1]["said"] != said):
+                steps.append({"seconds": event.at / 1000, "said": said})
+        elif event.kind == Kind.POD and event.one == Status.PREEMPTED and history.pods[event.what][1] == number:
+            victims += 1
+    lines = [wanted, *(f"  {each['seconds']:>8.1f} s  {each['said']}" for each in steps)]
+    lines += [f"  {victims:>10,}  of its pods were evicted for others"] if victims else []
+    return {"job": wanted, "steps": steps, "preempted": victims}, lines
 
 
 def _reasons(history: History, event: Event) -> list[str]:

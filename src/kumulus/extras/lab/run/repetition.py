@@ -159,10 +159,11 @@ class Repetition:
         await self._creator.remove_outside()
 
     async def _measured(self) -> None:
-        synced = [asyncio.Event() for _ in range(4)]
+        synced = [asyncio.Event() for _ in range(5)]
+        namespace = "" if self._replayers else self._name
         product_label, known = self._bench.experiment.productLabel, self._bench.prices
         listening = [
-            asyncio.create_task(self._listener.pods("" if self._replayers else self._name, synced[0])),
+            asyncio.create_task(self._listener.pods(namespace, synced[0])),
             asyncio.create_task(self._listener.nodes(product_label, known, synced[1])),
             asyncio.create_task(self._listener.slices(synced[2])),
         ]
@@ -172,6 +173,10 @@ class Repetition:
             listening.append(asyncio.create_task(self._listener.claims(self._name, take, synced[3])))
         else:
             synced[3].set()
+        if isinstance(self._listener, Listener):
+            listening.append(asyncio.create_task(self._listener.groups(namespace, synced[4])))
+        else:
+            synced[4].set()
         queues = asyncio.create_task(self._listener.queues())
         try:
             await _all_set(synced, listening)
@@ -231,6 +236,7 @@ class Repetition:
             outcome.happened = self._timeline.happened
             sampler.sample()
             await sampler.count()
+            await sampler.count_placements()
 
     async def _create(self) -> None:
         """Create each job when it is due, and play the recordings."""

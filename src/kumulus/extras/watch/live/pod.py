@@ -26,7 +26,7 @@ NOT_SEEN = "not looked at by the scheduler yet"
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 # k8s.io/kubernetes pkg/scheduler/framework/types.go, FitError.Error: the reasons follow in one sentence, each with the
-# number of its nodes; what preemption tried comes in a sentence of its own.
+# number of its nodes; what preemption tried comes in a sentence of its own. Checked against Kubernetes 1.35 to 1.37.
 _UNSCHEDULABLE = re.compile(r"0/\d+ nodes are available: (.*?)(?:\. (?:preemption|no new claims)\b.*)?\.?", re.DOTALL)
 _NUMBERED = re.compile(r"(?:^|, )\d+ ")
 
@@ -110,6 +110,7 @@ def pod_from(message: Any) -> Pod:
     phase = status.phase or "Pending"
     owners = metadata.ownerReferences
     requests, asked = _asked(spec)
+    group = spec.schedulingGroup.podGroupName or _named_group(metadata.labels, metadata.annotations)
     return Pod(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -121,14 +122,12 @@ def pod_from(message: Any) -> Pod:
         created=metadata.creationTimestamp.seconds,
         bound=_bound(status.conditions) if spec.nodeName else 0,
         ending=metadata.HasField("deletionTimestamp"),
-        job=job_of(
-            metadata.name, metadata.labels, metadata.annotations, [(owner.kind, owner.name) for owner in owners]
-        ),
+        job=job_of(metadata.name, metadata.labels, [(owner.kind, owner.name) for owner in owners], group),
         queue=queue_of(metadata.labels, metadata.annotations),
         priority=spec.priority,
         disrupted=_disrupted(status.conditions),
         rule=rule_of(spec, asked),
-        group=group_of(metadata.labels, metadata.annotations),
+        group=group,
     )
 
 
@@ -216,16 +215,14 @@ def explain(reason: str, message: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, found))) or (reason,)
 
 
-def job_of(
-    name: str, labels: Mapping[str, str], annotations: Mapping[str, str], owners: Sequence[tuple[str, str]]
-) -> str:
+def job_of(name: str, labels: Mapping[str, str], owners: Sequence[tuple[str, str]], group: str = "") -> str:
     """``Kind/name`` of the top-level owner of a pod: a Deployment, not its ReplicaSet; a JobSet, not its Job.
 
     Args:
         name: the pod's.
         labels: the pod's.
-        annotations: the pod's.
         owners: kind and name of each.
+        group: the PodGroup that it names; empty if none.
     """
     if job_set := labels.get(_JOB_SET):
         return f"JobSet/{job_set}"
@@ -235,15 +232,15 @@ def job_of(
             return f"Deployment/{owner.removesuffix(suffix)}"
         if kind not in ("PodGroup", "Workload", "Node"):
             return f"{kind}/{owner}"
-    if group := group_of(labels, annotations):
+    if group:
         return f"PodGroup/{group}"
     if application := labels.get(_APPLICATION):
         return f"Application/{application}"
     return f"Pod/{name}"
 
 
-def group_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    """The group that a pod is to be scheduled with; empty if there is none."""
+def _named_group(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """The group by which other schedulers than Kubernetes' own know a pod; empty if there is none."""
     return next((found for key in _GROUPS if (found := labels.get(key) or annotations.get(key, ""))), "")
 
 

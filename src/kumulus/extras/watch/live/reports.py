@@ -127,11 +127,34 @@ def pod_group(found: Mapping[str, Any]) -> JobReport | None:
     return report._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else report
 
 
+def native_group(kind: str) -> Callable[[Mapping[str, Any]], JobReport | None]:
+    """A PodGroup or a CompositePodGroup of Kubernetes' own, since 1.37; a Job's own speaks for the Job.
+
+    Its first condition stays True once it was placed; then the second says more, that it is preempted.
+    Source: k8s.io/api scheduling/v1beta1 and v1alpha3. Checked against Kubernetes 1.35 to 1.37.
+    """
+    return lambda found: _native_group(found, kind)
+
+
+def _native_group(found: Mapping[str, Any], kind: str) -> JobReport | None:
+    spec = _part(found, "spec")
+    gang = _part(_part(spec, "schedulingPolicy"), "gang")
+    conditions = {each.get("type"): each for each in _part(found, "status").get("conditions") or ()}
+    said = conditions.get(f"{kind}InitiallyScheduled") or {}
+    if (disrupted := conditions.get("DisruptionTarget", {})).get("status") == "True":
+        said = disrupted
+    report = _report(found, kind, _number(gang.get("minCount"), 0), ": ".join(_words(said)))
+    report = report._replace(priority=_number(spec.get("priority"), 0))
+    # Beside a Job, that Job's Workload owns the group.
+    owners = [each for each in _owners(found) if each.get("controller") and each.get("kind") != "Workload"]
+    return report._replace(kind=str(owners[0]["kind"]), name=str(owners[0]["name"])) if owners else report
+
+
 def kai_pod_group(found: Mapping[str, Any]) -> JobReport | None:
     """A PodGroup of KAI, which says in its conditions why none of its pods is placed; they go when all are."""
     conditions = _part(found, "status").get("schedulingConditions") or ()
     reasons = [each for condition in conditions for each in condition.get("reasons") or (condition,)]
-    says = "; ".join(dict.fromkeys(": ".join(filter(None, map(each.get, ("reason", "message")))) for each in reasons))
+    says = "; ".join(dict.fromkeys(": ".join(_words(each)) for each in reasons))
     report = pod_group({**found, "status": {}})
     return report._replace(says=says[:_LONGEST]) if report else None
 
@@ -205,6 +228,8 @@ JOBS: Mapping[str, Callable[[Mapping[str, Any]], JobReport | None]] = {
     "/apis/scheduling.volcano.sh/v1beta1/podgroups": pod_group,
     "/apis/scheduling.x-k8s.io/v1alpha1/podgroups": pod_group,
     "/apis/scheduling.run.ai/v2alpha2/podgroups": kai_pod_group,
+    "/apis/scheduling.k8s.io/v1beta1/podgroups": native_group("PodGroup"),
+    "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups": native_group("CompositePodGroup"),
 }
 """What reads the objects that describe jobs, by API path."""
 
@@ -270,6 +295,11 @@ def _true(conditions: Any, *kinds: str) -> str:
     """The first of some conditions that is True."""
     there = {each.get("type") for each in conditions or () if each.get("status") == "True"}
     return next((kind for kind in kinds if kind in there), "")
+
+
+def _words(condition: Mapping[str, Any]) -> list[str]:
+    """The reason and the message of a condition, as far as it has them."""
+    return [str(condition[key]) for key in ("reason", "message") if condition.get(key)]
 
 
 def _message(conditions: Any, kind: str, status: str = "False") -> str:

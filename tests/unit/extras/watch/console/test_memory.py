@@ -89,12 +89,28 @@ def test_what_objects_and_pods_say_of_a_job_is_put_together(live: Live, hands: H
     assert memory._facts == {}
 
 
-def test_queues_come_and_go(live: Live, hands: Hands) -> None:
+@pytest.mark.parametrize("kind", ["PodGroup", "CompositePodGroup"])
+def test_kubernetes_own_groups_say_whether_they_are_placed(live: Live, hands: Hands, kind: str) -> None:
     memory = Memory("test", live, clock=hands)
-    told(memory, "/api/v1/resourcequotas", "ADDED", status={"hard": {"pods": "5"}, "used": {"pods": "1"}})
-    assert moment(memory.history, 0).queues == {"ResourceQuota/a/train": [{"pods": "5"}, {"pods": "1"}, 0, 0]}
-    told(memory, "/api/v1/resourcequotas", "DELETED")
-    assert moment(memory.history, 0).queues == {}
+    version = "v1beta1/podgroups" if kind == "PodGroup" else "v1alpha3/compositepodgroups"
+
+    def says(*conditions: dict[str, str], **metadata: Any) -> tuple[str, int, int]:
+        named = {"name": "train", "namespace": "a", **metadata}
+        spec = {"schedulingPolicy": {"gang": {"minCount": 4}}, "priority": 9}
+        told(memory, f"/apis/scheduling.k8s.io/{version}", "MODIFIED", metadata=named, spec=spec,
+             status={"conditions": list(conditions)})  # fmt: skip
+        job = moment(memory.history, 0).jobs[f"a/{'Job' if metadata else kind}/train"]
+        return job.says, job.size, job.priority
+
+    placed = {"type": f"{kind}InitiallyScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    assert says(placed) == ("Unschedulable: no room", 4, 9)
+    placed = {**placed, "status": "True", "reason": "Scheduled", "message": ""}
+    assert says(placed) == ("Scheduled", 4, 9)
+    victim = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "for other"}
+    assert says(placed, victim) == ("PreemptionByScheduler: for other", 4, 9)
+    job = {"kind": "Job", "name": "train", "controller": True}
+    assert says(placed, ownerReferences=[{"kind": "Workload", "name": "w"}, job]) == ("Scheduled", 4, 9)
+    assert not moment(memory.history, 0).jobs[f"a/{kind}/train"].there
 
 
 def test_who_listens_is_told_what_is_new_and_no_more(live: Live, hands: Hands) -> None:
