@@ -1,4 +1,4 @@
-"""Clusters for tests: a start beside kwokctl's own, a reset, a lease, the memory, and many workers at once."""
+"""Clusters for tests: starts, resets, leases, memory, and many workers at once; episodes of agents on a pool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from benchmarks import bare_api_server
 from benchmarks.control_plane import scale, stock_control_plane
 from benchmarks.fleet import until_ready
 from benchmarks.report import Row
+from kumulus.gym import Environment, problems
+from kumulus.gym.problem_file import standard_cluster
 from kumulus.host import processes
 from kumulus.kube import objects
-from kumulus.testing import AsyncCluster, Pool
+from kumulus.testing import AsyncCluster, Cluster, Pool
 from kumulus.testing.reset import Reset
 
 _NODES, _MORE, _PODS, _KINDS = 30, 130, 200, 3
@@ -29,6 +32,8 @@ _RUNS, _LEASES = 3, 10
 _ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 _MOST_START_S, _MOST_RESET_S, _MOST_LEASE_S, _MOST_MB = 3.0, 1.0, 0.3, 200.0
 _WORKERS, _TESTS, _MOST_GB, _MOST_PART = 8, 40, 8.0, 0.25
+_ENVIRONMENTS, _SEEDS, _STEPS, _LEAST_EPISODES = 4, (1, 2), 10, 1000
+_LOOKS = ("kubectl get nodes", "kubectl get pods -A -o wide", "kubectl get events -A", "kubectl describe pods -A")
 _ROOT = Path(__file__).resolve().parents[1]
 _SMALL_TESTS = f"""
 import pytest
@@ -85,6 +90,49 @@ async def clusters() -> list[Row]:
         await asyncio.to_thread(_leased),
         await asyncio.to_thread(_side_by_side),
     ]
+
+
+async def episodes() -> list[Row]:
+    """Episodes of agents that look about and then do what is recorded as the solution, on several clusters at once."""
+    return [await asyncio.to_thread(_episodes)]
+
+
+def _episodes() -> Row:
+    wanted = [(name, seed) for name in problems() for seed in _SEEDS]
+    with Pool(size=_ENVIRONMENTS, spec=standard_cluster()) as pool, ThreadPoolExecutor(_ENVIRONMENTS) as workers:
+
+        def several(number: int) -> int:
+            with pool.lease() as cluster:
+                return sum(_episode(cluster, *each) for each in wanted[number::_ENVIRONMENTS])
+
+        began = time.monotonic()
+        steps = sum(workers.map(several, range(_ENVIRONMENTS)))
+        took = time.monotonic() - began
+    rate = len(wanted) / took * 3600
+    return Row(
+        f"Episodes of `kumulus.gym` with {_ENVIRONMENTS} environments: `reset`, {_STEPS} steps, `verify`",
+        f"{_LEAST_EPISODES:,} an hour",
+        f"{rate:,.0f} an hour: {len(wanted)} of {len(problems())} problems in {took:.0f} s, all solved; "
+        f"{steps / len(wanted):.1f} steps each",
+        rate >= _LEAST_EPISODES,
+        {"episodes_per_hour": rate, "seconds": took, "episodes": len(wanted), "steps": steps},
+    )
+
+
+def _episode(cluster: Cluster, name: str, seed: int) -> int:
+    """One episode; returns its steps."""
+    with Environment(name, cluster) as environment:
+        environment.reset(seed)
+        solution = environment.drawn.solution
+        looks = [_LOOKS[at % len(_LOOKS)] for at in range(_STEPS - len(solution))]
+        steps = 0
+        for command in [*looks, *solution]:
+            observation, _, done = environment.step(command)
+            steps = observation.step
+            if done:
+                break
+        assert environment.verify().solved, name
+        return steps
 
 
 def _leased() -> Row:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
+
+import grimp
 
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
@@ -15,7 +18,8 @@ from kumulus.model.words import with_part
 from kumulus.nodes.catalog.faults import Kind, kinds
 from kumulus.runtimes import registry
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 _PART = re.compile(r"<!-- (\w+): begin -->\n.*?<!-- \1: end -->\n", re.DOTALL)
 _NAMES: Mapping[Any, str] = {
     str: "text",
@@ -61,7 +65,43 @@ def with_components(text: str) -> str:
     return _PART.sub(lambda found: f"<!-- {found[1]}: begin -->\n{_tables(found[1])}<!-- {found[1]}: end -->\n", text)
 
 
+def with_rooms(text: str) -> str:
+    """The page of the architecture with the picture of which room imports which."""
+    arrows = [f"  {source} --> {target}" for source, target in needed(imports())]
+    return with_part(text, "rooms", "\n".join(["```mermaid", "flowchart TB", *arrows, "```", ""]))
+
+
+def layers() -> list[list[str]]:
+    """The rooms of each layer, the highest first, as the import contract in pyproject.toml has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = (each for each in contracts if each.get("containers") == ["kumulus"])
+    return [[room.strip() for room in layer.replace(":", "|").split("|")] for layer in contract["layers"]]
+
+
+def imports() -> set[tuple[str, str]]:
+    """Which room imports which, directly."""
+    graph, rooms = grimp.build_graph("kumulus", cache_dir=None), {room for row in layers() for room in row}
+    found = set()
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            pair = module.split(".")[1:2], imported.split(".")[1:2]
+            if pair[0] != pair[1] and all(rooms.intersection(each) for each in pair):
+                found.add((pair[0][0], pair[1][0]))
+    return found
+
+
+def needed(arrows: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The arrows that do not follow from others (the transitive reduction), sorted."""
+
+    def reached(start: str, known: set[tuple[str, str]]) -> set[str]:
+        targets = {target for source, target in known if source == start}
+        return targets.union(*(reached(target, known) for target in targets))
+
+    return sorted(pair for pair in arrows if pair[1] not in reached(pair[0], arrows - {pair}))
+
+
 PAGES: Mapping[Path, Callable[[str], str]] = {
+    ROOT / "ARCHITECTURE.md": with_rooms,
     DOCS / "faults.md": with_faults,
     DOCS / "clusters.md": with_runtimes,
     DOCS / "library.md": with_components,

@@ -24,16 +24,16 @@ class Row:
 
     Attributes:
         what: what is compared with what.
-        must: what has to be reached, in words; empty when the figure is only published.
+        must: what has to be reached, in words.
         reached: the figure, in words.
-        passed: whether it was reached; None when there is nothing to reach.
+        passed: whether it was reached.
         figures: every number behind it, by name with its unit.
     """
 
     what: str
     must: str
     reached: str
-    passed: bool | None
+    passed: bool
     figures: dict[str, float] = field(default_factory=dict)
 
 
@@ -62,18 +62,13 @@ def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> 
 
 
 def tables(known: dict[str, Any]) -> str:
-    """The rows with a goal and the rows for comparison only, as Markdown tables."""
+    """The rows as a Markdown table."""
     gates = ["| What | Must reach | Measured | | Load before |", "|---|---|---|---|---|"]
-    others = ["| What | Measured |", "|---|---|"]
     for run in known.values():
         for row in run["rows"]:
-            if row["must"]:
-                mark = "reached" if row["passed"] else "**missed**"
-                load = run["load_average_before"]
-                gates.append(f"| {row['what']} | {row['must']} | {row['reached']} | {mark} | {load} |")
-            else:
-                others.append(f"| {row['what']} | {row['reached']} |")
+            mark, load = "reached" if row["passed"] else "**missed**", run["load_average_before"]
+            gates.append(f"| {row['what']} | {row['must']} | {row['reached']} | {mark} | {load} |")
     dates, run = sorted(run["date"] for run in known.values()), next(iter(known.values()))
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     machine = f"{days}, {run['cpus']} CPUs, {run['memory_gib']} GiB:"
-    return "\n".join(["", machine, "", *gates, "", "For comparison:", "", *others, "", ""])
+    return "\n".join(["", machine, "", *gates, "", ""])

@@ -33,22 +33,10 @@ _PLAIN = {
     ),
 }
 _POD = [
-    "nodeName",
-    "schedulerName",
-    "priority",
-    "priorityClassName",
-    "preemptionPolicy",
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "topologySpreadConstraints",
-    "schedulingGates",
-    "overhead",
-    "runtimeClassName",
-    "hostNetwork",
-    "resources",
-    "resourceClaims",
-]
+    "nodeName", "schedulerName", "priority", "priorityClassName", "preemptionPolicy", "nodeSelector", "affinity",
+    "tolerations", "topologySpreadConstraints", "schedulingGates", "overhead", "runtimeClassName", "hostNetwork",
+    "resources", "resourceClaims",
+]  # fmt: skip
 _CONTAINER = ("name", "resources", "restartPolicy")
 _OURS = ("kumulus.io/", "topology.kumulus.io/")
 # Fields about the disk behind a volume, which a clone does not have; no scheduler reads them.

@@ -1,4 +1,4 @@
-"""What the site does that the pages as files do not need: links to what is not in it lead to the repository."""
+"""What the site does that the pages as files do not need: the repository, for links to what is not in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import posixpath
 import re
 from typing import Any
 
+from kumulus.host.published import REPOSITORY
+
 _LINK = re.compile(r"\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
+
+
+def on_config(config: Any) -> None:
+    """MkDocs calls it with the settings of mkdocs.yml."""
+    config.repo_url = REPOSITORY
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:

@@ -1,4 +1,4 @@
-"""Make docs/fidelity.md: ``python -m benchmarks.fidelity [PART ...]``, of kind, emulated, speed, page."""
+"""Make docs/fidelity.md: ``python -m benchmarks.fidelity [PART ...]``, of kind, emulated, speed, clone, page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import psutil
 
-from benchmarks.fidelity import page, places, record, speed
+from benchmarks.fidelity import cloned, page, places, record, speed
 from benchmarks.fidelity.page import RESULTS
 from kumulus.provider.plugin.__main__ import collect_rarely
 
-PARTS = ("kind", "emulated", "speed", "page")
+PARTS = ("kind", "emulated", "speed", "clone", "page")
 
 
 def main() -> int:
@@ -45,6 +45,8 @@ def main() -> int:
 def _recorded(part: str, times: int, only: list[str]) -> Any:
     if part == "speed":
         return speed.record(times)
+    if part == "clone":
+        return cloned.record(times)
     if part == "kind":
         with places.kind() as place:
             _keep({"about": place.about})

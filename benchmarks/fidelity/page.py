@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from benchmarks.fidelity import pictures, speed
+from benchmarks.fidelity import cloned, pictures, speed
 from benchmarks.fidelity.facts import Comparison, Difference, Facts, compare
 from benchmarks.fidelity.situations import GROUPS, Situation, situations
+from kumulus.extras.lab.report.fidelity import REPLAYS, RULES, Rule, rules
 from kumulus.model.words import counted, listed, with_part
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "fidelity.json"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
-RULES = Path(__file__).with_name("consequences.yaml")
 KINDS = ("document", "sequence", "events", "counts", "placement")
 """Kinds of facts of a situation."""
 TIMES = {"bound_s": "bound", "ready_s": "Ready", "ended_s": "ended", "took_s": "all steps"}
 PLACES = ("kind", "emulated")
 _CREATING = " → Pending ContainerCreating"
 _SHOWN, _LONGEST, _WITHIN = 3, 110, 0.01
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A line of consequences.yaml."""
-
-    match: str
-    name: str
-    weight: int
-    consequence: str = ""
-    example: str = ""
 
 
 @dataclass
@@ -55,12 +42,6 @@ class Line:
     def situations(self) -> list[str]:
         """The names of the situations, each once."""
         return list(dict.fromkeys(each.name for each, _ in self.found))
-
-
-@cache
-def rules() -> tuple[Rule, ...]:
-    """All of them, in the file's order."""
-    return tuple(Rule(**each) for each in yaml.safe_load(RULES.read_text()))
 
 
 def compared(known: Mapping[str, Any]) -> dict[str, dict[str, Comparison]]:
@@ -99,7 +80,7 @@ def _read(situation: Situation, kind: str, facts: Facts) -> Facts:
 def _rule(situation: Situation, kind: str, path: str) -> Rule:
     rule = next(filter(_holds(situation, kind, path), rules()), None)
     if rule is None:
-        raise LookupError(f"no rule of {RULES.name} says what follows from {path} of {situation.name}")
+        raise LookupError(f"no line of {RULES.name} says what follows from {path} of {situation.name}")
     return rule
 
 
@@ -116,6 +97,7 @@ def write(known: Mapping[str, Any]) -> None:
     """Write the page's tables and draw its pictures."""
     found = compared(known)
     PAGE.write_text(with_part(PAGE.read_text(), "measured", tables(known)))
+    REPLAYS.write_text(json.dumps(replays(known), indent=1, ensure_ascii=False) + "\n")
     pictures.draw(known, found, PAGE.parent / "pictures" / "fidelity.svg")
     pictures.draw_speed(known, PAGE.parent / "pictures" / "fidelity-speed.svg")
 
@@ -129,6 +111,7 @@ def tables(known: Mapping[str, Any]) -> str:
     parts += ["## Controllers", _controllers(known, found)]
     parts += ["## Schedulers", _schedulers(known, found)]
     parts += ["## Speed", _speeds(known), "![The error of a faster replay](pictures/fidelity-speed.svg)"]
+    parts += ["## A clone", _clone(known)] if "clone" in known else []
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -243,6 +226,19 @@ def _schedulers(known: Mapping[str, Any], found: Mapping[str, Mapping[str, Compa
     return f"Placement is equal in {equal} of {counted(len(rows) - 2, 'workload')}.\n\n" + "\n".join(rows)
 
 
+def replays(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Up to which speed all measures are within a hundredth, and the worst error of each speed."""
+    median = statistics.median(each["duration"] for each in speed.jobs())
+    off = [row for row in speed.errors(known["speed"]) if row["speed"] > 1]
+    worst = {row["speed"]: row for row in sorted(off, key=lambda row: abs(row["worst"]))}
+    exact = [each for each in worst if all(abs(worst[one]["worst"]) <= _WITHIN for one in worst if one <= each)]
+    rows = {
+        str(at): {"seconds": round(median / at, 1), "error": round(abs(row["worst"]), 3), "measure": row["measure"]}
+        for at, row in sorted(worst.items())
+    }
+    return {"exact": max(exact, default=1), "worst": rows}
+
+
 def _speeds(known: Mapping[str, Any]) -> str:
     trace = speed.jobs()
     median = statistics.median(each["duration"] for each in trace)
@@ -259,11 +255,10 @@ def _speeds(known: Mapping[str, Any]) -> str:
             for name in speed.MEASURES
         )
         rows.append(f"| ×{factor} | {median / int(factor):.1f} s | {len(runs)} | {cells} |")
-    worst = {factor: max(abs(row["worst"]) for row in off if row["speed"] == factor) for factor in speed.SPEEDS}
-    near = [each for each in speed.SPEEDS if max(worst[factor] for factor in speed.SPEEDS if factor <= each) <= _WITHIN]
+    exact = replays(known)["exact"]
     last = (
-        f"All of them stay within {_WITHIN:.0%} up to ×{near[-1]}."
-        if len(near) > 1
+        f"All of them stay within {_WITHIN:.0%} up to ×{exact}."
+        if exact > 1
         else f"No speed from ×{speed.SPEEDS[1]} on keeps all of them within {_WITHIN:.0%}."
     )
     said = (
@@ -271,3 +266,21 @@ def _speeds(known: Mapping[str, Any]) -> str:
         f"trace's own time. {last}"
     )
     return f"{said}\n\n" + "\n".join(rows)
+
+
+def _clone(known: Mapping[str, Any]) -> str:
+    found = known["clone"]
+    rows = ["| | Real | The clone | Error of the median |", "|---|---|---|---|"]
+    for name, words in cloned.MEASURES.items():
+        sides = [sorted(each[name] for each in found[place] if name in each) for place in ("kind", "clone")]
+        if not all(sides):
+            rows.append(f"| {words} | not measured in one of the places | | |")
+            continue
+        real, emulated = map(statistics.median, sides)
+        spans = " | ".join(f"{statistics.median(side):.2f} s ({side[0]:.2f} to {side[-1]:.2f})" for side in sides)
+        rows.append(f"| {words} | {spans} | {emulated / real - 1:+.1%} |")
+    recorded = known["clone recorded"]
+    return (
+        f"{cloned.SAID} Recorded on {recorded['date']}, with a load average of {recorded['load average before']} "
+        f"before it, {counted(len(found['kind']), 'repetition')} each.\n\n" + "\n".join(rows)
+    )

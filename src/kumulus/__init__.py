@@ -1,8 +1,8 @@
 """One Pulumi stack file becomes a running, emulated Kubernetes cluster.
 
 Public is what can be imported from here: the components and :class:`Experiment`, see docs/library.md;
-:mod:`kumulus.program`, the whole of a program; and :mod:`kumulus.testing`, clusters for tests. Every other module is
-Kumulus' own, and may change with any version.
+:mod:`kumulus.program`, the whole of a program; :mod:`kumulus.testing`, clusters for tests; and :mod:`kumulus.gym`,
+problems for agents. Every other module is Kumulus' own, and may change with any version.
 """
 
 from importlib import import_module

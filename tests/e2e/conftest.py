@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import processes
+from tests.support.installed import User
 from tests.support.project import Project
 
 FAILED = pytest.StashKey[bool]()
@@ -33,6 +35,16 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    """Somebody with a home of their own, who leaves nothing running."""
+    home = tmp_path / "home"
+    home.mkdir()
+    made = User(home)
+    yield made
+    processes.kill(made.processes())
+
+
 @pytest.fixture(scope="module")
 def module_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A project that the tests of a module share, in their order."""
@@ -43,15 +55,12 @@ def module_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project
 
 @dataclass
 class Fleet:
-    """The quickstart stack, up.
-
-    Attributes:
-        project: where it was brought up.
-        cluster: its ``kumulus:cluster`` as deployed; a test that changes it also has to apply the change.
-    """
+    """The quickstart stack, up."""
 
     project: Project
+    """Where it was brought up."""
     cluster: dict[str, Any]
+    """Its ``kumulus:cluster`` as deployed; a test that changes it also has to apply the change."""
 
     def write(self) -> None:
         """Write the stack file as ``cluster`` has it."""

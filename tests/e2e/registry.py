@@ -25,15 +25,12 @@ _LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 @dataclass(frozen=True)
 class Registry:
-    """Where it is.
-
-    Attributes:
-        chart: reference of the chart in it.
-        certificate: of itself, which is also its authority's.
-    """
+    """Where it is."""
 
     chart: str
+    """Reference of the chart in it."""
     certificate: Path
+    """Of itself, which is also its authority's."""
 
     def login(self, folder: Path) -> dict[str, str]:
         """The variables by which Helm and Go trust it and know its password, as after `helm registry login`."""

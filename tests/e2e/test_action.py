@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 import yaml
 
 from kumulus.extras.lab.report.files import report_at
-from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build
 from tests.support.project import NODES
@@ -48,15 +46,6 @@ def environment(tmp_path: Path) -> Environment:
     (tmp_path / "build").mkdir()
     made.install(build(tmp_path / "build")[1])
     return made
-
-
-@pytest.fixture
-def user(tmp_path: Path) -> Iterator[User]:
-    home = tmp_path / "home"
-    home.mkdir()
-    made = User(home)
-    yield made
-    processes.kill(made.processes())
 
 
 def test_a_fleet_an_experiment_a_missed_threshold_and_nothing_left(

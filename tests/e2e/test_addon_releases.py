@@ -32,17 +32,14 @@ SECRET = "hunter2 and more of it"
 
 @dataclass
 class Stack:
-    """A stack of add-ons whose charts are in its project's `charts`, or in a repository.
-
-    Attributes:
-        project: its project.
-        url: the repository's.
-        addons: by name, as in the stack file.
-    """
+    """A stack of add-ons whose charts are in its project's `charts`, or in a repository."""
 
     project: Project
+    """Its project."""
     url: str
+    """The repository's."""
     addons: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By name, as in the stack file."""
 
     def write(self) -> None:
         self.project.write_stack({"clusterAddons": list(self.addons.values())}, stack="releases")

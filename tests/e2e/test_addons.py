@@ -30,15 +30,12 @@ NODE_GROUPS = [
 
 @dataclass
 class Stack:
-    """A stack with three add-ons: a chart from a directory, one that is packed, and one from a repository.
-
-    Attributes:
-        project: its project.
-        cluster: its ``kumulus:cluster``, as up now.
-    """
+    """A stack with three add-ons: a chart from a directory, one that is packed, and one from a repository."""
 
     project: Project
+    """Its project."""
     cluster: dict[str, Any]
+    """Its ``kumulus:cluster``, as up now."""
 
     def write(self) -> None:
         self.project.write_stack(self.cluster, stack="addons")

@@ -22,7 +22,6 @@ from kumulus.toolchain import pins, releases
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.releases import Release
-from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import Environment, User, build
 from tests.support.pods import is_ready
@@ -115,7 +114,7 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def user(tmp_path: Path) -> Iterator[User]:
+def _released() -> None:
     for tool in TOOLS:
         try:
             toolchain.find(tool)
@@ -123,13 +122,9 @@ def user(tmp_path: Path) -> Iterator[User]:
             pytest.skip(str(error))
     if releases.platform() != "linux-amd64":
         pytest.skip("there are no release files of all of these for this platform")
-    home = tmp_path / "home"
-    home.mkdir()
-    made = User(home)
-    yield made
-    processes.kill(made.processes())
 
 
+@pytest.mark.usefixtures("_released")
 def test_tools_come_from_a_mirror_and_thirty_nodes_are_ready(user: User, tmp_path: Path) -> None:
     environment = Environment.make(tmp_path / "env")
     environment.install(build(tmp_path)[1])

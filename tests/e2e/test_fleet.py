@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kemu import needs_examples, workload
+from tests.support import kemu
 from tests.support.pods import ALL_PODS, JOBS, is_ready, is_running
 from tests.support.project import NODES, Project, Result
 
@@ -22,24 +22,18 @@ WANTED = {
     for zone in ("use1", "use2", "use3")
     for ordinal in range(count)
 }
-JOBS_OF_KEMU = {
-    "job-a100-no-affinity-100-workers": 15,
-    "job-h100-no-affinity-50-workers": 15,
-    "job-h200-no-affinity-25-workers": 12,
-}
+# By GPU, the workers of a job and how many of these there are.
+JOBS_OF_KEMU = {"nvidia-a100-80gb": (100, 15), "nvidia-h100-80gb": (50, 15), "nvidia-h200-141gb": (25, 12)}
 
 
 @dataclass(frozen=True)
 class Large:
-    """The running gcp-large.
-
-    Attributes:
-        project: where it was brought up.
-        up: how the command ended that did.
-    """
+    """The running gcp-large."""
 
     project: Project
+    """Where it was brought up."""
     up: Result
+    """How the command ended that did."""
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +55,11 @@ def test_two_and_a_half_thousand_nodes_come_up_ready(large: Large) -> None:
     project.preview("--expect-no-changes")
 
 
-@needs_examples
 def test_the_workload_of_kemu_takes_every_gpu(large: Large) -> None:
     api = large.project.api()
-    for name, times in JOBS_OF_KEMU.items():
-        manifest = workload(name)
+    for gpu, (workers, times) in JOBS_OF_KEMU.items():
         for _ in range(times):
-            api.create(JOBS, manifest)
+            api.create(JOBS, kemu.job(gpu, workers))
 
     def all_ready(jobs: Any) -> bool:
         return len(jobs) == 42 and sum(job["status"].get("ready", 0) for job in jobs.values()) == 2550

@@ -1,4 +1,4 @@
-"""KEMU's own cluster files, unmodified."""
+"""KEMU's cluster files, as its own are."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.kemu import EXAMPLES, needs_examples
+from tests.support.kemu import cluster_file
 from tests.support.pods import is_ready
 from tests.support.project import CLUSTER, NODES, POOL, Project
 
-pytestmark = [pytest.mark.e2e, needs_examples]
+pytestmark = pytest.mark.e2e
 
 
 def test_a_fleet_of_kemu_is_previewed_and_its_mistakes_are_told(project: Project) -> None:
-    file = EXAMPLES / "gcp-large.yaml"
-    project.write_stack(stack="kemu-large", clusterConfig=str(file), skipAddons=True)
+    (project.directory / "kemu.yaml").write_text(cluster_file("gcp-large"))
+    project.write_stack(stack="kemu-large", clusterConfig="kemu.yaml", skipAddons=True)
     preview = project.foresee()
     made: dict[str, Any] = {step.name: step.new.get("replicas") for step in preview.steps if step.type == POOL}
     assert sum(made.values()) == 2550
@@ -32,8 +32,8 @@ def test_a_fleet_of_kemu_is_previewed_and_its_mistakes_are_told(project: Project
 
 
 def test_a_cluster_of_kemu_comes_up_with_its_names_and_labels(project: Project) -> None:
-    file = EXAMPLES / "gcp-small.yaml"
-    project.write_stack(stack="kemu-small", clusterConfig=str(file), skipAddons=True)
+    (project.directory / "kemu.yaml").write_text(cluster_file("gcp-small"))
+    project.write_stack(stack="kemu-small", clusterConfig="kemu.yaml", skipAddons=True)
     assert "ephemeralStorage: is not a resource of Kubernetes" in project.up().text
     nodes = {node["metadata"]["name"]: node for node in project.api().list(NODES)}
     assert len(nodes) == 30

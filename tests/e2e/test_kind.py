@@ -65,17 +65,14 @@ JOB: dict[str, Any] = {
 
 @dataclass
 class Stack:
-    """gcp-small-kind with an add-on, on the node image that is made here.
-
-    Attributes:
-        project: its project.
-        cluster: its ``kumulus:cluster``, as up now.
-        port: where the add-on answers.
-    """
+    """gcp-small-kind with an add-on, on the node image that is made here."""
 
     project: Project
+    """Its project."""
     cluster: dict[str, Any]
+    """Its ``kumulus:cluster``, as up now."""
     port: int
+    """Where the add-on answers."""
 
     def write(self) -> None:
         self.project.write_stack({**self.cluster, "kindConfig": kind.config(self.port)})

@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from kumulus import toolchain
+from kumulus.host.published import GO_MODULE, NPM_PACKAGE
 from kumulus.provider import VERSION
 from tests.support.pods import is_ready
 from tests.support.project import NODES, ROOT, Project
@@ -151,16 +152,16 @@ def node_modules(project: Project, variables: dict[str, str]) -> None:
     built = subprocess.run(tsc, cwd=sdk, capture_output=True, text=True, check=False, timeout=300)
     assert built.returncode == 0, built.stdout
     shutil.copy(sdk / "package.json", sdk / "bin")
-    scope = project.directory / "node_modules" / "@kumulus"
-    scope.mkdir()
-    (scope / "kumulus").symlink_to(sdk)
+    place = project.directory / "node_modules" / NPM_PACKAGE
+    place.parent.mkdir()
+    place.symlink_to(sdk)
 
 
 def go_modules(project: Project, variables: dict[str, str]) -> None:
     if shutil.which("go") is None:
         pytest.skip("no Go")
     sdk = generated(project, "go")
-    module = "module github.com/kumulus-io/kumulus/sdk/go/kumulus\n\ngo 1.26\n\n"
+    module = f"module {GO_MODULE}\n\ngo 1.26\n\n"
     (sdk / "go.mod").write_text(f"{module}require github.com/pulumi/pulumi/sdk/v3 v3.246.0\n")
     variables |= {key: value for key, value in os.environ.items() if key in ("GOMODCACHE", "GOCACHE", "GONOSUMDB")}
     command = ["go", "mod", "tidy"]

@@ -30,6 +30,15 @@ PULUMI = ("pulumi", "pulumi-language-python", "kumulus.provider.plugin")
 TEMPLATE = {"capacity": {"cpu": "4", "memory": "16Gi", "pods": "20", "nvidia.com/gpu": "2"}, "taints": []}
 CONTAINER = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "w"}, "spec": {"containers": [CONTAINER]}}
+LIVED = {
+    **POD,
+    "metadata": {"name": "w", "labels": {"app": "w"}},
+    "status": {
+        "phase": "Running",
+        "startTime": "2026-01-31T12:00:00Z",
+        "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": "2026-01-31T12:00:07Z"}}}],
+    },
+}
 JOB = {"name": "work", "jobs": 2, "requests": {"nvidia.com/gpu": "1"}, "duration": "1s"}
 KEMU = {
     "apiVersion": "kemu.datastrophic.io/v1alpha1",
@@ -217,6 +226,7 @@ RUNS: Mapping[str, Callable[[Rig], object]] = {
     "clone": clone,
     "fit": fit,
     "translate": translate,
+    "lifecycle": lambda rig: rig.run("lifecycle", "fit", "--by", "app", rig.write("lived.yaml", LIVED)),
     "replay": lambda rig: rig.run("replay", "policy"),
     "experiment": experiment,
     "cluster": cluster,

@@ -162,16 +162,11 @@ def test_a_refused_destroy_forgets_nothing_and_what_one_without_its_check_forgot
 def everything(project: Project) -> dict[str, str]:
     """The UIDs of what the stack has in its cluster, and of what others have put there."""
     paths = (
-        "/api/v1/nodes",
-        "/api/v1/namespaces",
-        "/api/v1/namespaces/research/pods",
-        "/api/v1/namespaces/research/resourcequotas",
-        "/api/v1/namespaces/research/secrets",
-        "/api/v1/namespaces/research/serviceaccounts",
-        "/api/v1/namespaces/in-sample/services",
-        "/apis/apps/v1/namespaces/in-sample/deployments",
-        "/apis/resource.k8s.io/v1/resourceslices",
+        "/api/v1/nodes", "/api/v1/namespaces", "/api/v1/namespaces/research/pods",
+        "/api/v1/namespaces/research/resourcequotas", "/api/v1/namespaces/research/secrets",
+        "/api/v1/namespaces/research/serviceaccounts", "/api/v1/namespaces/in-sample/services",
+        "/apis/apps/v1/namespaces/in-sample/deployments", "/apis/resource.k8s.io/v1/resourceslices",
         "/apis/resource.k8s.io/v1/deviceclasses",
-    )
+    )  # fmt: skip
     api = project.api()
     return {f"{path}/{each['name']}": each["uid"] for path in paths for each in api.metadata(path)}

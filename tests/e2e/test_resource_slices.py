@@ -25,15 +25,12 @@ CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
 
 @dataclass
 class Stack:
-    """A stack with one group of two machines, whose GPUs are to be had by claims only.
-
-    Attributes:
-        project: its project.
-        group: its node group, as up now.
-    """
+    """A stack with one group of two machines, whose GPUs are to be had by claims only."""
 
     project: Project
+    """Its project."""
     group: dict[str, Any]
+    """Its node group, as up now."""
 
     def write(self) -> None:
         self.project.write_stack({"nodeGroups": [self.group]}, stack="claims")

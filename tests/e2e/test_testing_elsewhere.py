@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
+import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from kumulus import toolchain
-from kumulus.testing.plane import PREFIX
-from tests.support.project import ROOT
+from tests.support import examples
+from tests.support.examples import got, have, pytest_of, run
 
 pytestmark = pytest.mark.e2e
 
-BLOCK = re.compile(r"```(?:python|yaml)\n# (\S+)\n(.+?)```", re.S)
 FEATURE = """
 Feature: nodes
   Scenario: all are Ready
@@ -51,46 +49,7 @@ def test_a_pod_runs_and_is_gone_after_a_reset(up):
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An empty folder with the files of the page."""
-    made = tmp_path / "empty"
-    for name, text in BLOCK.findall((ROOT / "docs" / "testing.md").read_text()):
-        (made / name).parent.mkdir(parents=True, exist_ok=True)
-        (made / name).write_text(text)
-    return made
-
-
-def run(folder: Path, *command: str, path: Path | None = None) -> str:
-    """Run a program of Python's in the folder; returns what it printed, and fails if it leaves a cluster."""
-    temporary = folder / "tmp"
-    temporary.mkdir()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{ROOT / 'src'}:{folder / 'packages'}",
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "TMPDIR": str(temporary),
-        "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"],
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert list(temporary.glob(f"{PREFIX}*")) == []
-    return said
-
-
-def have(folder: Path, package: str) -> None:
-    """Install a package beside the test; skip it, saying so, where that package is not to be had."""
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    got = subprocess.run(
-        [*pip, "--target", str(folder / "packages"), package], capture_output=True, text=True, check=False, timeout=300
-    )
-    if got.returncode:
-        pytest.skip(f"{package} is not to be had: {(got.stderr.strip().splitlines() or ['pip failed'])[-1]}")
-
-
-def pytest_of(*options: str) -> list[str]:
-    return ["pytest", "-p", "kumulus.testing.plugin", "-p", "no:cacheprovider", *options]
+    return examples.write(tmp_path / "empty")
 
 
 def test_unittest_needs_nothing_but_the_context_manager(folder: Path) -> None:
@@ -109,4 +68,25 @@ def test_pytest_kubernetes_has_emulated_clusters_by_a_provider(folder: Path) -> 
     have(folder, "pytest-kubernetes==0.9.0")
     (folder / "test_k8s.py").write_text(OF_PYTEST_KUBERNETES)
     options = ["-p", "pytest_kubernetes.plugin", "test_k8s.py"]
-    assert "1 passed" in run(folder, *pytest_of(*options), path=toolchain.find("kubectl").parent)
+    assert "1 passed" in run(folder, *pytest_of(*options), path=[toolchain.find("kubectl").parent])
+
+
+def test_an_example_of_kopf_is_tested_in_ten_lines(folder: Path) -> None:
+    have(folder, "kopf==1.45.2", "pykube-ng==23.6.0")
+    got(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", "kopf", "kopf==1.45.2", cwd=folder)
+    shutil.unpack_archive(folder / "kopf-1.45.2.tar.gz", folder, filter="data")
+    (folder / "conftest.py").unlink()
+    assert "1 passed" in run(folder, *pytest_of("test_kopf.py"))
+
+
+def test_volcano_installed_by_helm_is_tested_in_ten_lines(folder: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("there is no go on PATH")
+    try:
+        programs = [toolchain.find(each) for each in ("helm", "volcano-scheduler", "volcano-controller-manager")]
+    except toolchain.ToolchainError as error:
+        pytest.skip(str(error))
+    module = f"volcano.sh/volcano@v{toolchain.version('volcano-scheduler')}"
+    (folder / "volcano").symlink_to(json.loads(got("go", "mod", "download", "-json", module))["Dir"])
+    (folder / "conftest.py").unlink()
+    assert "1 passed" in run(folder, *pytest_of("test_volcano.py"), path=[each.parent for each in programs])

@@ -7,13 +7,11 @@ import re
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kumulus.host.version import VERSION
-from tests.support import processes
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build
 from tests.support.pods import is_ready
@@ -41,15 +39,6 @@ def environment(archives: tuple[Path, Path], tmp_path_factory: pytest.TempPathFa
         (made.packages / name / "__init__.py").write_text(FOREIGN)
     made.install(archives[1])
     return made
-
-
-@pytest.fixture
-def user(tmp_path: Path) -> Iterator[User]:
-    home = tmp_path / "home"
-    home.mkdir()
-    made = User(home)
-    yield made
-    processes.kill(made.processes())
 
 
 def test_both_archives_have_every_file_of_the_package_as_it_is(archives: tuple[Path, Path], tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ pytestmark = pytest.mark.integration
 VERSION = "/version"
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PAGE = "https://page.example"
 # A RangeRequest for one key below /registry/, and none of its value.
 RANGE = b"\x0a\x0a/registry/\x12\x0a/registry0\x18\x01\x40\x01"

@@ -36,17 +36,14 @@ PATIENCE_S = 90.0
 
 @dataclass
 class Clone:
-    """A control plane that is marked as a clone: two nodes with room for eight pods, and a quota for five of them.
-
-    Attributes:
-        plane: the control plane.
-        namespace: the quota's.
-        directory: for files.
-    """
+    """A control plane that is marked as a clone: two nodes with room for eight pods, and a quota for five of them."""
 
     plane: Plane
+    """The control plane."""
     namespace: str
+    """The quota's."""
     directory: Path
+    """For files."""
 
     @property
     def quota(self) -> str:

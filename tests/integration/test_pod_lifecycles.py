@@ -42,6 +42,7 @@ LIFECYCLES = [
     {"name": "crash", "selector": {"labels": {"life": "crash"}}, "run": "1s", "failures": [
         {"share": 1, "exitCode": 137, "reason": "OOMKilled", "message": 'it said "no"'}]},
     {"name": "forever", "selector": {"labels": {"life": "forever"}}, "imagePull": "1s"},
+    *({"name": f"check-{way}", "selector": {"labels": {"life": way}}, "mustRun": way} for way in ("fail", "pending")),
     {"name": "drawn", "selector": {"labels": {"life": "drawn"}}, "run": TRAINING},
     *({"name": kind.lower(), "run": f"{run}s", "selector": {"ownerKinds": [kind]}} for kind, run in RUNS.items()),
 ]  # fmt: skip
@@ -84,6 +85,9 @@ class Living(Plane):
         for policy in ("Never", "OnFailure", "Always"):
             self.api.create(PODS, pod(f"crash-{policy.lower()}", "crash", policy))
         self.api.create(PODS, pod("forever", "forever"))
+        for policy in ("Never", "Always"):
+            self.api.create(PODS, pod(f"fail-{policy.lower()}", "fail", policy))
+        self.api.create(PODS, pod("pending", "pending", init=1))
         # Owned, not controlled: the Job controller would see to what it controls. The garbage collector leaves a pod
         # whose owner's kind it does not know, and asks for that of any other.
         suspended = {"metadata": {"name": "a"}, "spec": {"suspend": True, "template": TEMPLATE}}
@@ -241,6 +245,27 @@ def test_a_failure_ends_a_pod_or_restarts_its_container_as_its_restart_policy_sa
         # A crash later its end is another's.
         since = main(again)["lastState"]["terminated"]["finishedAt"]
         assert seconds(since, main(again)["state"]["running"]["startedAt"]) in about(10)
+
+
+def test_a_pod_that_must_run_is_never_ready_and_fails_or_waits_with_a_reason(living: Living) -> None:
+    def is_ready_or_restarted(found: Object) -> bool:
+        return conditions(found).get("Ready", ("",))[0] == "True" or main(found)["restartCount"] > 0
+
+    failed = living.first("fail-never", lambda found: is_ready_or_restarted(found) or has_ended(found))
+    end = main(failed)["state"]["terminated"]
+    assert (failed["status"]["phase"], end["exitCode"], end["reason"]) == ("Failed", 1, "Emulated")
+    assert end["message"] == "emulated; a check that has not run fails"
+    assert conditions(failed)["kumulus.io/Emulated"] == ("True", "MustRun")
+    again = living.first("fail-always", is_ready_or_restarted)
+    assert (main(again)["restartCount"], conditions(again)["Ready"][0]) == (1, "False")
+    waits = living.first("pending", lambda found: found["status"].get("containerStatuses"))
+    assert waits["status"]["phase"] == "Pending"
+    waiting = {"waiting": {"reason": "MustRun", "message": "emulated; no container can run"}}
+    assert main(waits)["state"] == initial(waits, 0)["state"] == waiting
+    assert conditions(waits)["kumulus.io/Emulated"] == ("True", "MustRun")
+    # Others that were made with it have long ended.
+    living.first("steps", has_ended)
+    assert living.api.get(f"{PODS}/pending")["status"] == waits["status"]
 
 
 def test_a_lifecycle_that_says_nothing_of_an_end_has_none(living: Living) -> None:

@@ -79,17 +79,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 @dataclass
 class Twice:
-    """A day that was replayed twice.
-
-    Attributes:
-        found: the day as it was imported.
-        reports: of the two runs.
-        lines: what the API server's log has of them.
-    """
+    """A day that was replayed twice."""
 
     found: Imported
+    """The day as it was imported."""
     reports: list[Report]
+    """Of the two runs."""
     lines: list[str]
+    """What the API server's log has of them."""
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from kumulus.model.lifecycles import DELAY_ANNOTATION, EMULATED
 from tests.integration.conftest import JOBS, NODES, PODS, Plane, Pools
 from tests.support.api import MERGE_PATCH, Object
-from tests.support.ends_of_pods import EMULATED, Place
+from tests.support.ends_of_pods import Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.every_version]
 GATE = "example.com/open"
@@ -186,6 +187,9 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
         },
         "succeeds": {"template": {"spec": pod("x", "sh", "-c", "sleep 1; exit 0")["spec"]}},
         "assumed": {"template": {"spec": pod("x", "python", "x.py")["spec"]}},
+        "annotated": {
+            "template": {"metadata": {"annotations": {DELAY_ANNOTATION: "1s"}}, "spec": pod("x", "x")["spec"]}
+        },
         "gpu-validator": {"backoffLimit": 0, "template": {"spec": pod("x", "python", "x.py")["spec"]}},
     }
     for name, spec in specs.items():
@@ -205,12 +209,13 @@ def test_jobs_fail_by_their_back_off_limit_and_their_failure_policy(plane: Plane
         "policy": "PodFailurePolicy",
         "succeeds": complete,
         "assumed": complete,
+        "annotated": complete,
         "gpu-validator": "BackoffLimitExceeded",
     }
     marks = {
         each["metadata"]["labels"]["job-name"]: conditions(each)[EMULATED]["reason"] for each in plane.api.list(PODS)
     }
-    assert marks["succeeds"] == "ExitCodeDeclared"
+    assert marks["succeeds"] == marks["annotated"] == "ExitCodeDeclared"
     assert marks["assumed"] == "ExitCodeAssumed"
 
 

@@ -19,10 +19,9 @@ import psutil
 import pytest
 
 from kumulus import toolchain
-from kumulus.extras.schedulers import SchedulerError, objects, registry, workloads
+from kumulus.extras.schedulers import SchedulerError, children, objects, registry, workloads
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.process import Running, start
-from kumulus.extras.schedulers.running import found
 from kumulus.kube import paths
 from kumulus.model.identity import RUN_LABEL, STACK_ID, Owner
 from tests.integration.conftest import JOBS, PODS, Plane, Pools, job, remove_namespaces
@@ -134,7 +133,7 @@ async def test_a_gang_is_admitted_whole_or_not_at_all(name: str, starts: Start, 
         if name == "kueue":
             queue = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
             await asyncio.to_thread(api.until, queue, lambda found: any(map(waits, found.values())), 30)
-        assert running.alive
+        assert running.failure() is None
         remove(api, "first")
         await until_placed(api, "second", second)
         heard = listeners.of(running.pids.values())
@@ -161,10 +160,10 @@ async def is_noticed_and_started_again(running: Running) -> None:
     scheduling = running.programs[0].name
     assert running.failure() is None
     os.kill(running.pids[scheduling], signal.SIGKILL)
-    processes.await_that(lambda: not running.alive, 10, "the end of a scheduler is noticed")
+    processes.await_that(lambda: running.failure() is not None, 10, "the end of a scheduler is noticed")
     assert f"{scheduling} has ended by SIGKILL; its last words:\n" in str(running.failure())
     await running.restart()
-    assert running.alive
+    assert running.failure() is None
     assert list(running.pids) == [program.name for program in running.programs]
 
 
@@ -277,7 +276,6 @@ async def test_a_scheduler_that_ends_at_once_is_told_with_its_last_words(plane: 
         await start("kube-scheduler", Path(plane.observed.kubeconfig), tmp_path / "s", config)
     assert "kube-scheduler has ended with exit code 1; its last words:\n" in str(raised.value)
     assert "NoSuchPlugin" in str(raised.value)
-    assert found(tmp_path / "s") is None
     assert names(plane.api) == before
 
 
@@ -306,9 +304,4 @@ def test_a_scheduler_ends_with_whoever_started_it(plane: Plane, tmp_path: Path) 
             assert parent.stdout.readline().startswith("{'kube-scheduler': ")
         finally:
             parent.kill()
-    left = found(tmp_path / "s")
-    assert left is not None
-    processes.await_that(lambda: left.pids == {}, 10, "the scheduler ends with its parent")
-    # Whoever comes later can tidy up.
-    asyncio.run(left.stop())
-    assert found(tmp_path / "s") is None
+    processes.await_that(lambda: children.running(tmp_path / "s") == {}, 10, "the scheduler ends with its parent")

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from kumulus import toolchain
+from kumulus.extras.journal import outages
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.nodes.faults import leases
-from kumulus.runtimes import outages
 from kumulus.runtimes.kwok import hung, renewals
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import JOBS, LEASES, NODES, PODS, TOOLS, Plane, Pools, plane_at

@@ -37,17 +37,14 @@ OPERATIONS = ("create", "update", "delete")
 
 @dataclass(frozen=True)
 class Fleet:
-    """What a stack file declares.
-
-    Attributes:
-        pools: nodes by ``<group>-<zone>``, the groups being ``a`` and ``b``; a pool that is left out has none.
-        mark: the value of a label, and of a taint, of the nodes of these pools.
-        gpus: GPUs of each node.
-    """
+    """What a stack file declares."""
 
     pools: Mapping[str, int] = field(default_factory=dict)
+    """Nodes by ``<group>-<zone>``, the groups being ``a`` and ``b``; a pool that is left out has none."""
     mark: str = "first"
+    """The value of a label, and of a taint, of the nodes of these pools."""
     gpus: int = 8
+    """GPUs of each node."""
 
     def cluster(self) -> dict[str, Any]:
         """The stack file's ``kumulus:cluster``; a group of three nodes is always there and never changed."""

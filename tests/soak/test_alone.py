@@ -45,19 +45,16 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
 
 @dataclass(frozen=True)
 class Size:
-    """What a cluster uses.
-
-    Attributes:
-        disk: bytes of all its files.
-        database: bytes of etcd's database.
-        log: bytes of the components' logs.
-        memory: resident bytes of its processes.
-    """
+    """What a cluster uses."""
 
     disk: int
+    """Bytes of all its files."""
     database: int
+    """Bytes of etcd's database."""
     log: int
+    """Bytes of the components' logs."""
     memory: int
+    """Resident bytes of its processes."""
 
 
 def size(plane: Plane) -> Size:

@@ -30,17 +30,14 @@ CUTS: tuple[Kind, ...] = ("cut", "lost answer", "half an answer")
 
 @dataclass
 class Scene:
-    """A stack whose plugin reaches its control plane through a proxy; the test itself bypasses it.
-
-    Attributes:
-        rig: the stack.
-        proxy: the proxy that the plugin uses.
-        direct: a kubeconfig that bypasses the proxy.
-    """
+    """A stack whose plugin reaches its control plane through a proxy; the test itself bypasses it."""
 
     rig: Rig
+    """The stack."""
     proxy: FaultProxy
+    """The proxy that the plugin uses."""
     direct: Path
+    """A kubeconfig that bypasses the proxy."""
 
 
 Strike = Callable[[Scene], int]

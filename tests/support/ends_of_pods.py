@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kumulus.model.lifecycles import EMULATED
 from tests.support.api import Api, Object
 from tests.support.pods import JOBS, PODS
 
@@ -21,7 +22,7 @@ OWNERS = ("nobody", "Job", "Job without finalizers", "Deployment", "StatefulSet"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PRIORITIES = {"high": 1000, "low": -10}
 GPU = "nvidia.com/gpu"
-EMULATED = "kumulus.io/Emulated"
+
 RECORDED = Path(__file__).parents[1] / "data" / "kubelet" / "ends-of-pods.json"
 """What a kubelet wrote, as `python -m tests.support.record_ends` recorded it."""
 _DIFFERENT = (
@@ -45,19 +46,16 @@ _KEPT = "example.com/kubelets-word"
 
 @dataclass(frozen=True)
 class Place:
-    """Where pods run.
-
-    Attributes:
-        api: the cluster.
-        label: the value of the label `end` of the node with eight GPUs that they run on.
-        container: fields of their only container, such as an image that there is.
-        spec: further fields of their specs.
-    """
+    """Where pods run."""
 
     api: Api
+    """The cluster."""
     label: str
+    """The value of the label `end` of the node with eight GPUs that they run on."""
     container: Object = field(default_factory=lambda: {"image": "none"})
+    """Fields of their only container, such as an image that there is."""
     spec: Object = field(default_factory=dict)
+    """Further fields of their specs."""
 
     def pod(self, gpus: int = 1) -> Object:
         """A pod's spec."""
@@ -198,19 +196,16 @@ def is_ready(pod: Object) -> bool:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a kubelet wrote.
-
-    Attributes:
-        statuses: those that differ, each as :func:`essence` has it.
-        of: which of them a situation had, such as ``running Job`` or ``eviction of nobody``.
-        fields: the paths of the fields of a running and a completed pod's status.
-        by: versions of the kubelet and of its container runtime.
-    """
+    """What a kubelet wrote."""
 
     statuses: list[Object]
+    """Those that differ, each as :func:`essence` has it."""
     of: dict[str, int]
+    """Which of them a situation had, such as ``running Job`` or ``eviction of nobody``."""
     fields: dict[str, list[str]]
+    """The paths of the fields of a running and a completed pod's status."""
     by: dict[str, str]
+    """Versions of the kubelet and of its container runtime."""
 
     @classmethod
     def read(cls) -> Recording:

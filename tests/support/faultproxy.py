@@ -29,22 +29,19 @@ _NOT_FORWARDED = {"host", "connection", "transfer-encoding", "content-length", "
 
 @dataclass
 class Harm:
-    """What is done to requests.
-
-    Attributes:
-        kinds: one of these is chosen: ``cut`` before the request reaches the server, ``lost answer`` and ``half an
-            answer`` after it took effect; ``429`` with Retry-After: 1 and ``500`` instead of it; ``slow`` delays it.
-        share: of the requests that are harmed, 0 to 1.
-        seconds: how long, from the first request on; for ever when None.
-        delay: seconds of the longest delay.
-        numbers: the source of randomness.
-    """
+    """What is done to requests."""
 
     kinds: tuple[Kind, ...]
+    """One of these is chosen: ``cut`` before the request reaches the server, ``lost answer`` and ``half an answer``
+    after it took effect; ``429`` with Retry-After: 1 and ``500`` instead of it; ``slow`` delays it."""
     share: float = 1.0
+    """Of the requests that are harmed, 0 to 1."""
     seconds: float | None = None
+    """How long, from the first request on; for ever when None."""
     delay: float = 2.0
+    """Seconds of the longest delay."""
     numbers: random.Random = field(default_factory=lambda: random.Random(0))
+    """The source of randomness."""
 
 
 class FaultProxy:

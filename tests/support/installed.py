@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from kumulus.host.version import EARLIER, VERSION
 from kumulus.toolchain import cache, pins
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,8 +22,13 @@ _SOURCES = ("components", "docs", "src", "README.md", "pyproject.toml")
 _KEPT = ("LANG", "LC_ALL", "KUMULUS_TOOLS", "KUMULUS_MIRROR")
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """Build the sdist, and from that the wheel, of a copy of the project; returns their paths."""
+def build(folder: Path, later: str = "") -> tuple[Path, Path]:
+    """Build the sdist, and from that the wheel, of a copy of the project; returns their paths.
+
+    Args:
+        folder: an empty one.
+        later: the version to build it as, with the present one as a release before it.
+    """
     copy, made = folder / "copy", folder / "dist"
     copy.mkdir()
     ignored = shutil.ignore_patterns("__pycache__", ".venv", "*.egg-info")
@@ -30,6 +37,10 @@ def build(folder: Path) -> tuple[Path, Path]:
             shutil.copytree(source, copy / source.name, symlinks=True, ignore=ignored)
         else:
             shutil.copy(source, copy / source.name)
+    if later:
+        stated = copy / "src" / "kumulus" / "host" / "version.py"
+        values = f'VERSION = "{later}"\nEARLIER = {(*EARLIER, VERSION)!r}\n'
+        stated.write_text(re.sub(r"(?m)^(VERSION|EARLIER)\b.*\n", "", stated.read_text()) + values)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -39,13 +50,10 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment with nothing but Kumulus in it; its dependencies come from the test's own environment.
-
-    Attributes:
-        prefix: its directory.
-    """
+    """A virtual environment with nothing but Kumulus in it; its dependencies come from the test's own environment."""
 
     prefix: Path
+    """Its directory."""
 
     @classmethod
     def make(cls, prefix: Path) -> Environment:
@@ -80,13 +88,10 @@ class Environment:
 
 @dataclass(frozen=True)
 class User:
-    """A user with an empty home and this machine's tools.
-
-    Attributes:
-        home: the home.
-    """
+    """A user with an empty home and this machine's tools."""
 
     home: Path
+    """The home."""
 
     def variables(self, environment: Environment, *, tools: bool = False, **more: str) -> dict[str, str]:
         """The variables of a shell in which an environment is active.

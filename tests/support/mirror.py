@@ -16,27 +16,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Answer:
-    """The answer for a path.
-
-    Attributes:
-        body: the whole file.
-        status: the body is sent only with 200.
-        location: where it redirects to.
-        truncate: number of bytes after which the connection breaks, for each of the first answers.
-        ranges: whether range requests are supported.
-        drip: seconds to wait after each kilobyte.
-        silent: seconds to wait before answering.
-        token: what a registry wants to be shown; without it, it says where to get that.
-    """
+    """The answer for a path."""
 
     body: bytes = b""
+    """The whole file."""
     status: int = 200
+    """The body is sent only with 200."""
     location: str = ""
+    """Where it redirects to."""
     truncate: list[int] = field(default_factory=list)
+    """Number of bytes after which the connection breaks, for each of the first answers."""
     ranges: bool = True
+    """Whether range requests are supported."""
     drip: float = 0
+    """Seconds to wait after each kilobyte."""
     silent: float = 0
+    """Seconds to wait before answering."""
     token: str = ""
+    """What a registry wants to be shown; without it, it says where to get that."""
 
 
 @dataclass

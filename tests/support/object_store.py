@@ -25,22 +25,19 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 @dataclass
 class Store:
-    """Objects by path, as an API server keeps them.
-
-    Attributes:
-        objects: by path.
-        served: the collections that exist, whether or not there are objects in them.
-        asked: verb and path of each request, in order.
-        refuse: called with verb, path and body before a request is carried out; returns a status to answer instead.
-        react: called with the collection and each object that is stored, which it may change, as controllers do.
-    """
+    """Objects by path, as an API server keeps them."""
 
     address: str = ""
     objects: dict[str, Object] = field(default_factory=dict)
+    """By path."""
     served: set[str] = field(default_factory=lambda: {NODES, MAPS, LEASES, "/api/v1/pods"})
+    """The collections that exist, whether or not there are objects in them."""
     asked: list[tuple[str, str]] = field(default_factory=list)
+    """Verb and path of each request, in order."""
     refuse: Callable[[str, str, Object], int | None] = lambda _verb, _path, _body: None
+    """Called with verb, path and body before a request is carried out; returns a status to answer instead."""
     react: Callable[[str, Object], None] = lambda _collection, _object: None
+    """Called with the collection and each object that is stored, which it may change, as controllers do."""
     version: int = 0
 
     def client(self, patience: float = 0.0) -> Client:

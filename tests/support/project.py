@@ -42,19 +42,16 @@ _PROVIDER: list[Path] = []
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended.
-
-    Attributes:
-        code: its exit code.
-        stdout: what it wrote to standard output.
-        stderr: what it wrote to standard error.
-        seconds: how long it took.
-    """
+    """How a command ended."""
 
     code: int
+    """Its exit code."""
     stdout: str
+    """What it wrote to standard output."""
     stderr: str
+    """What it wrote to standard error."""
     seconds: float
+    """How long it took."""
 
     @property
     def text(self) -> str:
@@ -64,37 +61,31 @@ class Result:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a preview.
-
-    Attributes:
-        op: such as ``update``, ``create``, ``replace``.
-        type: type token of the resource.
-        name: name of the resource.
-        changed: the kind of each changed property (``update``, ``add`` …) by its path.
-        old: the recorded inputs, new: the declared ones.
-        found: the recorded outputs; after a refresh, those that were read.
-    """
+    """One step of a preview."""
 
     op: str
+    """Such as ``update``, ``create``, ``replace``."""
     type: str
+    """Type token of the resource."""
     name: str
+    """Name of the resource."""
     changed: Mapping[str, str]
+    """The kind of each changed property (``update``, ``add`` …) by its path."""
     old: Mapping[str, Any]
+    """The recorded inputs, new: the declared ones."""
     new: Mapping[str, Any]
     found: Mapping[str, Any]
+    """The recorded outputs; after a refresh, those that were read."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What ``pulumi preview --json`` says.
-
-    Attributes:
-        steps: the steps that change something.
-        messages: the diagnostics of each resource, by its name; those of the stack as a whole by "".
-    """
+    """What ``pulumi preview --json`` says."""
 
     steps: tuple[Step, ...]
+    """The steps that change something."""
     messages: Mapping[str, str]
+    """The diagnostics of each resource, by its name; those of the stack as a whole by ""."""
 
     @property
     def by_name(self) -> dict[str, Step]:

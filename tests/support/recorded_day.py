@@ -42,24 +42,21 @@ def audited(directory: Path, log: Path, api: Api) -> None:
 
 @dataclass
 class RecordedDay:
-    """What users do in a day of this many jobs and seconds.
-
-    Attributes:
-        api: of the cluster.
-        nodes: its nodes; the first is drained.
-        selector: labels of those nodes.
-        seconds: how long it takes.
-        jobs: how many Jobs come.
-        cpus: CPUs of a node.
-    """
+    """What users do in a day of this many jobs and seconds."""
 
     api: Api
+    """Of the cluster."""
     nodes: list[str]
+    """Its nodes; the first is drained."""
     selector: dict[str, str]
+    """Labels of those nodes."""
     seconds: float = 12.0
+    """How long it takes."""
     jobs: int = 8
+    """How many Jobs come."""
     web: int = 6
     cpus: int = 8
+    """CPUs of a node."""
 
     def play(self) -> None:
         """Run the steps, each at its time."""

@@ -15,21 +15,18 @@ MEASURE = "timeToSchedule.p99"
 
 @dataclass(frozen=True)
 class SimulatedAb:
-    """A and B, of which each run differs from the next by noise.
-
-    Args:
-        noise: the standard deviation of a run's logarithm: 0.05 is 5 %.
-        slower: by how much B is slower than A, as a share of its time.
-        spread: how runs are spread: normal, heavy (now and then one is far off) or skewed (a few are much slower).
-        drift: by how much each run is slower than the one before, as on a machine that fills up.
-        pairs: the most.
-    """
+    """A and B, of which each run differs from the next by noise."""
 
     noise: float
+    """The standard deviation of a run's logarithm: 0.05 is 5 %."""
     slower: float = 0.0
+    """By how much B is slower than A, as a share of its time."""
     spread: str = "normal"
+    """How runs are spread: normal, heavy (now and then one is far off) or skewed (a few are much slower)."""
     drift: float = 0.0
+    """By how much each run is slower than the one before, as on a machine that fills up."""
     pairs: int = 100
+    """The most."""
 
     def verdicts(self, count: int) -> Counter[str]:
         """Of so many comparisons until it is decided, how many have each verdict."""

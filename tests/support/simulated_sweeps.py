@@ -17,26 +17,23 @@ MEASURES = ("timeToSchedule.p50", "makespan", "allocation.gpuEnd")
 
 @dataclass(frozen=True)
 class Simulated:
-    """A sweep of some groups.
-
-    Args:
-        seeds: how many.
-        repetitions: of each seed.
-        spread: of what a seed adds to one group's figures and not to another's, in standard deviations of the
-            difference of two groups; the noise of a run is 1.
-        effect: what the other groups have more than the first, in standard deviations of the seeds' differences.
-        groups: how many.
-        measures: how many.
-        skewed: whether a few seeds and runs are much slower than most, instead of a normal spread.
-    """
+    """A sweep of some groups."""
 
     seeds: int
+    """How many."""
     repetitions: int
+    """Of each seed."""
     spread: float
+    """Of what a seed adds to one group's figures and not to another's, in standard deviations of the difference of two
+    groups; the noise of a run is 1."""
     effect: float = 0.0
+    """What the other groups have more than the first, in standard deviations of the seeds' differences."""
     groups: int = 2
+    """How many."""
     measures: int = 1
+    """How many."""
     skewed: bool = False
+    """Whether a few seeds and runs are much slower than most, instead of a normal spread."""
 
     def verdicts(self, count: int) -> list[list[str]]:
         """The verdicts of so many sweeps, one for each comparison."""

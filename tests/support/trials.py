@@ -21,27 +21,24 @@ RECORD = "KUMULUS_SOAK_RECORD"
 
 @dataclass(frozen=True)
 class Trial:
-    """One fault, injected once.
-
-    Attributes:
-        fault: what was done, as docs/reliability.md names it.
-        during: ``create``, ``update``, ``delete`` or another operation.
-        moment: when it was injected, and where.
-        injected: how often the fault was seen to strike: 1 for a kill, the number of requests harmed by a proxy.
-        redrawn: how often it was drawn again because the command had ended before its moment came.
-        outcome: ``in the same up``, ``by the next up``, or what went wrong.
-        converged: whether the nodes and their fields were exactly as declared in the end.
-        seconds: duration of the up that converged; for an interrupt, from the signal to pulumi's end.
-    """
+    """One fault, injected once."""
 
     fault: str
+    """What was done, as docs/reliability.md names it."""
     during: str
+    """``create``, ``update``, ``delete`` or another operation."""
     moment: str
+    """When it was injected, and where."""
     outcome: str
+    """``in the same up``, ``by the next up``, or what went wrong."""
     converged: bool
+    """Whether the nodes and their fields were exactly as declared in the end."""
     seconds: float
+    """Duration of the up that converged; for an interrupt, from the signal to pulumi's end."""
     injected: int
+    """How often the fault was seen to strike: 1 for a kill, the number of requests harmed by a proxy."""
     redrawn: int = 0
+    """How often it was drawn again because the command had ended before its moment came."""
 
 
 class NotStruck(Exception):

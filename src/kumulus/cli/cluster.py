@@ -27,23 +27,20 @@ _HEALTH = {
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster to look at.
-
-    Attributes:
-        name: what to call it: its stack's name, and its own where that has several.
-        stack: the stack's name; empty where it is known by its kubeconfig alone.
-        member: what its stack's file calls it among several.
-        kubeconfig: the file with its address.
-        context: of the kubeconfig; None for its current one.
-        endpoints: addresses of its components' health checks; none where they are not on this machine.
-    """
+    """A cluster to look at."""
 
     name: str
+    """What to call it: its stack's name, and its own where that has several."""
     kubeconfig: Path
+    """The file with its address."""
     context: str | None = None
+    """Of the kubeconfig; None for its current one."""
     stack: str = ""
+    """The stack's name; empty where it is known by its kubeconfig alone."""
     member: str = ""
+    """What its stack's file calls it among several."""
     endpoints: dict[str, str] = field(default_factory=dict)
+    """Addresses of its components' health checks; none where they are not on this machine."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

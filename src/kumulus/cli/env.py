@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print them."""
     from kumulus.toolchain import environment, pins, supply
+    from kumulus.toolchain.locate import locate
 
     if args.cluster is not None and args.stack is None:
         raise UserError(f"--cluster {args.cluster} is one of which stack? Name it first: env STACK --cluster NAME")
@@ -50,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
     if lacking:
         names = ", ".join(tool.name for tool in lacking)
         print(f"note: not there yet: {names}\n  To get them: {installation.command()} tools", file=sys.stderr)
-    elif supply.missing(known, known.named("kubectl")):
-        remedy = f"{installation.command()} tools --with kubectl"
-        print(f"note: kubectl is not there\n  To get it: {remedy}", file=sys.stderr)
+    elif lacking := supply.missing(known, known.named("kubectl")):
+        why = locate(known, lacking[0]).note or "kubectl is not there"
+        print(f"note: {why}\n  To get one that fits: {installation.command()} tools --with kubectl", file=sys.stderr)
     for directory in reversed(environment.directories()):
         print(_path_line(directory))
     for name, value in variables.items():

@@ -23,25 +23,22 @@ _PATIENCE = 3.0
 
 @dataclass(frozen=True)
 class Found:
-    """A cluster on this machine.
-
-    Attributes:
-        directory: with its files.
-        stack: the stack that it is of, or what its tests called it; empty if that cannot be read.
-        program: the directory of the stack's program; likewise.
-        user: who runs it; empty if no process of it runs here.
-        processes: how many run here.
-        memory: what these take, in bytes.
-        nodes: how many it has; None if it does not answer.
-    """
+    """A cluster on this machine."""
 
     directory: Path
+    """With its files."""
     stack: str
+    """The stack that it is of, or what its tests called it; empty if that cannot be read."""
     program: str
+    """The directory of the stack's program; likewise."""
     user: str
+    """Who runs it; empty if no process of it runs here."""
     processes: int
+    """How many run here."""
     memory: int
+    """What these take, in bytes."""
     nodes: int | None
+    """How many it has; None if it does not answer."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,31 +21,25 @@ ENGINE = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 
 @dataclass(frozen=True)
 class Need:
-    """The tools that a part of a stack file needs.
-
-    Args:
-        part: its name in the file and in `kumulus tools --list`.
-        tools: names of tools, or of sets of them.
-        asked: whether a stack has that part.
-    """
+    """The tools that a part of a stack file needs."""
 
     part: str
+    """Its name in the file and in `kumulus tools --list`."""
     tools: tuple[str, ...]
+    """Names of tools, or of sets of them."""
     asked: Callable[[Loaded], bool]
+    """Whether a stack has that part."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """The tools that one stack needs.
-
-    Args:
-        kubernetes: the version of its control plane, if not the default one.
-        further: the versions of its other clusters' control planes.
-    """
+    """The tools that one stack needs."""
 
     tools: tuple[str, ...]
     kubernetes: str | None = None
+    """The version of its control plane, if not the default one."""
     further: tuple[str, ...] = ()
+    """The versions of its other clusters' control planes."""
 
     def provider(self) -> bool:
         """Whether the engine will look for Pulumi's Kubernetes provider."""

@@ -10,9 +10,12 @@ kumulus new my-fleet --program    # the cluster and its nodes are declared in Py
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import string
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 from kumulus.cli import project
@@ -59,13 +62,24 @@ def _write(directory: Path, name: str, *, program: bool) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for template in (*sorted(_TEMPLATES.iterdir()), *(sorted((_TEMPLATES / "program").iterdir()) if program else ())):
         if template.is_file():
-            text = string.Template(template.read_text(encoding="utf-8")).substitute(name=name, version=VERSION)
+            text = string.Template(template.read_text(encoding="utf-8")).substitute(
+                name=name, requirement=_requirement()
+            )
             (directory / _CALLED.get(template.name, template.name)).write_text(text, encoding="utf-8")
     if program:
         return
     from kumulus.stackfile.schema.published import STACK
 
     (directory / _SCHEMA).write_text(STACK.text(), encoding="utf-8")
+
+
+def _requirement() -> str:
+    """What whoever gets the project installs: from the address that pip had it from, or from an index."""
+    with suppress(metadata.PackageNotFoundError):
+        origin = json.loads(metadata.distribution("kumulus").read_text("direct_url.json") or "{}")
+        if source := origin.get("vcs_info"):
+            return f"kumulus @ {source['vcs']}+{origin['url']}@{source['commit_id']}"
+    return f"kumulus~={VERSION}"
 
 
 def _command(directory: Path) -> str:

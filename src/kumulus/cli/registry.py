@@ -9,7 +9,7 @@ Its docstring is the text of `kumulus <command> -h`. It raises `kumulus.cli.erro
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kumulus.host import extras, installation
@@ -52,84 +52,40 @@ class Command:
     group: str = ""
 
 
+# By group; each is in the module of its name.
+_CORE: dict[str, dict[str, Command]] = {
+    PROJECT: {
+        "new": Command("", "create a project: a stack of 30 nodes, and a program of five lines", venv=True),
+        "completion": Command("", "print a script that completes commands and stacks in a shell", venv=True),
+        "docs": Command("", "print a page of the documentation, with its address"),
+    },
+    STACK: {
+        "up": Command("", "fetch what is missing, then bring a stack up", parses=True, passes_on=True),
+        "preview": Command("", "fetch what is missing, then show the changes of `up`", parses=True, passes_on=True),
+        "down": Command("", "destroy what a stack created; no error if there is nothing", parses=True, passes_on=True),
+        "env": Command("", 'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl', parses=True),
+        "topology": Command("", "show where a stack's nodes are, as a tree or a picture", venv=True),
+        "price": Command("", "say what a stack's fleet costs, by node group and zone", venv=True),
+        "fault": Command("", "inject a fault into a live cluster, clear it, list active faults", venv=True),
+    },
+    MACHINE: {
+        "schema": Command("", "print the JSON schema of a stack or experiment file, for editors", venv=True),
+        "convert": Command("", "print a KEMU ClusterConfig as a stack file", venv=True),
+        "plan": Command("", "show what a fleet of a size costs its control plane", venv=True),
+        "ls": Command("", "list every cluster on this machine, its owner and its size", venv=True),
+        "doctor": Command("", "list the tools: what is installed, what is missing, how to get it", parses=True),
+        "tools": Command("", "fetch missing tools: download or build them, or list them"),
+        "kind": Command("", "run kind the way Kumulus does", passes_on=True, venv=True),
+        "kind-image": Command("", "build a node image for kind, for use without a registry"),
+        "venv": Command("", "create or update .venv", checkout=True),
+        "clean": Command("", "remove .venv and caches", checkout=True),
+        "uninstall": Command("", "list what is left of Kumulus on this machine, and remove it", venv=True),
+    },
+}
 COMMANDS: dict[str, Command] = {
-    "new": Command(
-        "kumulus.cli.new",
-        "create a project: a stack of 30 nodes, and a program of five lines",
-        venv=True,
-        group=PROJECT,
-    ),
-    "completion": Command(
-        "kumulus.cli.completion",
-        "print a script that completes commands and stacks in a shell",
-        venv=True,
-        group=PROJECT,
-    ),
-    "docs": Command("kumulus.cli.docs", "print a page of the documentation, with its address", group=PROJECT),
-    "up": Command(
-        "kumulus.cli.up", "fetch what is missing, then bring a stack up", parses=True, passes_on=True, group=STACK
-    ),
-    "preview": Command(
-        "kumulus.cli.preview",
-        "fetch what is missing, then show the changes of `up`",
-        parses=True,
-        passes_on=True,
-        group=STACK,
-    ),
-    "down": Command(
-        "kumulus.cli.down",
-        "destroy what a stack created; no error if there is nothing",
-        parses=True,
-        passes_on=True,
-        group=STACK,
-    ),
-    "env": Command(
-        "kumulus.cli.env",
-        'print what `eval "$(kumulus env)"` needs for plain pulumi and kubectl',
-        parses=True,
-        group=STACK,
-    ),
-    "topology": Command(
-        "kumulus.cli.topology", "show where a stack's nodes are, as a tree or a picture", venv=True, group=STACK
-    ),
-    "price": Command(
-        "kumulus.cli.price", "say what a stack's fleet costs, by node group and zone", venv=True, group=STACK
-    ),
-    "fault": Command(
-        "kumulus.cli.fault",
-        "inject a fault into a live cluster, clear it, list active faults",
-        venv=True,
-        group=STACK,
-    ),
-    "schema": Command(
-        "kumulus.cli.schema",
-        "print the JSON schema of a stack or experiment file, for editors",
-        venv=True,
-        group=MACHINE,
-    ),
-    "convert": Command("kumulus.cli.convert", "print a KEMU ClusterConfig as a stack file", venv=True, group=MACHINE),
-    "plan": Command(
-        "kumulus.cli.plan", "show what a fleet of a size costs its control plane", venv=True, group=MACHINE
-    ),
-    "ls": Command(
-        "kumulus.cli.ls", "list every cluster on this machine, its owner and its size", venv=True, group=MACHINE
-    ),
-    "doctor": Command(
-        "kumulus.cli.doctor",
-        "list the tools: what is installed, what is missing, how to get it",
-        parses=True,
-        group=MACHINE,
-    ),
-    "tools": Command("kumulus.cli.tools", "fetch missing tools: download or build them, or list them", group=MACHINE),
-    "kind": Command("kumulus.cli.kind", "run kind the way Kumulus does", passes_on=True, venv=True, group=MACHINE),
-    "kind-image": Command(
-        "kumulus.cli.kind_image", "build a node image for kind, for use without a registry", group=MACHINE
-    ),
-    "venv": Command("kumulus.cli.venv", "create or update .venv", checkout=True, group=MACHINE),
-    "clean": Command("kumulus.cli.clean", "remove .venv and caches", checkout=True, group=MACHINE),
-    "uninstall": Command(
-        "kumulus.cli.uninstall", "list what is left of Kumulus on this machine, and remove it", venv=True, group=MACHINE
-    ),
+    name: replace(each, module=f"kumulus.cli.{name.replace('-', '_')}", group=group)
+    for group, commands in _CORE.items()
+    for name, each in commands.items()
 }
 """Those of the core."""
 

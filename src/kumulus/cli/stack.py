@@ -20,7 +20,7 @@ from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
 from kumulus.host import installation, launcher
 from kumulus.host.launcher import pulumi_home
-from kumulus.toolchain import environment, plugins, supply, venv
+from kumulus.toolchain import environment, pins, plugins, supply, venv
 from kumulus.toolchain.errors import ToolchainError
 
 _CURRENT = "default: PULUMI_STACK, or the one that `pulumi stack select` chose"
@@ -65,6 +65,13 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
         venv.ensure(checkout)
         enter_venv()
     wanted = find(stack)
+    known = pins.load()
+    if wanted.provider() and supply.missing(known, known.named(plugins.PROVIDER)):
+        print(
+            "note: this stack needs Pulumi's Kubernetes provider; if it cannot be downloaded, it is built, which takes "
+            "about eleven CPU minutes\n  If only charts need it: kumulus:skipAddons: true in the stack's file",
+            file=sys.stderr,
+        )
     for version in (wanted.kubernetes, *wanted.further):
         supply.provide([name for name in wanted.tools if name != plugins.COMMAND], version)
     if wanted.provider():

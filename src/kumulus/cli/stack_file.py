@@ -24,21 +24,18 @@ _OURS = ("kumulus:cluster", "kumulus:clusterConfig", _CLUSTERS)
 
 @dataclass(frozen=True, eq=False)
 class StackFile:
-    """A stack's file as it was when the command first asked for it, read and checked once.
-
-    Attributes:
-        stack: the stack's name.
-        base: the directory that its paths are relative to.
-        shown: what to call it in messages.
-        config: its configuration, unchanged.
-        ours: whether it is all that its program reads, as that is Kumulus' own.
-    """
+    """A stack's file as it was when the command first asked for it, read and checked once."""
 
     stack: str
+    """The stack's name."""
     base: Path
+    """The directory that its paths are relative to."""
     shown: str
+    """What to call it in messages."""
     config: dict[str, Any]
+    """Its configuration, unchanged."""
     ours: bool = False
+    """Whether it is all that its program reads, as that is Kumulus' own."""
 
     @cached_property
     def loaded(self) -> Stack:

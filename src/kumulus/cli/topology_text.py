@@ -23,21 +23,18 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Branch:
-    """Adjacent domains of one level that are alike.
-
-    Args:
-        level: which level.
-        first: the index of the first of them.
-        count: how many.
-        nodes: how many nodes each has.
-        inside: what each of them consists of.
-    """
+    """Adjacent domains of one level that are alike."""
 
     level: Level
+    """Which level."""
     first: int
+    """The index of the first of them."""
     count: int
+    """How many."""
     nodes: int
+    """How many nodes each has."""
     inside: tuple[Branch, ...]
+    """What each of them consists of."""
 
 
 def tree(stack: str, pools: Sequence[Pool]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from kumulus.cli import beforehand, project, stack
+from kumulus.cli import beforehand, project, stack, stack_file
 from kumulus.cli.registry import offered
 from kumulus.host import installation
 from kumulus.model.words import aligned
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     shown = beforehand.shown_options(name, further)
     code = stack.run(["up", "-s", name, "--yes", "--skip-preview", *shown, *further])
     if code == 0:
-        print("\n".join(_next(name)))
+        print("\n".join([*_next(name), *_assumed(name)]))
     return code
 
 
@@ -40,3 +40,11 @@ def _next(name: str) -> list[str]:
         (f"{command} fault inject broken -s {name} --kind unreachable --count 1 --for 5m", "a node fails"),
     ]
     return [f"\n{name} is up. Next:", *(f"  {line}" for line in aligned([(a, f"# {b}") for a, b in rows]).splitlines())]
+
+
+def _assumed(name: str) -> list[str]:
+    """What its Jobs do of which nobody has said anything; nothing if its clusters have lifecycles."""
+    found = stack_file.described(name)
+    if found is None or all(each.spec.podLifecycles for each in found.clusters.values()):
+        return []
+    return ["A Job whose command says no end completes at once, by assumption; podLifecycles say more (docs/pods.md)."]

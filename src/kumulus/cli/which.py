@@ -21,17 +21,14 @@ _NAME = re.compile(r"""(?m)^[ \t]+["']?name["']?:|[{,][\s\\]*["']?name\\?["']?:"
 
 @dataclass(frozen=True)
 class Which:
-    """A cluster of a stack.
-
-    Attributes:
-        stack: the stack's name.
-        cluster: what its file calls the cluster among several; empty for the only one.
-        folder: the name of the cluster's directory, which is its own name.
-    """
+    """A cluster of a stack."""
 
     stack: str
+    """The stack's name."""
     cluster: str
+    """What its file calls the cluster among several; empty for the only one."""
     folder: str
+    """The name of the cluster's directory, which is its own name."""
 
     @property
     def label(self) -> str:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from textwrap import dedent
 from types import NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, Required, Union, get_args, get_origin
 
@@ -36,36 +35,30 @@ _KINDS: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class SectionOf:
-    """Says of an argument that its mapping is written as a section of the stack file.
-
-    Args:
-        model: the section's pydantic model, ``module:Class``; by name, so that nothing of it is imported.
-    """
+    """Says of an argument that its mapping is written as a section of the stack file."""
 
     model: str
+    """The section's pydantic model, ``module:Class``; by name, so that nothing of it is imported."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument, or one output, of a component.
-
-    Args:
-        name: as Python has it, ``repo_url``.
-        key: as Pulumi's schema has it, ``repoUrl``.
-        type: without what the other fields say: Input, Output, Required, Annotated and None are taken off.
-        required: whether it has to be given.
-        plain: whether it has to be known when the program runs; others may be outputs.
-        doc: what it is.
-        section: the model of a mapping that is written as a section of the stack file; None for others.
-    """
+    """One argument, or one output, of a component."""
 
     name: str
+    """As Python has it, ``repo_url``."""
     key: str
+    """As Pulumi's schema has it, ``repoUrl``."""
     type: Any
+    """Without what the other fields say: Input, Output, Required, Annotated and None are taken off."""
     required: bool
+    """Whether it has to be given."""
     plain: bool
+    """Whether it has to be known when the program runs; others may be outputs."""
     doc: str
+    """What it is."""
     section: str | None = None
+    """The model of a mapping that is written as a section of the stack file; None for others."""
 
 
 @cache
@@ -199,18 +192,15 @@ def _argument(name: str, kind: Any, doc: str) -> Argument:
 
 
 def _docs(of: type) -> dict[str, str]:
-    """The docstrings beneath a class's fields: the interpreter drops them, so they are read from its source."""
-    body = ast.parse(dedent(inspect.getsource(of))).body[0]
-    assert isinstance(body, ast.ClassDef)
+    """The docstrings beneath a class's fields, by field."""
+    # Imported here, because it needs pydantic, and only errors and the plugin's description need the docstrings.
+    from kumulus.model.fields import definition_of, docs_beneath
+
+    definition = definition_of(of)
     found: dict[str, str] = {}
-    for base in body.bases:
+    for base in definition.bases:
         # A TypedDict does not record at run time what it extends.
         extended = _evaluated(ast.unparse(base), of.__module__)
         if hasattr(extended, "__total__"):
             found |= _docs(extended)
-    for field, after in zip(body.body, body.body[1:], strict=False):
-        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
-            continue
-        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-            found[field.target.id] = inspect.cleandoc(after.value.value)
-    return found
+    return found | docs_beneath(definition)

@@ -27,10 +27,10 @@ class ExistingClusterArgs(ControlPlaneArgs, total=False):
     """A path (relative to the program's directory, or with ``~``), or the whole text of a kubeconfig, which is kept as
     a secret. Default: ``$KUBECONFIG``, or else ``~/.kube/config``."""
     context: pulumi.Input[str]
-    """A context of that kubeconfig. Default: its current one."""
+    """A context of that kubeconfig. Optional if there is only one."""
     needs: Sequence[str]
-    """What the program does there: nodes, faults, stages, usage, devices, hypernodes, kwok, addons, tenants. The
-    permissions for it are checked before anything is changed. Default: nothing is checked."""
+    """What the program does there: nodes, faults, stages, usage, devices, hypernodes, kwok, addons, tenants,
+    autoscaler. The permissions for it are checked before anything is changed. Default: nothing is checked."""
 
 
 class ExistingCluster(ControlPlane):

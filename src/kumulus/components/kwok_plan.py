@@ -15,17 +15,14 @@ from kumulus.stackfile.load import Loaded
 
 @dataclass(frozen=True)
 class KwokPlan:
-    """What becomes of KWOK in a cluster.
-
-    Attributes:
-        install: whether the stack installs it.
-        stages: whether the cluster takes KWOK's stages as objects, or will.
-        controller: where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere.
-    """
+    """What becomes of KWOK in a cluster."""
 
     install: bool = False
+    """Whether the stack installs it."""
     stages: bool = False
+    """Whether the cluster takes KWOK's stages as objects, or will."""
     controller: str = ""
+    """Where another than the stack has installed it, ``<namespace>/<name>``; empty for nowhere."""
 
     @classmethod
     def of(cls, loaded: Loaded, base: Path) -> KwokPlan:

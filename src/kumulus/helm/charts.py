@@ -46,20 +46,17 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a chart comes from.
-
-    Args:
-        chart: a name in a repository, an `oci://` reference or an absolute path.
-        repository: the repository's URL; empty for the others.
-        version: as asked for; empty means the newest.
-        access: credentials of a private repository: username, password, caFile, certFile, keyFile. Registries need
-            `helm registry login` instead.
-    """
+    """Where a chart comes from."""
 
     chart: str
+    """A name in a repository, an `oci://` reference or an absolute path."""
     repository: str = ""
+    """The repository's URL; empty for the others."""
     version: str = ""
+    """As asked for; empty means the newest."""
     access: Mapping[str, str] = field(default_factory=dict)
+    """Credentials of a private repository: username, password, caFile, certFile, keyFile. Registries need `helm
+    registry login` instead."""
 
     @property
     def is_path(self) -> bool:
@@ -76,16 +73,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart.
-
-    Args:
-        place: its directory or archive on this machine.
-        crds: the manifests in its `crds` directories, and in those of the charts that it depends on, by name.
-    """
+    """A chart."""
 
     place: Path
+    """Its directory or archive on this machine."""
     version: str
     crds: Mapping[str, str]
+    """The manifests in its `crds` directories, and in those of the charts that it depends on, by name."""
 
     def digests(self) -> dict[str, str]:
         """For each CRD's manifest, enough of its hash to tell it from others."""

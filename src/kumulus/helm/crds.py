@@ -31,16 +31,13 @@ _ESTABLISHED_WITHIN = 15.0
 
 @dataclass(frozen=True)
 class Maker:
-    """An add-on of a stack, which marks the CRDs that it creates as its own.
-
-    Args:
-        cluster: what the stack calls the cluster.
-        identities: the stack's: its current one first, then any that its state recorded before.
-    """
+    """An add-on of a stack, which marks the CRDs that it creates as its own."""
 
     cluster: str
+    """What the stack calls the cluster."""
     addon: str
     identities: tuple[str, ...] = field(default=())
+    """The stack's: its current one first, then any that its state recorded before."""
 
     @property
     def name(self) -> str:
@@ -65,15 +62,12 @@ class Maker:
 
 @dataclass(frozen=True)
 class CrdState:
-    """A CRD in the cluster.
-
-    Args:
-        digest: of the manifest that an add-on applied last; empty if none has.
-        made_by: the add-on that made it; empty for one that was there before.
-    """
+    """A CRD in the cluster."""
 
     digest: str
+    """Of the manifest that an add-on applied last; empty if none has."""
     made_by: str
+    """The add-on that made it; empty for one that was there before."""
 
 
 async def look(client: Client, names: list[str]) -> dict[str, CrdState]:

@@ -28,22 +28,19 @@ _UNDER_WAY = ("pending-install", "pending-upgrade", "pending-rollback", "uninsta
 
 @dataclass(frozen=True)
 class Revision:
-    """A revision of a release.
-
-    Args:
-        secret: name of the Secret that it is recorded in.
-        number: from 1.
-        status: Helm's, such as `deployed`.
-        recorded: whether a Pulumi state has the release.
-        owner: the stack that has it; None if that is not known.
-    """
+    """A revision of a release."""
 
     secret: str
+    """Name of the Secret that it is recorded in."""
     uid: str
     number: int
+    """From 1."""
     status: str
+    """Helm's, such as `deployed`."""
     recorded: bool
+    """Whether a Pulumi state has the release."""
     owner: Owner | None = None
+    """The stack that has it; None if that is not known."""
 
     @property
     def under_way(self) -> bool:

@@ -23,17 +23,14 @@ _NEEDED = ("Available", "Reconciled")
 
 @dataclass(frozen=True)
 class Readiness:
-    """How far a release has come.
-
-    Attributes:
-        ready: how many of its workloads are ready.
-        waiting: the others, as ``deployment/name``.
-        reasons: for each pod that is waiting, its name and why.
-    """
+    """How far a release has come."""
 
     ready: int
+    """How many of its workloads are ready."""
     waiting: tuple[str, ...]
+    """The others, as ``deployment/name``."""
     reasons: tuple[str, ...]
+    """For each pod that is waiting, its name and why."""
 
     @property
     def counted(self) -> str:

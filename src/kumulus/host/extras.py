@@ -28,40 +28,37 @@ class BrokenExtra(Exception):
 
 @dataclass(frozen=True)
 class Extra:
-    """What an extra brings. Each part is found where it is used; nothing is registered anywhere else.
-
-    Attributes:
-        name: as in ``pip install 'kumulus[NAME]'``; a third party's is the name of its distribution.
-        summary: what it is for, in a few words.
-        needs: the modules of other distributions that its commands import. If one is missing, they say what to install.
-        commands: its subcommands, by name: :class:`kumulus.cli.registry.Command`.
-        resources: the classes of its Pulumi resources, :class:`kumulus.provider.resources.base.Resource`.
-        additions: what it adds to a control plane, :class:`kumulus.runtimes.kwok.addition.Addition`.
-        folders: the folders that its additions have in a control plane's directory.
-        runs: its runs that change a cluster for a while, :class:`kumulus.nodes.runs.Runs`.
-        schedulers: schedulers by name, :class:`kumulus.extras.schedulers.descriptor.Scheduler`.
-        runtimes: ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name.
-        sections: sections of the stack file's cluster, :class:`kumulus.stackfile.sections.ClusterSection`, by name.
-        sections_in_cluster: functions that declare what a section of the core's means in a cluster whose nodes run
-            containers, by the section.
-        files: files besides the stack's that have a schema, :class:`kumulus.stackfile.schema.published.DescribedFile`.
-        install: what pip is to be given; by default the extra of Kumulus with this name.
-    """
+    """What an extra brings. Each part is found where it is used; nothing is registered anywhere else."""
 
     name: str
+    """As in ``pip install 'kumulus[NAME]'``; a third party's is the name of its distribution."""
     summary: str
+    """What it is for, in a few words."""
     needs: tuple[str, ...] = ()
+    """The modules of other distributions that its commands import. If one is missing, they say what to install."""
     commands: Mapping[str, Any] = field(default_factory=dict)
+    """Its subcommands, by name: :class:`kumulus.cli.registry.Command`."""
     resources: tuple[str, ...] = ()
+    """The classes of its Pulumi resources, :class:`kumulus.provider.resources.base.Resource`."""
     additions: tuple[str, ...] = ()
+    """What it adds to a control plane, :class:`kumulus.runtimes.kwok.addition.Addition`."""
     folders: tuple[str, ...] = ()
+    """The folders that its additions have in a control plane's directory."""
     runs: tuple[str, ...] = ()
+    """Its runs that change a cluster for a while, :class:`kumulus.nodes.runs.Runs`."""
     schedulers: Mapping[str, str] = field(default_factory=dict)
+    """Schedulers by name, :class:`kumulus.extras.schedulers.descriptor.Scheduler`."""
     runtimes: Mapping[str, str] = field(default_factory=dict)
+    """Ways to get a control plane, :class:`kumulus.runtimes.descriptor.Descriptor`, by name."""
     sections: Mapping[str, str] = field(default_factory=dict)
+    """Sections of the stack file's cluster, :class:`kumulus.stackfile.sections.ClusterSection`, by name."""
     sections_in_cluster: Mapping[str, str] = field(default_factory=dict)
+    """Functions that declare what a section of the core's means in a cluster whose nodes run containers, by the
+    section."""
     files: tuple[str, ...] = ()
+    """Files besides the stack's that have a schema, :class:`kumulus.stackfile.schema.published.DescribedFile`."""
     install: str = ""
+    """What pip is to be given; by default the extra of Kumulus with this name."""
 
     @property
     def missing(self) -> list[str]:

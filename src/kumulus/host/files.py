@@ -143,7 +143,7 @@ def sync(path: Path) -> None:
 
 
 _BYTES = 64 * 1024
-_LONGEST_LINE = 300
+_LONGEST_LINE = 1000
 
 
 def last_lines(log: Path, most: int) -> str:
@@ -159,4 +159,5 @@ def last_lines(log: Path, most: int) -> str:
             lines = opened.read().replace(b"\0", b"").decode(errors="replace").splitlines()
     except OSError:
         return ""
-    return "\n".join(f"    {line[:_LONGEST_LINE]}" for line in lines[-most:])
+    cut = (line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} …" for line in lines[-most:])
+    return "\n".join(f"    {line}" for line in cut)

@@ -14,7 +14,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from kumulus.host.version import VERSION
+from kumulus.host.version import EARLIER, VERSION
 
 NAME = "pulumi-resource-kumulus"
 
@@ -40,7 +40,15 @@ def install(pulumi_home: Path, python: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    _write(pulumi_home / "plugins" / f"resource-kumulus-v{VERSION}" / NAME, _text(python))
+    _write(_place(pulumi_home, VERSION), _text(python))
+    for version in EARLIER:
+        # One that is installed on this machine, too, is left its own.
+        if not (place := _place(pulumi_home, version)).exists():
+            _write(place, _text(python))
+
+
+def _place(pulumi_home: Path, version: str) -> Path:
+    return pulumi_home / "plugins" / f"resource-kumulus-v{version}" / NAME
 
 
 def _write(file: Path, text: str) -> None:

@@ -25,15 +25,12 @@ _FIRST_NAMESPACE = 0xEFFFFFFC
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, as one user of it.
-
-    Attributes:
-        id: hexadecimal digits that reveal nothing else about it.
-        name: what its users call it; it may change, and two may have the same.
-    """
+    """A machine, as one user of it."""
 
     id: str
+    """Hexadecimal digits that reveal nothing else about it."""
     name: str
+    """What its users call it; it may change, and two may have the same."""
 
 
 def this(machine_id: Path = MACHINE_ID) -> Machine:

@@ -24,17 +24,14 @@ _MARK = '"4dabf18193072939515e22adb298388d":"1b47061264138c4ac30d75fd1eb44270"'
 
 @dataclass(frozen=True)
 class Unprotected:
-    """Why a stack's secrets are unprotected.
-
-    Attributes:
-        backend: where the state is: `shared`, or `local` to this machine.
-        where: the backend's URL, without parts that may be a password.
-        known: whether the state has secrets already, so that the user has been warned.
-    """
+    """Why a stack's secrets are unprotected."""
 
     backend: Literal["shared", "local"]
+    """Where the state is: `shared`, or `local` to this machine."""
     where: str
+    """The backend's URL, without parts that may be a password."""
     known: bool
+    """Whether the state has secrets already, so that the user has been warned."""
 
     def message(self, stack: str, secrets: str) -> str:
         """The warning to the user.

@@ -1,10 +1,14 @@
-"""Where Kumulus is published. Assumed until it is: these names stand here, and in mkdocs.yml, alone."""
+"""Where Kumulus is published. Assumed until it is; a test keeps all other files to these names."""
 
 from __future__ import annotations
 
 REPOSITORY = "https://github.com/kumulus-io/kumulus"
 
 NPM_PACKAGE = "@kumulus/kumulus"
+
+NUGET_NAMESPACE = "Kumulus"
+
+GO_MODULE = f"{REPOSITORY.removeprefix('https://')}/sdk/go/kumulus"
 
 
 def page_address(page: str) -> str:

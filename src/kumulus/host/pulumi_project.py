@@ -23,21 +23,18 @@ _OURS = re.compile(r"^from kumulus import program$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class PulumiProject:
-    """A project.
-
-    Attributes:
-        file: its Pulumi.yaml.
-        name: its name in Pulumi; "" if the file does not say.
-        stack_files: the directory of its stacks' files.
-        backend: the URL of its backend; "" if the file names none.
-        plugin: the directory of Kumulus' provider plugin that the file names; None if the engine looks for it.
-    """
+    """A project."""
 
     file: Path
+    """Its Pulumi.yaml."""
     name: str
+    """Its name in Pulumi; "" if the file does not say."""
     stack_files: Path
+    """The directory of its stacks' files."""
     backend: str
+    """The URL of its backend; "" if the file names none."""
     plugin: Path | None
+    """The directory of Kumulus' provider plugin that the file names; None if the engine looks for it."""
 
     @property
     def root(self) -> Path:

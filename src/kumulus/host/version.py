@@ -10,6 +10,9 @@ from typing import Any
 
 VERSION = "0.1.0"
 
+EARLIER: tuple[str, ...] = ()
+"""The releases before this one, the latest last: where a state names their plugin, this version stands in for it."""
+
 FORM = 1
 """Incremented by each version whose states or folders an earlier one would misread."""
 

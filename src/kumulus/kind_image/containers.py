@@ -22,19 +22,16 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 @dataclass(frozen=True)
 class Container:
-    """One image.
-
-    Attributes:
-        name: its full name, with a tag.
-        files: files of this machine, by their path in the image without a leading slash.
-        links: what symbolic links point to, by their path.
-        entrypoint: what is run in it by itself.
-    """
+    """One image."""
 
     name: str
+    """Its full name, with a tag."""
     files: Mapping[str, Path]
+    """Files of this machine, by their path in the image without a leading slash."""
     links: Mapping[str, str] = field(default_factory=dict)
+    """What symbolic links point to, by their path."""
     entrypoint: Sequence[str] = ()
+    """What is run in it by itself."""
 
 
 def program(name: str, executable: Path) -> Container:

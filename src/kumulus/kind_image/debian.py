@@ -34,20 +34,13 @@ _MASKED = (
     " systemd-firstboot.service"
 )
 _DROPPED = (
-    "var/lib/apt/lists/*",
-    "var/cache/apt/*.bin",
-    "usr/share/doc/*",
-    "usr/share/locale/*",
-    "usr/share/man/*",
-    "usr/share/info/*",
-    "etc/systemd/system/*.wants/*",
-    "lib/systemd/system/sockets.target.wants/*udev*",
-    "lib/systemd/system/sockets.target.wants/*initctl*",
-    "lib/systemd/system/multi-user.target.wants/getty.target",
+    "var/lib/apt/lists/*", "var/cache/apt/*.bin", "usr/share/doc/*", "usr/share/locale/*", "usr/share/man/*",
+    "usr/share/info/*", "etc/systemd/system/*.wants/*", "lib/systemd/system/sockets.target.wants/*udev*",
+    "lib/systemd/system/sockets.target.wants/*initctl*", "lib/systemd/system/multi-user.target.wants/getty.target",
     "lib/systemd/system/multi-user.target.wants/systemd-logind.service",
     "lib/systemd/system/multi-user.target.wants/systemd-update-utmp-runlevel.service",
     "lib/systemd/system/multi-user.target.wants/systemd-ask-password-wall.path",
-)
+)  # fmt: skip
 _IN_NODE = {"kubeadm": "usr/bin", "kubelet": "usr/bin", "kubectl": "usr/bin", "crictl": "usr/local/bin"}
 _PROXY_PROGRAMS = ("xtables-nft-multi", "xtables-legacy-multi", "nft", "conntrack")
 
@@ -71,17 +64,14 @@ def require() -> None:
 
 @dataclass(frozen=True)
 class Node:
-    """What is in a node besides Debian.
-
-    Attributes:
-        version: of Kubernetes, without a leading `v`.
-        programs: the executables of Kubernetes and ours, by name.
-        sandbox: the name of the image that holds a pod's namespaces.
-    """
+    """What is in a node besides Debian."""
 
     version: str
+    """Of Kubernetes, without a leading `v`."""
     programs: Mapping[str, Path]
+    """The executables of Kubernetes and ours, by name."""
     sandbox: str
+    """The name of the image that holds a pod's namespaces."""
 
 
 def make(root: Path, node: Node, mirror: str | None, step: Step, log: Path) -> None:

@@ -26,15 +26,12 @@ _TOOLS = (*_CONTROL_PLANE, "kubectl", "etcd", "kwok", "kwok-charts", "kind-node"
 
 @dataclass(frozen=True)
 class Made:
-    """A node image that is there.
-
-    Attributes:
-        name: its name in Docker, for a stack's kind image.
-        archive: the file it is kept in, for `docker load` on another machine.
-    """
+    """A node image that is there."""
 
     name: str
+    """Its name in Docker, for a stack's kind image."""
     archive: Path
+    """The file it is kept in, for `docker load` on another machine."""
 
 
 def version() -> str:

@@ -18,17 +18,14 @@ class Interrupted(Exception):
 
 @dataclass
 class Outcome(Generic[T]):
-    """The result of a bulk operation.
-
-    Attributes:
-        done: the items that succeeded.
-        failed: the items that failed, each with its error.
-        skipped: how many items were not begun, because the operation was stopped or had failed too often.
-    """
+    """The result of a bulk operation."""
 
     done: list[T] = field(default_factory=list)
+    """The items that succeeded."""
     failed: list[tuple[T, Exception]] = field(default_factory=list)
+    """The items that failed, each with its error."""
     skipped: int = 0
+    """How many items were not begun, because the operation was stopped or had failed too often."""
 
     @property
     def complete(self) -> bool:

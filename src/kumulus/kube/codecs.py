@@ -15,29 +15,23 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Listed(Generic[T]):
-    """A page of a list.
-
-    Attributes:
-        items: its objects.
-        version: the resourceVersion of the collection, from which a watch continues.
-        token: asks for the next page; empty on the last one.
-    """
+    """A page of a list."""
 
     items: list[T]
+    """Its objects."""
     version: str
+    """The resourceVersion of the collection, from which a watch continues."""
     token: str
+    """Asks for the next page; empty on the last one."""
 
 
 class Codec(Protocol[T]):
-    """What a watch has to know about a representation of objects.
-
-    Attributes:
-        list_type: the media type to ask for when listing.
-        watch_type: the media type to ask for when watching.
-    """
+    """What a watch has to know about a representation of objects."""
 
     list_type: str
+    """The media type to ask for when listing."""
     watch_type: str
+    """The media type to ask for when watching."""
 
     def listed(self, raw: bytes) -> Listed[T]:
         """Decode a page of a list."""

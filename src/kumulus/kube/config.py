@@ -28,23 +28,20 @@ from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, TooMuch, check_lim
 
 @dataclass(frozen=True)
 class Connection:
-    """Where an API server is and how to authenticate.
-
-    Attributes:
-        server: base address, such as ``https://127.0.0.1:32766``.
-        context: name of the kubeconfig context that was used.
-        headers: headers to send with every request (a bearer token, for one).
-        tls: the TLS context, or None for a plain ``http`` server.
-        credentials: asked at each request: a command or a token's file; None when there is neither.
-        server_name: the name in the server's certificate, if it is not that of its address; empty otherwise.
-    """
+    """Where an API server is and how to authenticate."""
 
     server: str
+    """Base address, such as ``https://127.0.0.1:32766``."""
     context: str
+    """Name of the kubeconfig context that was used."""
     headers: dict[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """Headers to send with every request (a bearer token, for one)."""
     tls: ssl.SSLContext | None = field(default=None, repr=False)
+    """The TLS context, or None for a plain ``http`` server."""
     credentials: ExecCredentials | TokenFile | None = field(default=None, repr=False)
+    """Asked at each request: a command or a token's file; None when there is neither."""
     server_name: str = ""
+    """The name in the server's certificate, if it is not that of its address; empty otherwise."""
 
 
 def load_kubeconfig(source: str | Path, context: str | None = None) -> Connection:
@@ -154,19 +151,16 @@ def _wrong_address(server: str) -> str:
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of one context of a kubeconfig.
-
-    Attributes:
-        context: its name.
-        settings: the context's own, such as its namespace.
-        cluster: the cluster it names.
-        user: the user it names; empty for none.
-    """
+    """The entries of one context of a kubeconfig."""
 
     context: str
+    """Its name."""
     settings: dict[str, Any]
+    """The context's own, such as its namespace."""
     cluster: dict[str, Any]
+    """The cluster it names."""
     user: dict[str, Any]
+    """The user it names; empty for none."""
 
 
 def entries(document: dict[str, Any], path: Path, context: str | None = None) -> Entries:

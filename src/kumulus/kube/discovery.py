@@ -25,16 +25,13 @@ _MEASUREMENTS = "metrics.k8s.io"
 
 @dataclass(frozen=True)
 class Resource:
-    """A kind of object in namespaces.
-
-    Args:
-        api_version: as in `apiVersion`.
-        plural: as in a path.
-    """
+    """A kind of object in namespaces."""
 
     api_version: str
+    """As in `apiVersion`."""
     kind: str
     plural: str
+    """As in a path."""
 
     @property
     def group(self) -> str:

@@ -28,23 +28,20 @@ _MARGIN = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class ExecPlugin:
-    """The command of a kubeconfig's user.
-
-    Attributes:
-        command: a program on PATH, or a path.
-        arguments: for it.
-        environment: variables added to ours.
-        information: what KUBERNETES_EXEC_INFO says.
-        hint: what the kubeconfig says to do when the command is missing.
-        kubeconfig: the kubeconfig's path, for messages.
-    """
+    """The command of a kubeconfig's user."""
 
     command: str
+    """A program on PATH, or a path."""
     arguments: tuple[str, ...]
+    """For it."""
     environment: Mapping[str, str] = field(repr=False)
+    """Variables added to ours."""
     information: str = field(repr=False)
+    """What KUBERNETES_EXEC_INFO says."""
     hint: str
+    """What the kubeconfig says to do when the command is missing."""
     kubeconfig: Path
+    """The kubeconfig's path, for messages."""
 
     @property
     def api_version(self) -> str:

@@ -20,17 +20,14 @@ class Broken(ConnectionError):
 
 @dataclass(slots=True)
 class Answer:
-    """What a server answered.
-
-    Attributes:
-        status: the HTTP status.
-        headers: by their names in lower case.
-        body: all of it; empty for a stream.
-    """
+    """What a server answered."""
 
     status: int
+    """The HTTP status."""
     headers: dict[str, str]
+    """By their names in lower case."""
     body: bytes = b""
+    """All of it; empty for a stream."""
 
 
 class HttpConnection(asyncio.Protocol):

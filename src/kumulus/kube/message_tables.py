@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,15 @@ _SCALARS = {
     "bool": _Field.TYPE_BOOL,
     "double": _Field.TYPE_DOUBLE,
 }
+
+
+def tables_of(text: str) -> Tables:
+    """The tables of a text: `Node: metadata 1 ObjectMeta, spec 2 NodeSpec`, a message after the other."""
+    found: dict[str, dict[str, tuple[int, str]]] = {}
+    for message, fields in re.findall(r"(\w+):([^:]*)(?=\s\w+:|\s*$)", text):
+        parts = [each.split() for each in fields.split(",") if each.strip()]
+        found[message] = {name: (int(number), kind) for name, number, kind in parts}
+    return found
 
 
 def classes_of(tables: Tables) -> Mapping[str, Any]:

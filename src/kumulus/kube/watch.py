@@ -30,31 +30,25 @@ _GONE = 410
 
 
 class Event(NamedTuple, Generic[T]):
-    """Something that happened to one object.
-
-    Attributes:
-        kind: ADDED, MODIFIED or DELETED. What a list names for the first time is ADDED; what a later list names again
-            is MODIFIED, whether it differs or not.
-        key: ``namespace/name``, or the name alone where there is no namespace.
-        item: the object afterwards; for a deleted one its last state, or None if a new list just lacked it.
-    """
+    """Something that happened to one object."""
 
     kind: Kind
+    """ADDED, MODIFIED or DELETED. What a list names for the first time is ADDED; what a later list names again is
+    MODIFIED, whether it differs or not."""
     key: str
+    """``namespace/name``, or the name alone where there is no namespace."""
     item: T | None
+    """The object afterwards; for a deleted one its last state, or None if a new list just lacked it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Events(Generic[T]):
-    """Events in their order, as many as arrived at once.
-
-    Attributes:
-        events: what happened.
-        listed: whether they come from a list: they give the present state, and it is not known since when it is so.
-    """
+    """Events in their order, as many as arrived at once."""
 
     events: list[Event[T]]
+    """What happened."""
     listed: bool = False
+    """Whether they come from a list: they give the present state, and it is not known since when it is so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +56,18 @@ class Synced:
     """The events so far are the whole collection; from here on they tell what happens.
 
     Comes after the first list, and again after each further one.
-
-    Attributes:
-        version: the collection's resourceVersion.
     """
 
     version: str
+    """The collection's resourceVersion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Nothing is heard at the moment; the follower keeps trying.
-
-    Attributes:
-        error: why: the connection is lost, or the server has forgotten where the last watch ended (410 Gone).
-    """
+    """Nothing is heard at the moment; the follower keeps trying."""
 
     error: ApiError | Unreachable
+    """Why: the connection is lost, or the server has forgotten where the last watch ended (410 Gone)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,42 +32,36 @@ _CHARTS_OWN, _OURS = "/root/.kwok/kwok.yaml", "/etc/kumulus/kwok.yaml"
 
 @dataclass(frozen=True)
 class Settings:
-    """What all kwok-controllers of a cluster have in common.
-
-    Args:
-        repository: the repository of their image.
-        tag: the tag of their image.
-        pull_secrets: names of the image pull secrets.
-        parallelism: how many stages, and how many leases, each works on at once.
-        lease_seconds: how long a node's lease holds; None for what fits the number of nodes.
-        pod_cidr: the range of emulated pods' addresses.
-        cpu: each controller's request, a quantity.
-        memory: each controller's request, a quantity.
-    """
+    """What all kwok-controllers of a cluster have in common."""
 
     repository: str
+    """The repository of their image."""
     tag: str
+    """The tag of their image."""
     pull_secrets: tuple[str, ...]
+    """Names of the image pull secrets."""
     parallelism: int
+    """How many stages, and how many leases, each works on at once."""
     lease_seconds: int | None
+    """How long a node's lease holds; None for what fits the number of nodes."""
     pod_cidr: str
+    """The range of emulated pods' addresses."""
     cpu: str
+    """Each controller's request, a quantity."""
     memory: str
+    """Each controller's request, a quantity."""
 
 
 @dataclass(frozen=True)
 class Controllers:
-    """The kwok-controllers of a cluster.
-
-    Args:
-        nodes: how many nodes they have to emulate.
-        shards: how many controllers there are.
-    """
+    """The kwok-controllers of a cluster."""
 
     settings: Settings
     cluster: str
     nodes: int
+    """How many nodes they have to emulate."""
     shards: int
+    """How many controllers there are."""
 
     def name(self, shard: int) -> str:
         """A controller's name; the first one keeps its name when others are added."""

@@ -64,7 +64,8 @@ def delay:
 _CHECKS = f"""\
 def checks:
   (.metadata.name | test({json.dumps("|".join(map(re.escape, _MUST_RUN["names"])))}))
-  or (.metadata.annotations // {{}} | to_entries | any({json.dumps(_MUST_RUN["annotations"])}[.key] == .value));
+  or (.metadata.annotations // {{}} | to_entries
+    | any({json.dumps(_MUST_RUN["annotations"])}[.key] as $word | .value | split("[, ]+"; null) | index($word)));
 """
 
 _NEXT = f"""\

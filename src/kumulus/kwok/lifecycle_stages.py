@@ -24,6 +24,7 @@ from typing import Any
 from kumulus.kwok import lifecycle_states as states
 from kumulus.kwok import stages as kwok_stages
 from kumulus.kwok.pod_statuses import lifecycle as templates
+from kumulus.kwok.pod_statuses.fragments import FAILED_CHECK
 from kumulus.model.distributions import Distribution
 from kumulus.model.lifecycles import Failure, Lifecycle, PodSelection
 from kumulus.model.owner_kinds import belongs_to
@@ -47,16 +48,13 @@ _ZERO = Distribution("fixed", 0)
 
 @dataclass(frozen=True)
 class StageObject:
-    """A ``Stage`` object.
-
-    Args:
-        name: the object's name; it contains a dot, unlike the names of the cluster's own stages.
-        about: what it waits for, in words.
-    """
+    """A ``Stage`` object."""
 
     name: str
+    """The object's name; it contains a dot, unlike the names of the cluster's own stages."""
     lifecycle: str
     about: str
+    """What it waits for, in words."""
     spec: Mapping[str, Any]
 
     @property
@@ -80,7 +78,7 @@ class _Stages:
 
     @property
     def life(self) -> Lifecycle:
-        return self.lifecycles[self.index]
+        return _without_pretending(self.lifecycles[self.index])
 
     def all(self) -> list[StageObject]:
         life = self.life
@@ -89,7 +87,7 @@ class _Stages:
             found.append(self._start(life.image_pull))
         if life.init:
             found.append(self._init(life.init))
-        if life.start_up:
+        if life.start_up and not life.must_run:
             found.append(self._ready(life.start_up))
         if life.run:
             found.append(self._end("succeed", "success", life.run, "run", None))
@@ -105,12 +103,14 @@ class _Stages:
         selections[-1] = replace(mine, labels={})
         selector = states.begins(dict(mine.labels), first_condition(selections, self.index))
         mark = (states.CONDITION, self.life.name)
-        template = templates.beginning(*mark) if self.life.image_pull else self._started(first=mark)
+        pending = self.life.must_run == "pending"
+        template = templates.beginning(*mark, pending) if self.life.image_pull else self._started(first=mark)
         return self._stage("create", "at once", selector, template)
 
     def _start(self, pull: Distribution) -> StageObject:
         delay = self._delay(states.STARTED, (pull, "image pull"))
-        return self._stage("start", f"image pull: {pull}", self._in("pulling"), self._started(), delay)
+        about = "never, as nothing can run" if self.life.must_run else f"image pull: {pull}"
+        return self._stage("start", about, self._in("pulling"), self._started(), delay)
 
     def _init(self, init: Distribution) -> StageObject:
         # Each init container has a duration of its own.
@@ -123,14 +123,14 @@ class _Stages:
         return self._stage("ready", f"start-up: {start_up}", self._in("starting"), templates.made_ready(), delay)
 
     def _end(self, step: str, outcome: str, run: Distribution, what: str, failure: Failure | None) -> StageObject:
-        selector = self._in("ready")
+        selector = self._in("starting" if self.life.must_run else "ready")
         about = f"run: {run}"
         if self.life.failures:
             share = failure.share if failure else 1 - sum(each.share for each in self.life.failures)
             selector = states.which(selector, self._outcome(), outcome)
             about = f"{about}, for {max(0.0, share):.4g} of the runs"
         delay = self._delay(states.CONTAINERS_STARTED, (self.life.start_up or _ZERO, "start-up"), (run, what))
-        return self._stage(step, about, selector, templates.ended(failure), delay)
+        return self._stage(step, about, selector, templates.ended(failure, bool(self.life.must_run)), delay)
 
     def _outcome(self) -> str:
         """A jq expression of how a run ends."""
@@ -167,6 +167,17 @@ class _Stages:
         rest = {"weight": 1, **({"delay": delay} if delay else {}), **kwok_stages.pod_status(template)}
         spec = kwok_stages.spec("Pod", selector, rest)
         return StageObject(f"{self.life.name}.{step}", self.life.name, about, spec)
+
+
+def _without_pretending(life: Lifecycle) -> Lifecycle:
+    """The lifecycle of pods that must run: their images never come, or they fail before they are ready."""
+    match life.must_run:
+        case "pending":
+            return replace(life, image_pull=Distribution("fixed", kwok_stages.FOR_EVER / 1000))
+        case "fail":
+            return replace(life, start_up=_ZERO, failures=(Failure(1.0, **FAILED_CHECK, after=_ZERO),))
+        case _:
+            return life
 
 
 # Seeded draws of durations and outcomes in jq, the language of KWOK's stages.

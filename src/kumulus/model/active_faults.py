@@ -34,19 +34,16 @@ _NOT_READY = Condition("False", "KubeletNotReady", "container runtime network no
 
 @dataclass(frozen=True)
 class ActiveFault:
-    """An active fault.
-
-    Args:
-        name: its name.
-        effects: on each of its nodes.
-        nodes: the nodes it affects.
-        since: when it began, RFC 3339 in UTC.
-    """
+    """An active fault."""
 
     name: str
+    """Its name."""
     effects: NodeEffects
+    """On each of its nodes."""
     nodes: NodeSet
+    """The nodes it affects."""
     since: str = ""
+    """When it began, RFC 3339 in UTC."""
 
     def annotations(self, node: str) -> dict[str, str]:
         """The annotations it sets on a node, including those by which KWOK ends a reboot."""

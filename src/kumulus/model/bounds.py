@@ -12,15 +12,12 @@ from kumulus.model.errors import Problem, Where
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds between which an autoscaler chooses a pool's number of nodes.
-
-    Args:
-        least: the minimum number of nodes.
-        most: the maximum number of nodes.
-    """
+    """The bounds between which an autoscaler chooses a pool's number of nodes."""
 
     least: int
+    """The minimum number of nodes."""
     most: int
+    """The maximum number of nodes."""
 
     def nearest(self, count: int) -> int:
         """The number of nodes within the bounds that is nearest to `count`."""

@@ -35,15 +35,12 @@ _SIZES = {profile.number: profile.size for profile in PROFILES}
 
 
 class Demand(NamedTuple):
-    """What a claim requests.
-
-    Attributes:
-        gpus: whole GPUs.
-        milli: thousandths of one GPU, in addition; for a MIG device, what it takes of its GPU.
-    """
+    """What a claim requests."""
 
     gpus: int = 0
+    """Whole GPUs."""
     milli: int = 0
+    """Thousandths of one GPU, in addition; for a MIG device, what it takes of its GPU."""
 
 
 def mig_size(milli: int) -> str:

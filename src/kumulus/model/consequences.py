@@ -24,33 +24,30 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class Consequence:
-    """What applying a change to one pool does.
-
-    Args:
-        group: the node group's name, or else the pool's.
-        zone: empty when the pool has none.
-        before: number of nodes now.
-        after: number of nodes afterwards.
-        changed: how many of the remaining nodes are changed in place.
-        fields: what is changed on those, such as `labels team` or `taints`; resources are in `resources`.
-        resources: gains and losses of the whole pool, extended resources first; none is zero.
-        devices: the same for the devices in ResourceSlices, by driver.
-        cost: the change in US dollars per hour; None when a price is not known.
-        pods: running pods on the nodes that are deleted.
-        product: of the GPUs gained or lost; empty when not known.
-    """
+    """What applying a change to one pool does."""
 
     group: str
+    """The node group's name, or else the pool's."""
     zone: str
+    """Empty when the pool has none."""
     before: int
+    """Number of nodes now."""
     after: int
+    """Number of nodes afterwards."""
     changed: int = 0
+    """How many of the remaining nodes are changed in place."""
     fields: tuple[str, ...] = ()
+    """What is changed on those, such as `labels team` or `taints`; resources are in `resources`."""
     resources: Mapping[str, Quantity] | None = None
+    """Gains and losses of the whole pool, extended resources first; none is zero."""
     pods: int = 0
+    """Running pods on the nodes that are deleted."""
     product: str = ""
+    """Of the GPUs gained or lost; empty when not known."""
     devices: Mapping[str, int] | None = None
+    """The same for the devices in ResourceSlices, by driver."""
     cost: float | None = None
+    """The change in US dollars per hour; None when a price is not known."""
 
     def __bool__(self) -> bool:
         """Whether anything changes at all."""

@@ -28,18 +28,15 @@ _REMEDY = "write a duration such as 5m, or a distribution such as {normal: {mean
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution of durations; a negative draw counts as 0.
-
-    Args:
-        kind: which distribution.
-        first: seconds: the value, the lower end, the mean, the median, or the mean.
-        second: seconds: the upper end or the standard deviation; for lognormal the standard deviation of the
-            logarithm, a plain number; else 0.
-    """
+    """A distribution of durations; a negative draw counts as 0."""
 
     kind: Kind
+    """Which distribution."""
     first: float
+    """Seconds: the value, the lower end, the mean, the median, or the mean."""
     second: float = 0.0
+    """Seconds: the upper end or the standard deviation; for lognormal the standard deviation of the logarithm, a plain
+    number; else 0."""
 
     def __str__(self) -> str:
         """A short, readable description."""

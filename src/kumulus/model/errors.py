@@ -15,18 +15,15 @@ _LONGEST_PLACE = 400
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that makes a stack unusable.
-
-    Args:
-        path: the place as the file has it, `nodeGroups[0].nodeTemplate.capacity["nvidia.com/gpu"]`; empty for the
-            document as a whole.
-        message: what is wrong, without a period.
-        remedy: what to write instead, without a period; may be empty.
-    """
+    """One thing that makes a stack unusable."""
 
     path: str
+    """The place as the file has it, `nodeGroups[0].nodeTemplate.capacity["nvidia.com/gpu"]`; empty for the document as
+    a whole."""
     message: str
+    """What is wrong, without a period."""
     remedy: str = ""
+    """What to write instead, without a period; may be empty."""
 
     def __post_init__(self) -> None:
         # Some quote a key of the file, whose control characters must not reach a terminal.
@@ -40,15 +37,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Notice:
-    """A mistake that was corrected, or a part of a file that has no effect; the user does not have to act on it.
-
-    Args:
-        path: the place as the file has it.
-        message: what was found and what is used instead.
-    """
+    """A mistake that was corrected, or a part of a file that has no effect; the user does not have to act on it."""
 
     path: str
+    """The place as the file has it."""
     message: str
+    """What was found and what is used instead."""
 
     def __str__(self) -> str:
         return f"{_readable(self.path)}: {self.message}" if self.path else self.message

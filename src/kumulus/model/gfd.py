@@ -46,27 +46,24 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class GpuProduct:
-    """A GPU as its driver describes it.
-
-    Args:
-        name: as in nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3.
-        model: as the driver names it: NVIDIA H100 80GB HBM3.
-        memory: in MiB, as nvidia-smi shows it.
-        compute: compute capability, major and minor.
-        mig: whether it can be divided into MIG devices.
-        driver: version of the driver, 580.95.05.
-        cuda: version of CUDA that the driver brings, 13.0.
-        source: where the figures are from, a URL.
-    """
+    """A GPU as its driver describes it."""
 
     name: str
+    """As in nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3."""
     model: str
+    """As the driver names it: NVIDIA H100 80GB HBM3."""
     memory: int
+    """In MiB, as nvidia-smi shows it."""
     compute: tuple[int, int]
+    """Compute capability, major and minor."""
     mig: bool
+    """Whether it can be divided into MIG devices."""
     driver: str
+    """Version of the driver, 580.95.05."""
     cuda: str
+    """Version of CUDA that the driver brings, 13.0."""
     source: str
+    """Where the figures are from, a URL."""
 
 
 def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:

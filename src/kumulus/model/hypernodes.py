@@ -25,19 +25,16 @@ _KEYS = ("zone", "replicas", "topology")
 
 @dataclass(frozen=True)
 class Fabric:
-    """What HyperNodes are derived from: a pool without its node template.
-
-    Args:
-        pool: the pool's name.
-        zone: its zone; empty for none.
-        replicas: how many nodes it has.
-        topology: how they are placed.
-    """
+    """What HyperNodes are derived from: a pool without its node template."""
 
     pool: str
+    """The pool's name."""
     zone: str
+    """Its zone; empty for none."""
     replicas: int
+    """How many nodes it has."""
     topology: Topology
+    """How they are placed."""
 
     @classmethod
     def of(cls, pool: Pool) -> Fabric:
@@ -47,21 +44,18 @@ class Fabric:
 
 @dataclass(frozen=True)
 class HyperNode:
-    """One HyperNode.
-
-    Args:
-        name: its name, the value of its nodes' label: a100-use1-r3.
-        tier: how far apart its nodes are; 1 is nearest.
-        tier_name: rack, block, zone and so on.
-        label: key and value by which it selects its nodes; None when it consists of HyperNodes.
-        children: the HyperNodes it consists of.
-    """
+    """One HyperNode."""
 
     name: str
+    """Its name, the value of its nodes' label: a100-use1-r3."""
     tier: int
+    """How far apart its nodes are; 1 is nearest."""
     tier_name: str
+    """Rack, block, zone and so on."""
     label: tuple[str, str] | None = None
+    """Key and value by which it selects its nodes; None when it consists of HyperNodes."""
     children: tuple[str, ...] = ()
+    """The HyperNodes it consists of."""
 
     def spec(self) -> dict[str, object]:
         """Its `spec`, as Volcano's API has it."""

@@ -46,18 +46,15 @@ def is_identity(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Owner:
-    """A stack, in the form that marks what it makes.
-
-    Attributes:
-        identity: its identity; empty for a stack that has none yet and marks nothing.
-        stack: its current name, such as ``organization/kumulus/dev``; only for messages.
-        recorded: the identity that it had when its state recorded the thing at hand, if it has been given another
-            one since: what carries that one is its own, too.
-    """
+    """A stack, in the form that marks what it makes."""
 
     identity: str = ""
+    """Its identity; empty for a stack that has none yet and marks nothing."""
     stack: str = ""
+    """Its current name, such as ``organization/kumulus/dev``; only for messages."""
     recorded: str = ""
+    """The identity that it had when its state recorded the thing at hand, if it has been given another one since: what
+    carries that one is its own, too."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Self | None:

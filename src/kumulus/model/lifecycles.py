@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kumulus.model.distributions import Distribution
 
 DELAY_ANNOTATION = "pod-complete.stage.kwok.x-k8s.io/delay"
 """On a Job's pod without a lifecycle: how long it runs, a Go duration; see docs/pods.md."""
+EMULATED = "kumulus.io/Emulated"
+"""The condition of a pod that has ended, or must not begin: no container has run."""
+EXIT_CODE_ASSUMED = "ExitCodeAssumed"
+"""Its reason where nobody has declared how the pod ends."""
 
 
 @dataclass(frozen=True)
 class PodSelection:
-    """Pods that match every field; all pods if no field is set.
-
-    Args:
-        labels: labels and values that a pod must have.
-        namespaces: the pod is in one of them.
-        owner_kinds: the pod belongs to a workload of one of these kinds.
-    """
+    """Pods that match every field; all pods if no field is set."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels and values that a pod must have."""
     namespaces: tuple[str, ...] = ()
+    """The pod is in one of them."""
     owner_kinds: tuple[str, ...] = ()
+    """The pod belongs to a workload of one of these kinds."""
 
     def covers(self, other: PodSelection) -> bool:
         """Whether every pod that the other selects is certainly selected by this one too."""
@@ -42,47 +44,44 @@ class PodSelection:
 
 @dataclass(frozen=True)
 class Failure:
-    """One way in which a container ends with an error.
-
-    Args:
-        share: the fraction of the container's runs that end this way, from 0 to 1.
-        reason: as a kubelet reports it.
-        message: the message in the container's status.
-        container: which container fails; empty for the pod's first.
-        after: how long it runs until then; None for as long as it would have run anyway.
-    """
+    """One way in which a container ends with an error."""
 
     share: float
+    """The fraction of the container's runs that end this way, from 0 to 1."""
     exit_code: int
     reason: str
+    """As a kubelet reports it."""
     message: str = ""
+    """The message in the container's status."""
     container: str = ""
+    """Which container fails; empty for the pod's first."""
     after: Distribution | None = None
+    """How long it runs until then; None for as long as it would have run anyway."""
 
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever.
-
-    Args:
-        name: the lifecycle's.
-        selection: the pods it applies to, unless an earlier lifecycle selects them.
-        seed: the same seed draws the same durations for the same pods.
-        image_pull: from the pod's start until its images are pulled.
-        init: how long each init container runs, one after the other.
-        start_up: how long the containers run until they are ready.
-        run: how long they run from then on.
-        failures: how they may fail; the rest, 1 minus all shares, succeeds.
-    """
+    """The lifecycle of a selection of pods. A step that is None takes no time; without ``run`` they run forever."""
 
     name: str
+    """The lifecycle's."""
     selection: PodSelection
+    """The pods it applies to, unless an earlier lifecycle selects them."""
     seed: int = 0
+    """The same seed draws the same durations for the same pods."""
     image_pull: Distribution | None = None
+    """From the pod's start until its images are pulled."""
     init: Distribution | None = None
+    """How long each init container runs, one after the other."""
     start_up: Distribution | None = None
+    """How long the containers run until they are ready."""
     run: Distribution | None = None
+    """How long they run from then on."""
     failures: tuple[Failure, ...] = ()
+    """How they may fail; the rest, 1 minus all shares, succeeds."""
+    must_run: Literal["", "fail", "pending"] = ""
+    """What becomes of them where only a real container would do: they ``fail``, or stay ``pending``; empty for pods
+    that may pretend."""
 
 
 def _within(some: Mapping[str, str], more: Mapping[str, str]) -> bool:
@@ -95,44 +94,35 @@ def _narrower(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Amount:
-    """How much: an absolute quantity, or a share of what the container requests.
-
-    Args:
-        number: in units (cores, bytes), or the share: 0.8 for 80 %.
-        relative: whether it is a share.
-    """
+    """How much: an absolute quantity, or a share of what the container requests."""
 
     number: float
+    """In units (cores, bytes), or the share: 0.8 for 80 %."""
     relative: bool
+    """Whether it is a share."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Use over time: points of a pod's age in seconds and an amount, joined by lines; the last amount stays.
-
-    Args:
-        points: at least one; ages ascend.
-        upper: for a range, the upper bound of each random reading, with the single point's as the lower; else None.
-    """
+    """Use over time: points of a pod's age in seconds and an amount, joined by lines; the last amount stays."""
 
     points: tuple[tuple[float, Amount], ...]
+    """At least one; ages ascend."""
     upper: Amount | None = None
+    """For a range, the upper bound of each random reading, with the single point's as the lower; else None."""
 
 
 @dataclass(frozen=True)
 class PodUsage:
-    """What the containers of a selection of pods use while they run; None for nothing.
-
-    Args:
-        selection: which pods; the first usage that selects a pod applies to it.
-        cpu: cores of each container.
-        memory: bytes of each container.
-        gpu: how busy each of a container's GPUs is.
-        gpu_memory: how full the memory of each of them is.
-    """
+    """What the containers of a selection of pods use while they run; None for nothing."""
 
     selection: PodSelection
+    """Which pods; the first usage that selects a pod applies to it."""
     cpu: Usage | None = None
+    """Cores of each container."""
     memory: Usage | None = None
+    """Bytes of each container."""
     gpu: Usage | None = None
+    """How busy each of a container's GPUs is."""
     gpu_memory: Usage | None = None
+    """How full the memory of each of them is."""

@@ -39,19 +39,16 @@ class NodeFields:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One field of a node that has to change.
-
-    Attributes:
-        section: the field of :class:`NodeFields` that it is in, as Kubernetes writes it.
-        key: the key in that section; ``key:effect`` for a taint.
-        have: the node's value; None when the field is missing.
-        want: the wanted value; None when the field has to be removed.
-    """
+    """One field of a node that has to change."""
 
     section: str
+    """The field of :class:`NodeFields` that it is in, as Kubernetes writes it."""
     key: str
+    """The key in that section; ``key:effect`` for a taint."""
     have: str | None
+    """The node's value; None when the field is missing."""
     want: str | None
+    """The wanted value; None when the field has to be removed."""
 
     @property
     def path(self) -> str:
@@ -173,15 +170,12 @@ def _same_amount(change: Change) -> bool:
 
 @dataclass(frozen=True)
 class Delta:
-    """What changes on a node.
-
-    Args:
-        status: a strategic merge patch for the node's status; None when nothing changes there.
-        taints: whether the taints change too.
-    """
+    """What changes on a node."""
 
     status: dict[str, object] | None
+    """A strategic merge patch for the node's status; None when nothing changes there."""
     taints: bool
+    """Whether the taints change too."""
 
 
 def delta(befores: Sequence[OwnedFields], after: OwnedFields, boot_id: str, now: str) -> Delta:

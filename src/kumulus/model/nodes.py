@@ -63,24 +63,22 @@ class OwnedFields:
 
     Others add labels and annotations (`node.alpha.kubernetes.io/ttl` is the controller manager's, which changes it as
     the cluster grows), and taints such as node.kubernetes.io/not-ready: compare by key, not as a whole.
-
-    Args:
-        labels: all labels that we set on the node, including its host name.
-        annotations: likewise.
-        taints: the pool's taints.
-        capacity: resource names to canonical quantities; compare with `kumulus.model.quantity.equal`.
-        allocatable: likewise.
-        node_info: architecture, operatingSystem and kubeletVersion of `status.nodeInfo`.
-        conditions: those that a fault sets, by type; KWOK maintains all others.
     """
 
     labels: Mapping[str, str]
+    """All labels that we set on the node, including its host name."""
     annotations: Mapping[str, str]
+    """Likewise."""
     taints: tuple[Taint, ...]
+    """The pool's taints."""
     capacity: Mapping[str, str]
+    """Resource names to canonical quantities; compare with `kumulus.model.quantity.equal`."""
     allocatable: Mapping[str, str]
+    """Likewise."""
     node_info: Mapping[str, str]
+    """Architecture, operatingSystem and kubeletVersion of `status.nodeInfo`."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
+    """Those that a fault sets, by type; KWOK maintains all others."""
 
 
 def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:

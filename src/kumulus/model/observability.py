@@ -3,8 +3,6 @@
 Plain Python: the provider plugin imports this file.
 """
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -18,21 +18,18 @@ _PART_OF_MORE = (_JOB_SET, _TRAINING, _RAY)
 
 @dataclass(frozen=True)
 class _Workload:
-    """How a workload's pods are recognised.
-
-    Attributes:
-        kind: the kind of their owner.
-        group: the API group of that kind; empty for any.
-        label: a label that identifies them too, whatever their owner.
-        begins: prefix of that label's value.
-        unless: labels that mark pods of another workload.
-    """
+    """How a workload's pods are recognised."""
 
     kind: str
+    """The kind of their owner."""
     group: str = ""
+    """The API group of that kind; empty for any."""
     label: str = ""
+    """A label that identifies them too, whatever their owner."""
     begins: str = ""
+    """Prefix of that label's value."""
     unless: tuple[str, ...] = ()
+    """Labels that mark pods of another workload."""
 
     def jq(self) -> str:
         """An expression that is true for its pods and false for all others."""

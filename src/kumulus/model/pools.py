@@ -108,23 +108,20 @@ def node_info_from(raw: object, labels: Mapping[str, str]) -> NodeInfo:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a pool's plain form; most fields of a pool have one.
-
-    Args:
-        name: the key.
-        check: finds every problem of its value; None where only the whole pool can be checked.
-        read: makes the field of its checked value; None for a field that follows from several keys.
-        write: makes the value of the field; None leaves the key out.
-        type: the value's type, if it is not the field's.
-        doc: what it is, if that is not the field's description.
-    """
+    """A key of a pool's plain form; most fields of a pool have one."""
 
     name: str
+    """The key."""
     check: Callable[[Where, object], list[Problem]] | None = None
+    """Finds every problem of its value; None where only the whole pool can be checked."""
     read: Callable[[Any], object] | None = None
+    """Makes the field of its checked value; None for a field that follows from several keys."""
     write: Callable[[Any], object] = lambda value: value
+    """Makes the value of the field; None leaves the key out."""
     type: object = None
+    """The value's type, if it is not the field's."""
     doc: str = ""
+    """What it is, if that is not the field's description."""
 
 
 def keys(*found: Key) -> dict[str, tuple[Key, ...]]:

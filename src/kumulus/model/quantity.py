@@ -36,15 +36,12 @@ class QuantityError(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """An exact amount of a resource.
-
-    Args:
-        nanos: the amount in billionths of the resource's unit (cores, bytes, pieces).
-        format: how it is written: with decimal suffixes, with binary ones, or with an exponent.
-    """
+    """An exact amount of a resource."""
 
     nanos: int
+    """The amount in billionths of the resource's unit (cores, bytes, pieces)."""
     format: Format = "decimal"
+    """How it is written: with decimal suffixes, with binary ones, or with an exponent."""
 
     @property
     def value(self) -> Decimal:

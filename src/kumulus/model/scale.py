@@ -1,7 +1,7 @@
 """What a fleet of a given size costs its control plane: a model based on a few measured figures.
 
-The figures are those of ``benchmarks/results/sizes.json`` (``python -m benchmarks sizes``), on two CPUs;
-tests/unit/model/test_scale.py compares the two, and docs/scale.md shows them with the curves.
+The figures were measured on two CPUs; tests/unit/model/test_scale.py compares the two, and docs/scale.md shows them
+with the curves.
 """
 
 from __future__ import annotations
@@ -97,44 +97,38 @@ _MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Machine:
-    """What a control plane may run on.
-
-    Args:
-        cores: CPUs.
-        memory_mb: memory in MB.
-    """
+    """What a control plane may run on."""
 
     cores: int
+    """CPUs."""
     memory_mb: float
+    """Memory in MB."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a fleet costs.
-
-    Attributes:
-        nodes: how many nodes.
-        heartbeat_factor: as ``kwok.heartbeatFactor``.
-        memory_mb: resident memory by component.
-        etcd_mb: size of etcd's database.
-        creation_s: seconds until all nodes are Ready, on the given cores.
-        leases_per_s: renewals per second.
-        standing_cores: cores used while nothing changes.
-        controllers: kwok-controllers needed, each with its share of the nodes by label.
-        lease_traffic: leases times renewals per second, of one cluster.
-        clusters: how many clusters.
-    """
+    """What a fleet costs."""
 
     nodes: int
+    """How many nodes."""
     heartbeat_factor: int
+    """As ``kwok.heartbeatFactor``."""
     memory_mb: dict[str, float]
+    """Resident memory by component."""
     etcd_mb: float
+    """Size of etcd's database."""
     creation_s: float
+    """Seconds until all nodes are Ready, on the given cores."""
     leases_per_s: float
+    """Renewals per second."""
     standing_cores: float
+    """Cores used while nothing changes."""
     controllers: int
+    """Kwok-controllers needed, each with its share of the nodes by label."""
     lease_traffic: float
+    """Leases times renewals per second, of one cluster."""
     clusters: int = 1
+    """How many clusters."""
 
     @property
     def resting_cores(self) -> float:

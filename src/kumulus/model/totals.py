@@ -16,17 +16,14 @@ _FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2, "pods": 3}
 
 @dataclass(frozen=True)
 class Tally:
-    """Nodes and the sum of their capacities.
-
-    Args:
-        nodes: how many.
-        resources: exact sums, Kubernetes' own resources first, the others by name.
-        claimed_gpus: GPUs that pods can get only through ResourceClaims.
-    """
+    """Nodes and the sum of their capacities."""
 
     nodes: int
+    """How many."""
     resources: Mapping[str, Quantity]
+    """Exact sums, Kubernetes' own resources first, the others by name."""
     claimed_gpus: int = 0
+    """GPUs that pods can get only through ResourceClaims."""
 
     @property
     def gpus(self) -> int:

@@ -26,19 +26,16 @@ _LOOK_EVERY = 0.25
 
 @dataclass(frozen=True)
 class Namespace:
-    """A namespace as a stack wants it.
-
-    Attributes:
-        name: its name.
-        owner: its owner.
-        labels: those that it should have.
-        annotations: likewise.
-    """
+    """A namespace as a stack wants it."""
 
     name: str
+    """Its name."""
     owner: Owner
+    """Its owner."""
     labels: Mapping[str, str]
+    """Those that it should have."""
     annotations: Mapping[str, str]
+    """Likewise."""
 
     @property
     def path(self) -> str:

@@ -8,15 +8,12 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class Type:
-    """The type of a property.
-
-    Args:
-        name: as in JSON schema: string, integer, number, boolean, array, object.
-        of: type of the elements of an array or a mapping; anything when None.
-    """
+    """The type of a property."""
 
     name: str
+    """As in JSON schema: string, integer, number, boolean, array, object."""
     of: Type | None = None
+    """Type of the elements of an array or a mapping; anything when None."""
     anything: ClassVar[dict[str, object]] = {"$ref": "pulumi.json#/Any"}
 
     def schema(self) -> dict[str, object]:
@@ -46,24 +43,21 @@ class Any(Type):
 
 @dataclass(frozen=True)
 class Property:
-    """A property.
-
-    Args:
-        name: as Pulumi programs in YAML write it.
-        description: what it is, a sentence or two in Markdown.
-        required: whether it must be given as an input, and is always present as an output.
-        replaces: whether another value replaces the resource.
-        secret: whether its value is a secret.
-        fleeting: whether it is used but not kept: an input that is no output.
-    """
+    """A property."""
 
     name: str
+    """As Pulumi programs in YAML write it."""
     type: Type
     description: str
+    """What it is, a sentence or two in Markdown."""
     required: bool = False
+    """Whether it must be given as an input, and is always present as an output."""
     replaces: bool = False
+    """Whether another value replaces the resource."""
     secret: bool = False
+    """Whether its value is a secret."""
     fleeting: bool = False
+    """Whether it is used but not kept: an input that is no output."""
 
     def schema(self) -> dict[str, object]:
         """The property in a Pulumi schema."""

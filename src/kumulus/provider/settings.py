@@ -77,19 +77,16 @@ WRITTEN = "writtenBy"
 
 @dataclass
 class Settings:
-    """The user's settings: consent to what cannot be undone, and prices.
-
-    Attributes:
-        move_here: `kumulus:moveHere`: a cluster that is elsewhere is made again here.
-        allow_replace: `kumulus:allowReplace`: a cluster may be replaced, with everything in it.
-        place: where the stack was last updated.
-        prices: `kumulus:prices`: the user's own file of machine prices; empty for the catalog alone.
-    """
+    """The user's settings: consent to what cannot be undone, and prices."""
 
     move_here: bool = False
+    """`kumulus:moveHere`: a cluster that is elsewhere is made again here."""
     allow_replace: bool = False
+    """`kumulus:allowReplace`: a cluster may be replaced, with everything in it."""
     place: LastPlace = field(default_factory=LastPlace)
+    """Where the stack was last updated."""
     prices: str = ""
+    """`kumulus:prices`: the user's own file of machine prices; empty for the catalog alone."""
 
     def take(self, configuration: Mapping[str, Any]) -> None:
         """Load the plugin's configuration from Pulumi.

@@ -21,46 +21,40 @@ MISSING = "missing"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The control plane a stack asks for.
-
-    Attributes:
-        name: the cluster's name.
-        owner: the Pulumi URN and the program's directory. No other owner's cluster is touched.
-        home: directory under which runtimes keep their clusters.
-        kubernetes_version: such as ``v1.35.4``; "" where the runtime has its own.
-        options: the runtime's own options, as in the stack file's section of that name.
-        nodes: the number of emulated nodes that a new cluster is made for; None where it is not known.
-    """
+    """The control plane a stack asks for."""
 
     name: str
+    """The cluster's name."""
     owner: str
+    """The Pulumi URN and the program's directory. No other owner's cluster is touched."""
     home: str
+    """Directory under which runtimes keep their clusters."""
     kubernetes_version: str
+    """Such as ``v1.35.4``; "" where the runtime has its own."""
     options: dict[str, Any] = field(default_factory=dict)
+    """The runtime's own options, as in the stack file's section of that name."""
     nodes: int | None = None
+    """The number of emulated nodes that a new cluster is made for; None where it is not known."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A control plane as it was found.
-
-    Attributes:
-        identity: UID of the ``kube-system`` namespace, or "" when the API server could not be asked.
-        kubeconfig: path of the kubeconfig file.
-        server: the API server's address.
-        directory: where the runtime keeps the cluster's files, or "".
-        components: each component's state: ``running``, ``stopped``, :data:`MISSING`, or another text.
-        configuration: fingerprint of the settings that can be changed in place.
-        endpoints: the addresses of further services, by name: ``prometheus``.
-    """
+    """A control plane as it was found."""
 
     identity: str
+    """UID of the ``kube-system`` namespace, or "" when the API server could not be asked."""
     kubeconfig: str
+    """Path of the kubeconfig file."""
     server: str
+    """The API server's address."""
     directory: str
+    """Where the runtime keeps the cluster's files, or ""."""
     components: dict[str, str]
+    """Each component's state: ``running``, ``stopped``, :data:`MISSING`, or another text."""
     configuration: str = ""
+    """Fingerprint of the settings that can be changed in place."""
     endpoints: dict[str, str] = field(default_factory=dict)
+    """The addresses of further services, by name: ``prometheus``."""
 
     @property
     def health(self) -> Health:
@@ -75,23 +69,20 @@ class Observed:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A control plane as recorded in the stack's state.
-
-    Attributes:
-        name: the cluster's name.
-        owner: the owner who made it, as :attr:`Wanted.owner`.
-        directory: where the runtime keeps its files.
-        kubeconfig: path of the kubeconfig file.
-        identity: UID of the ``kube-system`` namespace.
-        options: the runtime's own options with which it was made.
-    """
+    """A control plane as recorded in the stack's state."""
 
     name: str
+    """The cluster's name."""
     owner: str
+    """The owner who made it, as :attr:`Wanted.owner`."""
     directory: str
+    """Where the runtime keeps its files."""
     kubeconfig: str
+    """Path of the kubeconfig file."""
     identity: str
+    """UID of the ``kube-system`` namespace."""
     options: dict[str, Any] = field(default_factory=dict)
+    """The runtime's own options with which it was made."""
 
     @classmethod
     def of(cls, wanted: Wanted, seen: Observed) -> Recorded:
@@ -101,17 +92,14 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """A cluster that exists before the stack does, as a first preview sees it.
-
-    Attributes:
-        identity: UID of the ``kube-system`` namespace.
-        server: the API server's address.
-        connection: how to reach it while the stack has no kubeconfig of its own.
-    """
+    """A cluster that exists before the stack does, as a first preview sees it."""
 
     identity: str
+    """UID of the ``kube-system`` namespace."""
     server: str
+    """The API server's address."""
     connection: Connection
+    """How to reach it while the stack has no kubeconfig of its own."""
 
 
 class Runtime(ABC):

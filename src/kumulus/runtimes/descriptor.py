@@ -17,18 +17,15 @@ KUBECONFIG_FILE = "kubeconfig.yaml"
 
 @dataclass(frozen=True)
 class Options:
-    """A runtime's section of the stack file, which has the runtime's name.
-
-    Attributes:
-        model: its class, a :class:`~kumulus.runtimes.section.RuntimeSection`, as ``module:Class``, so that callers
-            that do not need it do not import pydantic.
-        about: a description for people.
-        example: an example of its contents.
-    """
+    """A runtime's section of the stack file, which has the runtime's name."""
 
     model: str
+    """Its class, a :class:`~kumulus.runtimes.section.RuntimeSection`, as ``module:Class``, so that callers that do not
+    need it do not import pydantic."""
     about: str
+    """A description for people."""
     example: str
+    """An example of its contents."""
 
     def load(self) -> type[Any]:
         """The class."""
@@ -38,46 +35,43 @@ class Options:
 
 @dataclass(frozen=True)
 class Descriptor:
-    """One way to get a control plane.
-
-    Attributes:
-        name: its name in a stack file, after ``runtime:``.
-        short: what it is in two words, for the plugin's schema; may be empty.
-        about: what it is, for docs/clusters.md; ``takes`` and ``ready_in`` are that table's other columns.
-        takes: what it needs of the machine.
-        ready_in: how long its first `up` takes.
-        page: the page of docs that is about it alone; may be empty.
-        implementation: the :class:`~kumulus.runtimes.base.Runtime`, as ``module:Class``.
-        options: its section of the stack file.
-        further_sections: other sections that have an effect with it alone.
-        option_sections: the further sections that are options of the runtime too.
-        tools: the tools of pins.toml that its stacks use.
-        local: whether the control plane, KWOK and Prometheus are processes of this machine, in the version that the
-            stack names; otherwise KWOK and Prometheus are installed in the cluster, by their charts.
-        container_engine: whether Docker, or a similar engine, has to run.
-        chooses_version: whether a stack chooses the Kubernetes version.
-        outlives_stack: whether the cluster exists before and after its stack.
-        kubeconfig_file: the kubeconfig's name in the cluster's directory.
-        rules: finds contradictions between the parts of a cluster's mapping, as written in the file.
-    """
+    """One way to get a control plane."""
 
     name: str
+    """Its name in a stack file, after ``runtime:``."""
     about: str
+    """What it is, for docs/clusters.md; ``takes`` and ``ready_in`` are that table's other columns."""
     takes: str
+    """What it needs of the machine."""
     ready_in: str
+    """How long its first `up` takes."""
     implementation: str
+    """The :class:`~kumulus.runtimes.base.Runtime`, as ``module:Class``."""
     options: Options
+    """Its section of the stack file."""
     short: str = ""
+    """What it is in two words, for the plugin's schema; may be empty."""
     page: str = ""
+    """The page of docs that is about it alone; may be empty."""
     further_sections: tuple[str, ...] = ()
+    """Other sections that have an effect with it alone."""
     option_sections: tuple[str, ...] = ()
+    """The further sections that are options of the runtime too."""
     tools: tuple[str, ...] = ()
+    """The tools of pins.toml that its stacks use."""
     local: bool = False
+    """Whether the control plane, KWOK and Prometheus are processes of this machine, in the version that the stack
+    names; otherwise KWOK and Prometheus are installed in the cluster, by their charts."""
     container_engine: bool = False
+    """Whether Docker, or a similar engine, has to run."""
     chooses_version: bool = True
+    """Whether a stack chooses the Kubernetes version."""
     outlives_stack: bool = False
+    """Whether the cluster exists before and after its stack."""
     kubeconfig_file: str = KUBECONFIG_FILE
+    """The kubeconfig's name in the cluster's directory."""
     rules: Callable[[Mapping[str, object]], Iterable[Problem]] = lambda raw: ()
+    """Finds contradictions between the parts of a cluster's mapping, as written in the file."""
 
     @property
     def sections(self) -> tuple[str, ...]:

@@ -20,13 +20,10 @@ def unfinished(name: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Place:
-    """Paths of one cluster; the same for every runtime, so that commands find them by the cluster's name.
-
-    Args:
-        directory: ``<home>/clusters/<name>``.
-    """
+    """Paths of one cluster; the same for every runtime, so that commands find them by the cluster's name."""
 
     directory: Path
+    """``<home>/clusters/<name>``."""
 
     FILES: ClassVar[frozenset[str]] = frozenset({"kumulus.json", "kubeconfig.yaml", "declared.json"})
     """A cluster's entries at the top of its directory; all others there are somebody else's."""

@@ -25,17 +25,14 @@ LOST = "without the pods, Jobs and whatever else was put into it beside what the
 
 @dataclass(frozen=True)
 class Here:
-    """Where the plugin works.
-
-    Attributes:
-        machine: the machine.
-        program: the project's directory.
-        state: the directory with the stacks' state, if it is inside the project and moves with it.
-    """
+    """Where the plugin works."""
 
     machine: Machine
+    """The machine."""
     program: Path
+    """The project's directory."""
     state: Path | None
+    """The directory with the stacks' state, if it is inside the project and moves with it."""
 
     @classmethod
     def of(cls, machine: Machine, program: Path) -> Here:
@@ -48,21 +45,18 @@ class Here:
 
 @dataclass(frozen=True)
 class Away:
-    """A cluster that must not be touched from here.
-
-    Attributes:
-        directory: where its files are, as recorded.
-        refusal: the message: where it belongs, and what the user can do.
-        moving: the message when the user has it moved here; empty if that cannot be.
-        files: the directory of its files here, if they were moved with the project: the old cluster is ended.
-        taken_up: whether it is started here with all that is in it, instead of being made again.
-    """
+    """A cluster that must not be touched from here."""
 
     directory: Path
+    """Where its files are, as recorded."""
     refusal: str
+    """The message: where it belongs, and what the user can do."""
     moving: str = ""
+    """The message when the user has it moved here; empty if that cannot be."""
     files: Path | None = None
+    """The directory of its files here, if they were moved with the project: the old cluster is ended."""
     taken_up: bool = False
+    """Whether it is started here with all that is in it, instead of being made again."""
 
 
 def away(outputs: Mapping[str, Any], here: Here) -> Away | None:

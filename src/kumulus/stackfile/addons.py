@@ -1,7 +1,5 @@
 """Add-ons as the stack file has them: Helm releases, with charts from a repository, an OCI reference or a path."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import json
@@ -104,51 +102,43 @@ def in_order(addons: Sequence[Addon]) -> list[Addon]:
 class RepositoryOpts(Section):
     """Credentials of a private chart repository, as in `helm.v3.Release`."""
 
-    username: str = Field(
-        default="", description="The user name at the repository; requires `password`.", examples=["reader"]
-    )
-    password: str = Field(
-        default="",
-        description="The user's password; preferably a secret, set by `pulumi config set --secret --path`.",
-        examples=['"…"'],
-    )
-    caFile: str = Field(
-        default="",
-        description="Path of the certificate authority that signed the server's certificate.",
-        examples=["./ca.pem"],
-    )
-    certFile: str = Field(
-        default="", description="Path of a client certificate; requires `keyFile`.", examples=["./client.pem"]
-    )
-    keyFile: str = Field(default="", description="Path of the client certificate's key.", examples=["./client-key.pem"])
+    username: str = Field(default="", examples=["reader"])
+    """The user name at the repository; requires `password`."""
+    password: str = Field(default="", examples=['"…"'])
+    """The user's password; preferably a secret, set by `pulumi config set --secret --path`."""
+    caFile: str = Field(default="", examples=["./ca.pem"])
+    """Path of the certificate authority that signed the server's certificate."""
+    certFile: str = Field(default="", examples=["./client.pem"])
+    """Path of a client certificate; requires `keyFile`."""
+    keyFile: str = Field(default="", examples=["./client-key.pem"])
+    """Path of the client certificate's key."""
 
 
 class ReleaseOptions(Section):
     """What `helm.v3.Release` knows besides, under its names; each does what Helm's option of that name does."""
 
-    cleanupOnFail: bool = Field(
-        default=False, description="Delete what a failed upgrade has created.", examples=["true"]
-    )
-    dependencyUpdate: bool = Field(
-        default=False, description="Fetch the chart's dependencies first, for a chart from a path.", examples=["true"]
-    )
-    devel: bool = Field(
-        default=False, description="Without a version, accept development versions too.", examples=["true"]
-    )
-    disableOpenapiValidation: bool = Field(
-        default=False, description="Do not check the objects against the cluster's OpenAPI schema.", examples=["true"]
-    )
-    disableWebhooks: bool = Field(default=False, description="Run no hooks.", examples=["true"])
-    forceUpdate: bool = Field(
-        default=False, description="Delete and recreate what cannot be updated.", examples=["true"]
-    )
-    keyring: str = Field(default="", description="Path of the public keys for `verify`.", examples=["./pubring.gpg"])
-    lint: bool = Field(default=False, description="Lint the chart before an upgrade.", examples=["true"])
-    maxHistory: Annotated[int, whole(0, 1000)] = Field(
-        default=0, description="How many revisions are kept; 0 means all of them.", examples=["10"]
-    )
-    verify: bool = Field(default=False, description="Require a signed chart.", examples=["true"])
-    waitForJobs: bool = Field(default=False, description="Wait for Jobs to complete, too.", examples=["true"])
+    cleanupOnFail: bool = Field(default=False, examples=["true"])
+    """Delete what a failed upgrade has created."""
+    dependencyUpdate: bool = Field(default=False, examples=["true"])
+    """Fetch the chart's dependencies first, for a chart from a path."""
+    devel: bool = Field(default=False, examples=["true"])
+    """Without a version, accept development versions too."""
+    disableOpenapiValidation: bool = Field(default=False, examples=["true"])
+    """Do not check the objects against the cluster's OpenAPI schema."""
+    disableWebhooks: bool = Field(default=False, examples=["true"])
+    """Run no hooks."""
+    forceUpdate: bool = Field(default=False, examples=["true"])
+    """Delete and recreate what cannot be updated."""
+    keyring: str = Field(default="", examples=["./pubring.gpg"])
+    """Path of the public keys for `verify`."""
+    lint: bool = Field(default=False, examples=["true"])
+    """Lint the chart before an upgrade."""
+    maxHistory: Annotated[int, whole(0, 1000)] = Field(default=0, examples=["10"])
+    """How many revisions are kept; 0 means all of them."""
+    verify: bool = Field(default=False, examples=["true"])
+    """Require a signed chart."""
+    waitForJobs: bool = Field(default=False, examples=["true"])
+    """Wait for Jobs to complete, too."""
 
     def further(self) -> dict[str, Any]:
         """The options that are set, by the file's names."""
@@ -160,59 +150,38 @@ class ReleaseOptions(Section):
 class Addon(ReleaseOptions):
     """A Helm release to install."""
 
-    name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(
-        description="The release's name, unique in the stack.", examples=["prometheus"]
-    )
-    repoName: str = Field(
-        default="",
-        description="The repository's name, which may precede the chart's; it has no other meaning.",
-        examples=["prometheus-community"],
-    )
+    name: Annotated[str, short_label(_RELEASE_NAME_LENGTH)] = Field(examples=["prometheus"])
+    """The release's name, unique in the stack."""
+    repoName: str = Field(default="", examples=["prometheus-community"])
+    """The repository's name, which may precede the chart's; it has no other meaning."""
     repoURL: Annotated[str, text(repository_mistake, form="repository")] | None = Field(
-        default=None,
-        description="The chart repository; needed unless the chart is an OCI reference or a path.",
-        examples=["https://prometheus-community.github.io/helm-charts"],
+        default=None, examples=["https://prometheus-community.github.io/helm-charts"]
     )
-    namespace: Annotated[str, short_label(63)] = Field(
-        default="default",
-        description="The release's namespace, created when missing unless `createNamespace` is off.",
-        examples=["monitoring"],
-    )
+    """The chart repository; needed unless the chart is an OCI reference or a path."""
+    namespace: Annotated[str, short_label(63)] = Field(default="default", examples=["monitoring"])
+    """The release's namespace, created when missing unless `createNamespace` is off."""
     chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        description=(
-            "`repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`."
-        ),
-        examples=["prometheus-community/kube-prometheus-stack"],
+        examples=["prometheus-community/kube-prometheus-stack"]
     )
-    version: str | None = Field(
-        default=None, description="The chart's version; by default the newest.", examples=['"75.16.1"']
-    )
-    valuesObject: MappingOrYaml = Field(
-        default_factory=dict, description="The chart's values, as a mapping or YAML text.", examples=["{}"]
-    )
-    createNamespace: bool = Field(default=True, description="Create the namespace.", examples=["true"])
-    timeout: Annotated[int, whole(1, DAY)] = Field(
-        default=300, description="Seconds to wait until everything is ready.", examples=["300"]
-    )
-    atomic: bool = Field(default=False, description="Roll the release back if it fails.", examples=["true"])
-    skipAwait: bool = Field(default=False, description="Do not wait until everything is ready.", examples=["true"])
-    dependsOn: list[str] = Field(
-        default_factory=list,
-        description="Names of add-ons that are installed before this one.",
-        examples=["[cert-manager]"],
-    )
-    crds: Crds = Field(
-        default="CreateReplace",
-        description=(
-            "What happens to CRDs in the chart's `crds` directories: created and upgraded, created once, or neither."
-        ),
-        examples=["CreateReplace"],
-    )
-    repositoryOpts: RepositoryOpts | None = Field(
-        default=None,
-        description="Credentials of a private repository; for registries use `helm registry login`.",
-        examples=['{username: reader, password: "…"}'],
-    )
+    """`repoName/chart`, `chart`, `oci://registry/chart`, or a path from the project's directory, `./chart`."""
+    version: str | None = Field(default=None, examples=['"75.16.1"'])
+    """The chart's version; by default the newest."""
+    valuesObject: MappingOrYaml = Field(default_factory=dict, examples=["{}"])
+    """The chart's values, as a mapping or YAML text."""
+    createNamespace: bool = Field(default=True, examples=["true"])
+    """Create the namespace."""
+    timeout: Annotated[int, whole(1, DAY)] = Field(default=300, examples=["300"])
+    """Seconds to wait until everything is ready."""
+    atomic: bool = Field(default=False, examples=["true"])
+    """Roll the release back if it fails."""
+    skipAwait: bool = Field(default=False, examples=["true"])
+    """Do not wait until everything is ready."""
+    dependsOn: list[str] = Field(default_factory=list, examples=["[cert-manager]"])
+    """Names of add-ons that are installed before this one."""
+    crds: Crds = Field(default="CreateReplace", examples=["CreateReplace"])
+    """What happens to CRDs in the chart's `crds` directories: created and upgraded, created once, or neither."""
+    repositoryOpts: RepositoryOpts | None = Field(default=None, examples=['{username: reader, password: "…"}'])
+    """Credentials of a private repository; for registries use `helm registry login`."""
 
     @property
     def chart_kind(self) -> ChartKind:

@@ -1,7 +1,5 @@
 """A stack's autoscaler: its kind, its machines, and its pools."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import re
@@ -35,15 +33,13 @@ GoDuration = Annotated[str, Field(pattern=r"^([0-9]+(s|m|h))+$")]
 class AutoscalerPool(Section):
     """A NodePool of Karpenter."""
 
-    name: Annotated[str, short_label(63)] = Field(description="The NodePool's name.", examples=["default"])
+    name: Annotated[str, short_label(63)] = Field(examples=["default"])
+    """The NodePool's name."""
     spec: Spec = Field(
-        default_factory=dict,
-        description=(
-            "Its spec, as in karpenter.sh/v1; `template.spec.nodeClassRef` is filled in. By default it uses every "
-            "machine that the autoscaler has."
-        ),
-        examples=["{disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}"],
+        default_factory=dict, examples=["{disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}"]
     )
+    """Its spec, as in karpenter.sh/v1; `template.spec.nodeClassRef` is filled in. By default it uses every machine that
+    the autoscaler has."""
 
 
 def _options_problems(where: Where, raw: object) -> list[Problem]:
@@ -79,70 +75,40 @@ class Autoscaler(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "autoscalerRules"})
 
-    name: Name = Field(description="Which autoscaler.", examples=["karpenter"])
-    binary: str = Field(
-        default="",
-        description="For cluster-autoscaler: the program's path, relative to the project's directory.",
-        examples=["bin/cluster-autoscaler"],
-    )
+    name: Name = Field(examples=["karpenter"])
+    """Which autoscaler."""
+    binary: str = Field(default="", examples=["bin/cluster-autoscaler"])
+    """For cluster-autoscaler: the program's path, relative to the project's directory."""
     options: ProgramOptions = Field(
-        default_factory=dict,
-        description="For cluster-autoscaler: its command-line options, without dashes.",
-        examples=["{expander: least-waste, scale-down-unneeded-time: 1m}"],
+        default_factory=dict, examples=["{expander: least-waste, scale-down-unneeded-time: 1m}"]
     )
-    image: Annotated[str, Field(pattern=r"^\S*$")] = Field(
-        default="",
-        description=(
-            "For Karpenter on a cluster whose nodes run containers (the runtimes kind and existing): its image; "
-            "`kumulus image karpenter` makes an archive of one."
-        ),
-        examples=["kumulus/karpenter-kwok:1.14.0"],
-    )
-    zones: list[str] = Field(
-        default_factory=list,
-        description="The zones that Karpenter may create nodes in; their names determine the region and the prices.",
-        examples=["[us-central1-a, us-central1-b]"],
-    )
-    instanceTypes: list[InstanceTypeName] = Field(
-        default_factory=list,
-        description="The instance types that Karpenter may choose from; by default all with a price in that region.",
-        examples=["[e2-standard-4, e2-standard-16]"],
-    )
+    """For cluster-autoscaler: its command-line options, without dashes."""
+    image: Annotated[str, Field(pattern=r"^\S*$")] = Field(default="", examples=["kumulus/karpenter-kwok:1.14.0"])
+    """For Karpenter on a cluster whose nodes run containers (the runtimes kind and existing): its image; `kumulus image
+    karpenter` makes an archive of one."""
+    zones: list[str] = Field(default_factory=list, examples=["[us-central1-a, us-central1-b]"])
+    """The zones that Karpenter may create nodes in; their names determine the region and the prices."""
+    instanceTypes: list[InstanceTypeName] = Field(default_factory=list, examples=["[e2-standard-4, e2-standard-16]"])
+    """The instance types that Karpenter may choose from; by default all with a price in that region."""
     capacityTypes: Annotated[list[CapacityType], Field(min_length=1)] = Field(
-        default=["on-demand"],
-        description=(
-            "Capacity types that Karpenter may use; an instance type without a spot price has no spot machines."
-        ),
-        examples=["[on-demand, spot]"],
+        default=["on-demand"], examples=["[on-demand, spot]"]
     )
+    """Capacity types that Karpenter may use; an instance type without a spot price has no spot machines."""
     nodePools: list[AutoscalerPool] = Field(
         default_factory=lambda: [AutoscalerPool(name="default")],
-        description="Karpenter's NodePools; by default one named `default`.",
         examples=["[{name: default, spec: {limits: {cpu: 1000}}}]"],
     )
-    registrationDelay: DurationField | None = Field(
-        default=None,
-        description=(
-            "How long a machine takes until its node exists, fixed or drawn for each machine; by default no time."
-        ),
-        examples=["{lognormal: {median: 40s, sigma: 0.3}}"],
-    )
-    batchIdleDuration: GoDuration | None = Field(
-        default=None,
-        description="How long Karpenter waits for a further pod before it decides; by default 1s.",
-        examples=["1s"],
-    )
-    batchMaxDuration: GoDuration | None = Field(
-        default=None, description="How long Karpenter waits for further pods at most; by default 10s.", examples=["10s"]
-    )
-    preferencePolicy: Literal["Respect", "Ignore"] | None = Field(
-        default=None,
-        description="Whether Karpenter respects pods' preferences; by default Respect.",
-        examples=["Ignore"],
-    )
-    featureGates: dict[str, bool] = Field(
-        default_factory=dict, description="Karpenter's feature gates.", examples=["{SpotToSpotConsolidation: true}"]
-    )
+    """Karpenter's NodePools; by default one named `default`."""
+    registrationDelay: DurationField | None = Field(default=None, examples=["{lognormal: {median: 40s, sigma: 0.3}}"])
+    """How long a machine takes until its node exists, fixed or drawn for each machine; by default no time."""
+    batchIdleDuration: GoDuration | None = Field(default=None, examples=["1s"])
+    """How long Karpenter waits for a further pod before it decides; by default 1s."""
+    batchMaxDuration: GoDuration | None = Field(default=None, examples=["10s"])
+    """How long Karpenter waits for further pods at most; by default 10s."""
+    preferencePolicy: Literal["Respect", "Ignore"] | None = Field(default=None, examples=["Ignore"])
+    """Whether Karpenter respects pods' preferences; by default Respect."""
+    featureGates: dict[str, bool] = Field(default_factory=dict, examples=["{SpotToSpotConsolidation: true}"])
+    """Karpenter's feature gates."""
 
 
 KARPENTERS = (

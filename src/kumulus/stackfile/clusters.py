@@ -35,32 +35,24 @@ _NONE = Secrets()
 class Member(Section):
     """What an entry of `clusters` says beside the cluster itself."""
 
-    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
-        description="The cluster's name in this stack; its full name is the stack's followed by this one.",
-        examples=["worker"],
-    )
-    count: Annotated[int, whole(1, MOST)] | None = Field(
-        default=None,
-        description="How many such clusters: `worker-0`, `worker-1` and so on; by default one, without a number.",
-        examples=["5"],
-    )
+    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(examples=["worker"])
+    """The cluster's name in this stack; its full name is the stack's followed by this one."""
+    count: Annotated[int, whole(1, MOST)] | None = Field(default=None, examples=["5"])
+    """How many such clusters: `worker-0`, `worker-1` and so on; by default one, without a number."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """What a stack file declares.
-
-    Attributes:
-        clusters: by their names in the file, in its order; the only one of `kumulus:cluster` has the name "".
-        hub: the default cluster of commands; empty if the file names none.
-        notices: what was corrected or has no effect.
-        federation: the clusters that work as one; None if there is no federation.
-    """
+    """What a stack file declares."""
 
     clusters: Mapping[str, Loaded]
+    """By their names in the file, in its order; the only one of `kumulus:cluster` has the name ""."""
     hub: str = ""
+    """The default cluster of commands; empty if the file names none."""
     notices: tuple[Notice, ...] = ()
+    """What was corrected or has no effect."""
     federation: Federated | None = None
+    """The clusters that work as one; None if there is no federation."""
 
     @property
     def only(self) -> Loaded | None:

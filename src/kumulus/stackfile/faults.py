@@ -1,7 +1,5 @@
 """Faults in the stack file: which nodes they affect, and what they do to nodes and pods there."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -78,19 +76,12 @@ Limits = Annotated[dict[str, str], checked(_limits_problems, _limits, form="reso
 class Offers(Section):
     """Which of an autoscaler's offerings a fault affects: those that match every field that is given."""
 
-    zones: list[str] = Field(
-        default_factory=list,
-        description="Offerings in these zones; `*` stands for any characters, so `us-central1-*` is a region.",
-        examples=["[us-central1-a]"],
-    )
-    instanceTypes: list[TypeNames] = Field(
-        default_factory=list,
-        description="Offerings of these instance types; `e2-*` is a family.",
-        examples=["[e2-standard-16]"],
-    )
-    capacityTypes: list[CapacityType] = Field(
-        default_factory=list, description="On demand, or as spot machines.", examples=["[spot]"]
-    )
+    zones: list[str] = Field(default_factory=list, examples=["[us-central1-a]"])
+    """Offerings in these zones; `*` stands for any characters, so `us-central1-*` is a region."""
+    instanceTypes: list[TypeNames] = Field(default_factory=list, examples=["[e2-standard-16]"])
+    """Offerings of these instance types; `e2-*` is a family."""
+    capacityTypes: list[CapacityType] = Field(default_factory=list, examples=["[spot]"])
+    """On demand, or as spot machines."""
 
 
 FAULT_NAME_LENGTH = 40
@@ -105,67 +96,36 @@ Conditions = Annotated[dict[str, dict[str, str]], checked(condition_problems, di
 class Target(Section):
     """Which nodes a fault affects: those that match every field that is given; all nodes if none is."""
 
-    nodeGroup: GroupName | None = Field(default=None, description="The nodes of this node group.", examples=["a100"])
-    zone: LabelValue | None = Field(default=None, description="The nodes of this availability zone.", examples=["use1"])
-    region: LabelValue | None = Field(default=None, description="The nodes of this region.", examples=["us-east1"])
-    nvlinkDomain: LabelValue | None = Field(
-        default=None,
-        description=(
-            "The nodes of this NVLink domain of their group's topology: `nvl0`, or with the pool as "
-            "in the node's label."
-        ),
-        examples=["nvl0"],
-    )
-    rack: LabelValue | None = Field(
-        default=None,
-        description=(
-            "The nodes of this rack of their group's topology: `r3`, or with the pool as in the node's "
-            "label, `a100-use1-r3`."
-        ),
-        examples=["r3"],
-    )
-    leaf: LabelValue | None = Field(
-        default=None,
-        description=(
-            "The nodes behind this leaf switch of their group's topology: `leaf0`, or with the pool as "
-            "in the node's label."
-        ),
-        examples=["leaf0"],
-    )
-    block: LabelValue | None = Field(
-        default=None,
-        description="The nodes of this block of their group's topology: `b0`, or with the pool as in the node's label.",
-        examples=["b0"],
-    )
-    spine: LabelValue | None = Field(
-        default=None,
-        description=(
-            "The nodes behind this spine switch of their group's topology: `spine0`, or with the pool as "
-            "in the node's label."
-        ),
-        examples=["spine0"],
-    )
-    labels: Labels = Field(
-        default_factory=dict,
-        description="Labels that a node must have, with these values; those of the topology count, too.",
-        examples=["{example.com/power: a}"],
-    )
+    nodeGroup: GroupName | None = Field(default=None, examples=["a100"])
+    """The nodes of this node group."""
+    zone: LabelValue | None = Field(default=None, examples=["use1"])
+    """The nodes of this availability zone."""
+    region: LabelValue | None = Field(default=None, examples=["us-east1"])
+    """The nodes of this region."""
+    nvlinkDomain: LabelValue | None = Field(default=None, examples=["nvl0"])
+    """The nodes of this NVLink domain of their group's topology: `nvl0`, or with the pool as in the node's label."""
+    rack: LabelValue | None = Field(default=None, examples=["r3"])
+    """The nodes of this rack of their group's topology: `r3`, or with the pool as in the node's label,
+    `a100-use1-r3`."""
+    leaf: LabelValue | None = Field(default=None, examples=["leaf0"])
+    """The nodes behind this leaf switch of their group's topology: `leaf0`, or with the pool as in the node's label."""
+    block: LabelValue | None = Field(default=None, examples=["b0"])
+    """The nodes of this block of their group's topology: `b0`, or with the pool as in the node's label."""
+    spine: LabelValue | None = Field(default=None, examples=["spine0"])
+    """The nodes behind this spine switch of their group's topology: `spine0`, or with the pool as in the node's
+    label."""
+    labels: Labels = Field(default_factory=dict, examples=["{example.com/power: a}"])
+    """Labels that a node must have, with these values; those of the topology count, too."""
     names: Annotated[tuple[str, ...], checked(node_names_problems, tuple, form="nodeNames")] = Field(
-        default=(),
-        description="Names of nodes, with ranges such as `a100-use1-[0-99,105]`.",
-        examples=["[a100-use1-0, 'a100-use1-[4-7]']"],
+        default=(), examples=["[a100-use1-0, 'a100-use1-[4-7]']"]
     )
-    count: Annotated[int, whole(1, 100_000)] | None = Field(
-        default=None, description="Only this many of the nodes.", examples=["3"]
-    )
-    percent: Share | None = Field(
-        default=None, description="Only this share of the nodes, in per cent.", examples=["10"]
-    )
-    seed: str = Field(
-        default="",
-        description="Another seed chooses other nodes for `count` and `percent`; by default the fault's name.",
-        examples=['"another"'],
-    )
+    """Names of nodes, with ranges such as `a100-use1-[0-99,105]`."""
+    count: Annotated[int, whole(1, 100_000)] | None = Field(default=None, examples=["3"])
+    """Only this many of the nodes."""
+    percent: Share | None = Field(default=None, examples=["10"])
+    """Only this share of the nodes, in per cent."""
+    seed: str = Field(default="", examples=['"another"'])
+    """Another seed chooses other nodes for `count` and `percent`; by default the fault's name."""
 
     def places(self) -> dict[str, str]:
         """The given places in the topology, by level."""
@@ -176,101 +136,59 @@ class Target(Section):
 class Fault(Section):
     """A fault: which nodes, pods or offerings it affects, and how."""
 
-    name: Annotated[str, short_label(FAULT_NAME_LENGTH)] = Field(
-        description="The fault's name, unique in the stack.", examples=["xid79-rack3"]
-    )
-    target: Target = Field(
-        default_factory=Target,
-        description="The nodes it affects; for a fault of pods, the nodes they run on. By default all nodes.",
-        examples=["{nodeGroup: a100, zone: use1}"],
-    )
+    name: Annotated[str, short_label(FAULT_NAME_LENGTH)] = Field(examples=["xid79-rack3"])
+    """The fault's name, unique in the stack."""
+    target: Target = Field(default_factory=Target, examples=["{nodeGroup: a100, zone: use1}"])
+    """The nodes it affects; for a fault of pods, the nodes they run on. By default all nodes."""
     kind: Annotated[str, checked(kind_problems, entry_of, form="faultKind")] | None = Field(
-        default=None,
-        description=("An entry of the catalog of faults (docs/faults.md); other fields add to it or override it."),
-        examples=["gpu-fell-off-bus"],
+        default=None, examples=["gpu-fell-off-bus"]
     )
-    conditions: Conditions = Field(
-        default_factory=dict,
-        description="Conditions of each node, by type; the status defaults to True.",
-        examples=["{GpuHWSlowDown: {reason: Active}}"],
-    )
-    taints: Taints = Field(
-        default=(), description="Taints set on each node.", examples=["[{key: example.com/broken, effect: NoSchedule}]"]
-    )
-    labels: Labels = Field(
-        default_factory=dict, description="Labels set on each node.", examples=["{example.com/state: broken}"]
-    )
-    annotations: Annotations = Field(
-        default_factory=dict, description="Annotations set on each node.", examples=["{example.com/note: text}"]
-    )
-    capacity: Changes = Field(
-        default_factory=dict,
-        description='How much of a resource is left, "7", or lost, "-1"; in capacity and allocatable.',
-        examples=['{nvidia.com/gpu: "-1"}'],
-    )
+    """An entry of the catalog of faults (docs/faults.md); other fields add to it or override it."""
+    conditions: Conditions = Field(default_factory=dict, examples=["{GpuHWSlowDown: {reason: Active}}"])
+    """Conditions of each node, by type; the status defaults to True."""
+    taints: Taints = Field(default=(), examples=["[{key: example.com/broken, effect: NoSchedule}]"])
+    """Taints set on each node."""
+    labels: Labels = Field(default_factory=dict, examples=["{example.com/state: broken}"])
+    """Labels set on each node."""
+    annotations: Annotations = Field(default_factory=dict, examples=["{example.com/note: text}"])
+    """Annotations set on each node."""
+    capacity: Changes = Field(default_factory=dict, examples=['{nvidia.com/gpu: "-1"}'])
+    """How much of a resource is left, "7", or lost, "-1"; in capacity and allocatable."""
     kubelet: Annotated[str, checked(kubelet_problems, form="kubelet")] | None = Field(
-        default=None, description="What happens to each node's kubelet.", examples=["notReady"]
+        default=None, examples=["notReady"]
     )
-    devices: Literal["remove", "taint"] | None = Field(
-        default=None,
-        description=(
-            "What becomes of the devices in ResourceSlices that `capacity` takes: no longer published, by default, or "
-            "tainted as NVIDIA's driver does. Taints of devices are of Kubernetes 1.36."
-        ),
-        examples=["taint"],
-    )
-    downFor: Duration | None = Field(
-        default=None,
-        description="How long a reboot takes; by default as the kind sets it, or two minutes.",
-        examples=["2m"],
-    )
-    pods: PodSelector | None = Field(
-        default=None,
-        description="For a fault of pods, which pods it affects; by default all on the target's nodes.",
-        examples=["{labels: {app: training}}"],
-    )
-    container: str = Field(
-        default="", description="The container that fails; by default the pod's first.", examples=["main"]
-    )
-    exitCode: Annotated[int, whole(0, 255)] | None = Field(
-        default=None, description="The exit code of the container that fails.", examples=["1"]
-    )
-    reason: str = Field(
-        default="",
-        description="The reason in the container's or pod's status; by default the kind's.",
-        examples=["Error"],
-    )
-    message: str = Field(
-        default="", description="The message in the container's or pod's status.", examples=['"NCCL timeout"']
-    )
-    delay: Duration | None = Field(default=None, description="From the pod's start to its fault.", examples=["30s"])
-    jitter: Duration | None = Field(
-        default=None, description="Up to this much more delay, evenly spread.", examples=["10s"]
-    )
-    repeat: bool | None = Field(
-        default=None,
-        description="If false, the fault hits only pods that exist when it begins, each once.",
-        examples=["false"],
-    )
-    share: Share | None = Field(default=None, description="How many of the pods are hit, in per cent.", examples=["10"])
-    offers: Offers | None = Field(
-        default=None,
-        description="For a fault of an autoscaler's offerings, which of them it affects; by default all.",
-        examples=["{zones: [us-central1-a], instanceTypes: [e2-standard-16]}"],
-    )
-    priceFactor: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="For a price change, what the price is multiplied by.", examples=["2.5"]
-    )
-    limits: Limits = Field(
-        default_factory=dict,
-        description="For a quota, the most of each resource in all that `offers` selects; `nodes` counts machines.",
-        examples=['{cpu: "64", nodes: "10"}'],
-    )
-    notice: Duration | None = Field(
-        default=None,
-        description="For a spot interruption, from the notice to the machines' end; by default two minutes.",
-        examples=["30s"],
-    )
+    """What happens to each node's kubelet."""
+    devices: Literal["remove", "taint"] | None = Field(default=None, examples=["taint"])
+    """What becomes of the devices in ResourceSlices that `capacity` takes: no longer published, by default, or tainted
+    as NVIDIA's driver does. Taints of devices are of Kubernetes 1.36."""
+    downFor: Duration | None = Field(default=None, examples=["2m"])
+    """How long a reboot takes; by default as the kind sets it, or two minutes."""
+    pods: PodSelector | None = Field(default=None, examples=["{labels: {app: training}}"])
+    """For a fault of pods, which pods it affects; by default all on the target's nodes."""
+    container: str = Field(default="", examples=["main"])
+    """The container that fails; by default the pod's first."""
+    exitCode: Annotated[int, whole(0, 255)] | None = Field(default=None, examples=["1"])
+    """The exit code of the container that fails."""
+    reason: str = Field(default="", examples=["Error"])
+    """The reason in the container's or pod's status; by default the kind's."""
+    message: str = Field(default="", examples=['"NCCL timeout"'])
+    """The message in the container's or pod's status."""
+    delay: Duration | None = Field(default=None, examples=["30s"])
+    """From the pod's start to its fault."""
+    jitter: Duration | None = Field(default=None, examples=["10s"])
+    """Up to this much more delay, evenly spread."""
+    repeat: bool | None = Field(default=None, examples=["false"])
+    """If false, the fault hits only pods that exist when it begins, each once."""
+    share: Share | None = Field(default=None, examples=["10"])
+    """How many of the pods are hit, in per cent."""
+    offers: Offers | None = Field(default=None, examples=["{zones: [us-central1-a], instanceTypes: [e2-standard-16]}"])
+    """For a fault of an autoscaler's offerings, which of them it affects; by default all."""
+    priceFactor: Annotated[float, Field(gt=0)] | None = Field(default=None, examples=["2.5"])
+    """For a price change, what the price is multiplied by."""
+    limits: Limits = Field(default_factory=dict, examples=['{cpu: "64", nodes: "10"}'])
+    """For a quota, the most of each resource in all that `offers` selects; `nodes` counts machines."""
+    notice: Duration | None = Field(default=None, examples=["30s"])
+    """For a spot interruption, from the notice to the machines' end; by default two minutes."""
 
 
 NODE_KEYS = ("conditions", "taints", "labels", "annotations", "capacity", "kubelet", "devices", "downFor")

@@ -1,7 +1,5 @@
 """A stack file's `federation`: clusters that work as one, with a hub that dispatches its Jobs to workers."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,72 +41,39 @@ _Names = Annotated[tuple[str, ...], checked(_names_problems, tuple, form="texts"
 class Federation(Section):
     """Clusters of this stack that work as one: Jobs queue on the hub and run on one of its workers."""
 
-    kind: Literal["multikueue"] = Field(
-        description="What joins the clusters: Kueue's MultiKueue.", examples=["multikueue"]
-    )
-    hub: str | None = Field(
-        default=None,
-        description="The cluster on which Jobs are queued; by default the stack's `hub`.",
-        examples=["hub"],
-    )
-    workers: _Names | None = Field(
-        default=None,
-        description=(
-            "The clusters that run Jobs; a name with a `count` stands for all of its clusters. By default all but the "
-            "hub."
-        ),
-        examples=["[worker]"],
-    )
-    queue: Annotated[str, _LABEL] = Field(
-        default="default",
-        description="The name of the LocalQueue, and of the ClusterQueue behind it, on each cluster.",
-        examples=["research"],
-    )
-    namespaces: _Names = Field(
-        default=("default",),
-        description="The namespaces that have the LocalQueue, and in which the hub may run Jobs on a worker.",
-        examples=["[default]"],
-    )
+    kind: Literal["multikueue"] = Field(examples=["multikueue"])
+    """What joins the clusters: Kueue's MultiKueue."""
+    hub: str | None = Field(default=None, examples=["hub"])
+    """The cluster on which Jobs are queued; by default the stack's `hub`."""
+    workers: _Names | None = Field(default=None, examples=["[worker]"])
+    """The clusters that run Jobs; a name with a `count` stands for all of its clusters. By default all but the hub."""
+    queue: Annotated[str, _LABEL] = Field(default="default", examples=["research"])
+    """The name of the LocalQueue, and of the ClusterQueue behind it, on each cluster."""
+    namespaces: _Names = Field(default=("default",), examples=["[default]"])
+    """The namespaces that have the LocalQueue, and in which the hub may run Jobs on a worker."""
     workerLostTimeout: Annotated[str, checked(duration_problems, lambda raw: written(of(raw)), form="duration")] = (
-        Field(
-            default=LOST_AFTER,
-            description="How long a worker may be silent before its Jobs are queued again for others to run.",
-            examples=["1m"],
-        )
+        Field(default=LOST_AFTER, examples=["1m"])
     )
-    dispatcher: Literal["allAtOnce", "incremental"] = Field(
-        default=ALL_AT_ONCE,
-        description=(
-            "Which workers a Job is offered to: all at once, and the first with room takes it; or some, in the order "
-            "of `workers`, and more after five minutes."
-        ),
-        examples=["incremental"],
-    )
-    stepSize: Annotated[int, whole(1, 1000)] | None = Field(
-        default=None,
-        description="How many workers `incremental` offers a Job to at a time; by default Kueue's own 3.",
-        examples=["1"],
-    )
-    kueueNamespace: Annotated[str, _LABEL] = Field(
-        default=NAMESPACE,
-        description="Kueue's namespace in clusters of the runtimes kind and existing.",
-        examples=["kueue-system"],
-    )
+    """How long a worker may be silent before its Jobs are queued again for others to run."""
+    dispatcher: Literal["allAtOnce", "incremental"] = Field(default=ALL_AT_ONCE, examples=["incremental"])
+    """Which workers a Job is offered to: all at once, and the first with room takes it; or some, in the order of
+    `workers`, and more after five minutes."""
+    stepSize: Annotated[int, whole(1, 1000)] | None = Field(default=None, examples=["1"])
+    """How many workers `incremental` offers a Job to at a time; by default Kueue's own 3."""
+    kueueNamespace: Annotated[str, _LABEL] = Field(default=NAMESPACE, examples=["kueue-system"])
+    """Kueue's namespace in clusters of the runtimes kind and existing."""
 
 
 @dataclass(frozen=True)
 class Federated:
-    """A federation whose clusters exist in the stack file.
-
-    Attributes:
-        hub: the hub's name in the file.
-        workers: the workers' names, in the order of the file.
-        asked: the file's section.
-    """
+    """A federation whose clusters exist in the stack file."""
 
     hub: str
+    """The hub's name in the file."""
     workers: tuple[str, ...]
+    """The workers' names, in the order of the file."""
     asked: Federation
+    """The file's section."""
 
     def kueue(self, name: str, cluster_name: str) -> dict[str, Any] | None:
         """The options of Kueue for a cluster; None for a cluster without Kueue."""

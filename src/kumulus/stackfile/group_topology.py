@@ -1,7 +1,5 @@
 """A node group's `topology`: how many nodes, racks and switches belong together, and the labels that show it."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -99,36 +97,22 @@ class GroupTopology(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "topologyRules"})
 
-    nodesPerRack: Count = Field(description="Nodes in a rack.", examples=["16"])
-    racksPerBlock: Count | None = Field(
-        default=None, description="Racks in a block; by default there are no blocks.", examples=["8"]
-    )
-    blocks: Count | None = Field(
-        default=None, description="How many blocks a zone has; by default as many as its nodes need.", examples=["4"]
-    )
-    nodesPerNvlinkDomain: Count | None = Field(
-        default=None, description="Nodes that share an NVLink domain; by default none.", examples=["4"]
-    )
-    racksPerLeaf: Count | None = Field(
-        default=None,
-        description="Racks behind one leaf switch; by default there are no leaf switches.",
-        examples=["1"],
-    )
-    leavesPerSpine: Count | None = Field(
-        default=None,
-        description="Leaf switches behind one spine switch; by default there are no spine switches.",
-        examples=["4"],
-    )
-    preset: Preset = Field(
-        default="kumulus",
-        description="Whose label keys to use: those of Kueue, KAI, Volcano or Kumulus.",
-        examples=["kueue"],
-    )
-    labels: LabelKeys = Field(
-        default_factory=dict,
-        description="Label keys by level, instead of the preset's.",
-        examples=["{rack: example.com/rack}"],
-    )
+    nodesPerRack: Count = Field(examples=["16"])
+    """Nodes in a rack."""
+    racksPerBlock: Count | None = Field(default=None, examples=["8"])
+    """Racks in a block; by default there are no blocks."""
+    blocks: Count | None = Field(default=None, examples=["4"])
+    """How many blocks a zone has; by default as many as its nodes need."""
+    nodesPerNvlinkDomain: Count | None = Field(default=None, examples=["4"])
+    """Nodes that share an NVLink domain; by default none."""
+    racksPerLeaf: Count | None = Field(default=None, examples=["1"])
+    """Racks behind one leaf switch; by default there are no leaf switches."""
+    leavesPerSpine: Count | None = Field(default=None, examples=["4"])
+    """Leaf switches behind one spine switch; by default there are no spine switches."""
+    preset: Preset = Field(default="kumulus", examples=["kueue"])
+    """Whose label keys to use: those of Kueue, KAI, Volcano or Kumulus."""
+    labels: LabelKeys = Field(default_factory=dict, examples=["{rack: example.com/rack}"])
+    """Label keys by level, instead of the preset's."""
 
     @model_validator(mode="wrap")
     @classmethod

@@ -1,7 +1,5 @@
 """Node groups in the stack file: where their nodes are, what each of them has, and the pools that they become."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import re
@@ -68,87 +66,54 @@ NamedNodes = Annotated[tuple[NamedNode, ...], checked(named_nodes_problems, name
 class Metadata(Section):
     """Labels and annotations of every node of a group; labels override those that Kumulus sets."""
 
-    labels: Labels = Field(
-        default_factory=dict,
-        description="Labels of every node of the group; they override those that Kumulus sets.",
-        examples=["{example.com/team: search}"],
-    )
-    annotations: Annotations = Field(
-        default_factory=dict,
-        description="Annotations of every node of the group.",
-        examples=["{example.com/note: text}"],
-    )
-    defaults: bool = Field(
-        default=True,
-        description=(
-            "Whether nodes also have the usual labels: architecture, operating system, role, instance type, zone, "
-            "region and type. If not, they have only the labels given here, as a captured cluster's nodes do."
-        ),
-        examples=["false"],
-    )
+    labels: Labels = Field(default_factory=dict, examples=["{example.com/team: search}"])
+    """Labels of every node of the group; they override those that Kumulus sets."""
+    annotations: Annotations = Field(default_factory=dict, examples=["{example.com/note: text}"])
+    """Annotations of every node of the group."""
+    defaults: bool = Field(default=True, examples=["false"])
+    """Whether nodes also have the usual labels: architecture, operating system, role, instance type, zone, region and
+    type. If not, they have only the labels given here, as a captured cluster's nodes do."""
 
 
 class NodeTemplate(Section):
     """What every node of a group has."""
 
-    metadata: Metadata = Field(
-        default_factory=Metadata,
-        description="Labels and annotations of every node of the group.",
-        examples=["{labels: {example.com/team: search}}"],
-    )
-    taints: Taints = Field(
-        default=(KWOK_TAINT,), description="Taints of every node; an empty list means none.", examples=["[]"]
-    )
+    metadata: Metadata = Field(default_factory=Metadata, examples=["{labels: {example.com/team: search}}"])
+    """Labels and annotations of every node of the group."""
+    taints: Taints = Field(default=(KWOK_TAINT,), examples=["[]"])
+    """Taints of every node; an empty list means none."""
     capacity: Capacity = Field(
-        json_schema_extra={COMPLETED: True},
-        description="Resource names to quantities; `pods` is required unless an instance type provides it.",
-        examples=['{cpu: "96", memory: 1360Gi, pods: "110"}'],
+        json_schema_extra={COMPLETED: True}, examples=['{cpu: "96", memory: 1360Gi, pods: "110"}']
     )
-    allocatable: Allocatable = Field(
-        default_factory=dict,
-        description="How much of the capacity pods can use; resources left out are allocatable in full.",
-        examples=['{cpu: "95"}'],
-    )
-    nodeInfo: NodeInfoFields = Field(
-        default_factory=dict,
-        description="Architecture, operating system and kubelet version, if they should not follow the labels.",
-        examples=["{architecture: arm64}"],
-    )
+    """Resource names to quantities; `pods` is required unless an instance type provides it."""
+    allocatable: Allocatable = Field(default_factory=dict, examples=['{cpu: "95"}'])
+    """How much of the capacity pods can use; resources left out are allocatable in full."""
+    nodeInfo: NodeInfoFields = Field(default_factory=dict, examples=["{architecture: arm64}"])
+    """Architecture, operating system and kubelet version, if they should not follow the labels."""
 
 
 class Placement(Section):
     """How many nodes of a group are in one zone."""
 
-    availabilityZone: GroupName = Field(
-        description="The zone's name, part of the nodes' names and their zone label.", examples=["us-east1-b"]
-    )
-    replicas: Replicas = Field(description="How many nodes are in the zone.", examples=["5"])
-    region: LabelValue = Field(
-        default="",
-        description="The zone's region; by default derived from the zone's name, if possible.",
-        examples=["us-east1"],
-    )
+    availabilityZone: GroupName = Field(examples=["us-east1-b"])
+    """The zone's name, part of the nodes' names and their zone label."""
+    replicas: Replicas = Field(examples=["5"])
+    """How many nodes are in the zone."""
+    region: LabelValue = Field(default="", examples=["us-east1"])
+    """The zone's region; by default derived from the zone's name, if possible."""
     nodes: NamedNodes = Field(
-        default=(),
-        description=(
-            "The nodes by name, one for each replica, if their names should not be made of group, zone and number; a "
-            "node's own labels override the group's."
-        ),
-        examples=["[{name: ip-10-0-3-17, labels: {example.com/rack: r3}}, {name: ip-10-0-3-18}]"],
+        default=(), examples=["[{name: ip-10-0-3-17, labels: {example.com/rack: r3}}, {name: ip-10-0-3-18}]"]
     )
+    """The nodes by name, one for each replica, if their names should not be made of group, zone and number; a node's
+    own labels override the group's."""
 
 
 class GpuOperator(Section):
     """What a GPU operator finds on the nodes of a group."""
 
-    simulatedPool: LabelValue = Field(
-        default="",
-        description=(
-            "The fake GPU operator's pool that the nodes belong to, the value of the label "
-            "run.ai/simulated-gpu-node-pool; by default the group's name."
-        ),
-        examples=["a100"],
-    )
+    simulatedPool: LabelValue = Field(default="", examples=["a100"])
+    """The fake GPU operator's pool that the nodes belong to, the value of the label run.ai/simulated-gpu-node-pool; by
+    default the group's name."""
 
 
 class NodeGroup(Section):
@@ -156,55 +121,33 @@ class NodeGroup(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "nodeGroupRules"})
 
-    name: GroupName = Field(
-        description="Part of the nodes' names, and their default instance type.",
-        examples=["a2-ultragpu-8g"],
-    )
-    placement: list[Placement] = Field(
-        description="Where the nodes are: an item for each availability zone.",
-        examples=["[{availabilityZone: us-east1-b, replicas: 5}]"],
-    )
+    name: GroupName = Field(examples=["a2-ultragpu-8g"])
+    """Part of the nodes' names, and their default instance type."""
+    placement: list[Placement] = Field(examples=["[{availabilityZone: us-east1-b, replicas: 5}]"])
+    """Where the nodes are: an item for each availability zone."""
     instanceType: Annotated[str, checked(instance_type_problems, form="instanceType")] = Field(
-        default="",
-        description="A machine of the catalog (docs/fleets.md), which completes the template.",
-        examples=["a3-highgpu-8g"],
+        default="", examples=["a3-highgpu-8g"]
     )
+    """A machine of the catalog (docs/fleets.md), which completes the template."""
     gpuProduct: Annotated[str, checked(gpu_product_problems, form="gpuProduct")] = Field(
-        default="", description="The GPUs' product, if it is not the instance type's.", examples=["NVIDIA-L40S"]
+        default="", examples=["NVIDIA-L40S"]
     )
-    gpuOperator: GpuOperator | None = Field(
-        default=None,
-        description="Labels the nodes for the fake GPU operator.",
-        examples=["{simulatedPool: a100}"],
-    )
-    topology: GroupTopology | None = Field(
-        default=None,
-        description="Where the nodes are in the network; by default nowhere in particular.",
-        examples=["{nodesPerRack: 16, racksPerBlock: 8}"],
-    )
+    """The GPUs' product, if it is not the instance type's."""
+    gpuOperator: GpuOperator | None = Field(default=None, examples=["{simulatedPool: a100}"])
+    """Labels the nodes for the fake GPU operator."""
+    topology: GroupTopology | None = Field(default=None, examples=["{nodesPerRack: 16, racksPerBlock: 8}"])
+    """Where the nodes are in the network; by default nowhere in particular."""
     nodeTemplate: NodeTemplate = Field(
-        json_schema_extra={COMPLETED: True},
-        description="What every node of the group has; required unless an instance type provides it.",
-        examples=['{capacity: {cpu: "96", memory: 1360Gi, pods: "110"}}'],
+        json_schema_extra={COMPLETED: True}, examples=['{capacity: {cpu: "96", memory: 1360Gi, pods: "110"}}']
     )
-    minReplicas: Replicas | None = Field(
-        default=None,
-        description="The fewest nodes that cluster-autoscaler leaves in each zone; by default none.",
-        examples=["1"],
-    )
-    maxReplicas: Replicas | None = Field(
-        default=None,
-        description=(
-            "The most nodes that cluster-autoscaler creates in each zone (docs/autoscalers.md). If given, the "
-            "autoscaler sets the number of nodes, and `replicas` is the initial one."
-        ),
-        examples=["20"],
-    )
-    resourceSlices: ResourceSlices | None = Field(
-        default=None,
-        description="The devices that each node publishes for Dynamic Resource Allocation.",
-        examples=["{driver: gpu.nvidia.com, count: 8}"],
-    )
+    """What every node of the group has; required unless an instance type provides it."""
+    minReplicas: Replicas | None = Field(default=None, examples=["1"])
+    """The fewest nodes that cluster-autoscaler leaves in each zone; by default none."""
+    maxReplicas: Replicas | None = Field(default=None, examples=["20"])
+    """The most nodes that cluster-autoscaler creates in each zone (docs/autoscalers.md). If given, the autoscaler sets
+    the number of nodes, and `replicas` is the initial one."""
+    resourceSlices: ResourceSlices | None = Field(default=None, examples=["{driver: gpu.nvidia.com, count: 8}"])
+    """The devices that each node publishes for Dynamic Resource Allocation."""
 
 
 def region_of(zone: str) -> str:

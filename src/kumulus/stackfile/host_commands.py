@@ -64,36 +64,24 @@ class HostCommand(Section):
     It finds `KUBECONFIG` and `KUMULUS_CLUSTER` in its environment, and runs again for another cluster.
     """
 
-    name: Annotated[str, short_label(63)] = Field(
-        description="The command's name, unique in the stack.", examples=["build-image"]
-    )
-    create: Command = Field(description="What is run first.", examples=["docker build -t my-app:dev ."])
-    update: Command | None = Field(
-        default=None,
-        description="What is run when anything here changes; by default `create` again.",
-        examples=["docker build -t my-app:dev ."],
-    )
-    delete: Command | None = Field(
-        default=None,
-        description="What is run when the command is removed from the stack, or the stack is destroyed.",
-        examples=["docker image rm my-app:dev"],
-    )
-    triggers: list[Any] = Field(
-        default_factory=list,
-        description="Any values; if one changes, `delete` and `create` run.",
-        examples=["[v1]"],
-    )
+    name: Annotated[str, short_label(63)] = Field(examples=["build-image"])
+    """The command's name, unique in the stack."""
+    create: Command = Field(examples=["docker build -t my-app:dev ."])
+    """What is run first."""
+    update: Command | None = Field(default=None, examples=["docker build -t my-app:dev ."])
+    """What is run when anything here changes; by default `create` again."""
+    delete: Command | None = Field(default=None, examples=["docker image rm my-app:dev"])
+    """What is run when the command is removed from the stack, or the stack is destroyed."""
+    triggers: list[Any] = Field(default_factory=list, examples=["[v1]"])
+    """Any values; if one changes, `delete` and `create` run."""
     environment: Annotated[dict[str, str], checked(_environment_problems, form="environment")] = Field(
-        default_factory=dict, description="Further environment variables.", examples=["{TAG: dev}"]
+        default_factory=dict, examples=["{TAG: dev}"]
     )
-    dir: Command = Field(
-        default=".", description="The directory to run in, relative to the project's.", examples=["./app"]
-    )
-    when: When = Field(
-        default="beforeAddons",
-        description="Before add-ons and images, before the emulated nodes, or after everything.",
-        examples=["beforeAddons"],
-    )
+    """Further environment variables."""
+    dir: Command = Field(default=".", examples=["./app"])
+    """The directory to run in, relative to the project's."""
+    when: When = Field(default="beforeAddons", examples=["beforeAddons"])
+    """Before add-ons and images, before the emulated nodes, or after everything."""
 
 
 def missing(command: HostCommand, base: Path) -> tuple[str, str] | None:

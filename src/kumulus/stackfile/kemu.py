@@ -42,19 +42,16 @@ Plain = dict[str, object]
 
 @dataclass(frozen=True)
 class KemuFile:
-    """A KEMU file as read.
-
-    Args:
-        spec: the cluster; its pools are expanded with the flavour `kemu`.
-        notices: what was corrected or ignored.
-        source: the path or URL.
-        plain: the same cluster as a mapping in our format, without KEMU's labels; YAML texts are unchanged.
-    """
+    """A KEMU file as read."""
 
     spec: ClusterSpec
+    """The cluster; its pools are expanded with the flavour `kemu`."""
     notices: tuple[Notice, ...]
+    """What was corrected or ignored."""
     source: str
+    """The path or URL."""
     plain: Mapping[str, object]
+    """The same cluster as a mapping in our format, without KEMU's labels; YAML texts are unchanged."""
 
 
 def read_kemu(

@@ -1,7 +1,5 @@
 """KWOK inside a cluster, installed by its Helm charts with the runtimes kind and existing."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import ipaddress
@@ -36,75 +34,41 @@ def _network_problems(where: Where, raw: object) -> list[Problem]:
 class KwokCharts(Section):
     """How KWOK is installed in a cluster whose nodes run containers."""
 
-    install: bool | None = Field(
-        default=None,
-        description=(
-            "Whether to install KWOK; by default only if the cluster has none. An existing KWOK is used and left as it "
-            "is."
-        ),
-        examples=["false"],
-    )
+    install: bool | None = Field(default=None, examples=["false"])
+    """Whether to install KWOK; by default only if the cluster has none. An existing KWOK is used and left as it is."""
     repoURL: Annotated[str, text(repository_mistake, form="repository")] = Field(
-        default="https://kwok.sigs.k8s.io/charts/",
-        description="The chart repository.",
-        examples=["https://charts.example.com"],
+        default="https://kwok.sigs.k8s.io/charts/", examples=["https://charts.example.com"]
     )
-    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        default="kwok",
-        description=(
-            "The chart kwok: its name in the repository, an `oci://` reference, or a path, if no repository can be "
-            "reached."
-        ),
-        examples=["./charts/kwok"],
-    )
+    """The chart repository."""
+    chart: Annotated[str, text(not_empty_mistake, form="name")] = Field(default="kwok", examples=["./charts/kwok"])
+    """The chart kwok: its name in the repository, an `oci://` reference, or a path, if no repository can be reached."""
     stageFastChart: Annotated[str, text(not_empty_mistake, form="name")] = Field(
-        default="stage-fast",
-        description="The chart stage-fast: its name in the repository, an `oci://` reference, or a path.",
-        examples=["./charts/stage-fast"],
+        default="stage-fast", examples=["./charts/stage-fast"]
     )
-    version: str = Field(
-        default="0.3.0", description="The version of both charts in a repository.", examples=['"0.3.0"']
-    )
+    """The chart stage-fast: its name in the repository, an `oci://` reference, or a path."""
+    version: str = Field(default="0.3.0", examples=['"0.3.0"'])
+    """The version of both charts in a repository."""
     image: Annotated[str, checked(_image_problems, str, form="kwokImage")] = Field(
-        default="registry.k8s.io/kwok/kwok:v0.8.0",
-        description="kwok-controller's image, with its tag.",
-        examples=["example.com/kwok:v0.8.0"],
+        default="registry.k8s.io/kwok/kwok:v0.8.0", examples=["example.com/kwok:v0.8.0"]
     )
-    imagePullSecrets: list[str] = Field(
-        default_factory=list,
-        description="Names of secrets in the namespace kube-system.",
-        examples=["[registry-login]"],
-    )
-    shards: Annotated[int, whole(1, MOST_SHARDS)] | None = Field(
-        default=None,
-        description="How many kwok-controllers share the nodes; by default one per 10,000 nodes, rounded up.",
-        examples=["4"],
-    )
-    parallelism: Annotated[int, whole(1, 1000)] = Field(
-        default=32,
-        description="How many node stages, pod stages and leases each kwok-controller processes at once.",
-        examples=["32"],
-    )
-    leaseDurationSeconds: Annotated[int, whole(10, 600)] | None = Field(
-        default=None,
-        description=(
-            "How long a node's lease lasts; it is renewed every quarter of that. By default 40, or 100 from 2,500 "
-            "nodes on."
-        ),
-        examples=["40"],
-    )
+    """kwok-controller's image, with its tag."""
+    imagePullSecrets: list[str] = Field(default_factory=list, examples=["[registry-login]"])
+    """Names of secrets in the namespace kube-system."""
+    shards: Annotated[int, whole(1, MOST_SHARDS)] | None = Field(default=None, examples=["4"])
+    """How many kwok-controllers share the nodes; by default one per 10,000 nodes, rounded up."""
+    parallelism: Annotated[int, whole(1, 1000)] = Field(default=32, examples=["32"])
+    """How many node stages, pod stages and leases each kwok-controller processes at once."""
+    leaseDurationSeconds: Annotated[int, whole(10, 600)] | None = Field(default=None, examples=["40"])
+    """How long a node's lease lasts; it is renewed every quarter of that. By default 40, or 100 from 2,500 nodes on."""
     podCIDR: Annotated[str, checked(_network_problems, str, form="network")] = Field(
-        default="198.18.0.0/15",
-        description=(
-            "The address range of emulated pods, divided among the shards. The default is reserved for benchmarks (RFC "
-            "2544), so that no traffic for a real pod is lost."
-        ),
-        examples=["10.128.0.0/9"],
+        default="198.18.0.0/15", examples=["10.128.0.0/9"]
     )
-    cpu: QuantityText = Field(default="100m", description="CPU that each kwok-controller requests.", examples=['"1"'])
-    memory: QuantityText = Field(
-        default="128Mi", description="Memory that each kwok-controller requests.", examples=["1Gi"]
-    )
+    """The address range of emulated pods, divided among the shards. The default is reserved for benchmarks (RFC 2544),
+    so that no traffic for a real pod is lost."""
+    cpu: QuantityText = Field(default="100m", examples=['"1"'])
+    """CPU that each kwok-controller requests."""
+    memory: QuantityText = Field(default="128Mi", examples=["1Gi"])
+    """Memory that each kwok-controller requests."""
 
     def addon(self, chart: str) -> dict[str, str | None]:
         """Where a chart is, in the fields of an add-on."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kumulus.model.pools import INSTANCE_TYPE_LABEL, REGION_LABEL
 from kumulus.nodes.catalog.prices import is_spot
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
-
-if TYPE_CHECKING:
-    from kumulus.stackfile.load import Loaded
 
 
 def local_options(loaded: Loaded) -> dict[str, Any]:

@@ -1,11 +1,9 @@
 """Pod lifecycles in the stack file: how long pods pull, initialise, start and run, and how they end."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import math
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
@@ -30,24 +28,18 @@ def share_problems(where: Where, raw: object) -> list[Problem]:
 class Failure(Section):
     """One way in which a container ends with an error."""
 
-    share: Annotated[float, checked(share_problems, float, form="share")] = Field(
-        description="The share of the container's runs that end this way, from 0 to 1.", examples=["0.05"]
-    )
-    exitCode: Annotated[int, whole(1, 255)] = Field(default=1, description="The container's exit code.", examples=["1"])
-    reason: str = Field(
-        default="Error",
-        description="The reason as a kubelet reports it, such as Error or OOMKilled.",
-        examples=["Error"],
-    )
-    message: str = Field(default="", description="The message in the container's status.", examples=["out of memory"])
-    container: str = Field(
-        default="", description="The container that fails; by default the pod's first.", examples=["main"]
-    )
-    after: DurationField | None = Field(
-        default=None,
-        description="How long it runs before it fails; by default as long as it would have run.",
-        examples=["{exponential: {mean: 1h}}"],
-    )
+    share: Annotated[float, checked(share_problems, float, form="share")] = Field(examples=["0.05"])
+    """The share of the container's runs that end this way, from 0 to 1."""
+    exitCode: Annotated[int, whole(1, 255)] = Field(default=1, examples=["1"])
+    """The container's exit code."""
+    reason: str = Field(default="Error", examples=["Error"])
+    """The reason as a kubelet reports it, such as Error or OOMKilled."""
+    message: str = Field(default="", examples=["out of memory"])
+    """The message in the container's status."""
+    container: str = Field(default="", examples=["main"])
+    """The container that fails; by default the pod's first."""
+    after: DurationField | None = Field(default=None, examples=["{exponential: {mean: 1h}}"])
+    """How long it runs before it fails; by default as long as it would have run."""
 
     def failure(self) -> model.Failure:
         """The model from which KWOK's stages are made."""
@@ -59,35 +51,30 @@ class PodLifecycle(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "lifecycleRules"})
 
-    name: Annotated[str, short_label(LIFECYCLE_NAME_LENGTH)] = Field(
-        description="The lifecycle's name, part of the names of its stages.", examples=["training"]
-    )
-    selector: PodSelector = Field(
-        default_factory=PodSelector,
-        description="Which pods have this lifecycle; a pod has only the first that selects it.",
-        examples=["{labels: {app: training}}"],
-    )
-    seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(
-        default=0, description="The same seed draws the same durations for the same pods.", examples=["1"]
-    )
-    imagePull: DurationField | None = Field(
-        default=None, description="From the pod's start until its images are pulled.", examples=["20s"]
-    )
-    init: DurationField | None = Field(
-        default=None, description="How long each init container runs, one after the other.", examples=["5s"]
-    )
-    startUp: DurationField | None = Field(
-        default=None, description="How long the containers run until they are ready.", examples=["10s"]
-    )
-    run: DurationField | None = Field(
+    name: Annotated[str, short_label(LIFECYCLE_NAME_LENGTH)] = Field(examples=["training"])
+    """The lifecycle's name, part of the names of its stages."""
+    selector: PodSelector = Field(default_factory=PodSelector, examples=["{labels: {app: training}}"])
+    """Which pods have this lifecycle; a pod has only the first that selects it."""
+    seed: Annotated[int, whole(0, _LARGEST_SEED)] = Field(default=0, examples=["1"])
+    """The same seed draws the same durations for the same pods."""
+    imagePull: DurationField | None = Field(default=None, examples=["20s"])
+    """From the pod's start until its images are pulled."""
+    init: DurationField | None = Field(default=None, examples=["5s"])
+    """How long each init container runs, one after the other."""
+    startUp: DurationField | None = Field(default=None, examples=["10s"])
+    """How long the containers run until they are ready."""
+    run: DurationField | None = Field(default=None, examples=["{lognormal: {median: 10m, sigma: 0.5}}"])
+    """How long the containers run once ready; by default without end."""
+    failures: list[Failure] = Field(default_factory=list, examples=["[{share: 0.05, exitCode: 1}]"])
+    """How the containers fail instead; the share that is left of 1 succeeds."""
+
+    mustRun: Literal["fail", "pending"] | None = Field(
         default=None,
-        description="How long the containers run once ready; by default without end.",
-        examples=["{lognormal: {median: 10m, sigma: 0.5}}"],
-    )
-    failures: list[Failure] = Field(
-        default_factory=list,
-        description="How the containers fail instead; the share that is left of 1 succeeds.",
-        examples=["[{share: 0.05, exitCode: 1}]"],
+        description=(
+            "For pods that are there to find out whether something works, and must not succeed where nothing has run: "
+            "they `fail`, or stay `pending`. Nothing else can be declared of them."
+        ),
+        examples=["fail"],
     )
 
     def lifecycle(self) -> model.Lifecycle:
@@ -101,6 +88,7 @@ class PodLifecycle(Section):
             self.startUp,
             self.run,
             tuple(each.failure() for each in self.failures),
+            self.mustRun or "",
         )
 
     @model_validator(mode="after")
@@ -114,8 +102,12 @@ class PodLifecycle(Section):
             if failure.after is None and self.run is None:
                 remedy = f"write after: 10m there, or run: 10m in {self.name}"
                 wrong.append(problem(("failures", index), "has no time: its pods run without end", remedy))
-        if not self.failures and not any((self.imagePull, self.init, self.startUp, self.run)):
+        lives = [name for name in ("imagePull", "init", "startUp", "run", "failures") if getattr(self, name)]
+        if not lives and not self.mustRun:
             wrong.append(problem((), "says nothing of how its pods live", "write run: 10m, or leave it out"))
+        if self.mustRun:
+            message = "has no effect beside mustRun, by which the pods do not run"
+            wrong += [problem((name,), message, "leave one of them out") for name in lives]
         if wrong:
             raise found(wrong)
         return self

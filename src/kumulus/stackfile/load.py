@@ -29,35 +29,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The wanted state of a stack.
-
-    Args:
-        spec: the cluster.
-        cluster_name: the spec's name, or else one derived from the stack's.
-        flavour: whose labels the nodes have; `kemu` when the spec was read from a KEMU file.
-        pools: one per group and zone, in the order of the file.
-        faults: with the nodes they affect, in the order of the file.
-        notices: what was corrected or has no effect.
-        source: the file or URL the spec was read from.
-        secrets: the places in the spec that the stack's configuration keeps secret.
-        member: its name among several clusters in the file; empty if there is only one.
-        prices: the user's own file of machine prices; None for the catalog alone.
-        kueue: options of the cluster's Kueue; None if it has none.
-        autoscaler: the plugin's inputs for its autoscaler; None without one.
-    """
+    """The wanted state of a stack."""
 
     spec: ClusterSpec
+    """The cluster."""
     cluster_name: str
+    """The spec's name, or else one derived from the stack's."""
     flavour: Flavour
+    """Whose labels the nodes have; `kemu` when the spec was read from a KEMU file."""
     pools: tuple[Pool, ...]
+    """One per group and zone, in the order of the file."""
     faults: tuple[ResolvedFault, ...]
+    """With the nodes they affect, in the order of the file."""
     notices: tuple[Notice, ...]
+    """What was corrected or has no effect."""
     source: str
+    """The file or URL the spec was read from."""
     secrets: Secrets = field(default_factory=Secrets)
+    """The places in the spec that the stack's configuration keeps secret."""
     member: str = ""
+    """Its name among several clusters in the file; empty if there is only one."""
     prices: Path | None = None
+    """The user's own file of machine prices; None for the catalog alone."""
     kueue: Mapping[str, str] | None = None
+    """Options of the cluster's Kueue; None if it has none."""
     autoscaler: Mapping[str, Any] | None = None
+    """The plugin's inputs for its autoscaler; None without one."""
 
     def known_prices(self) -> Prices:
         """What machines cost.

@@ -1,7 +1,5 @@
 """The model of the stack file's `kumulus:cluster`, and the only way to make one from a plain mapping."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import re
@@ -63,79 +61,49 @@ Measured = Annotated[Observability, checked(observability_problems, observabilit
 class _Fleet(Section):
     """The sections that any runtime reads, and the further ones of some."""
 
-    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(
-        default="", description="The cluster's name; by default derived from the stack's.", examples=["my-cluster"]
-    )
-    runtime: Runtime = Field(
-        default=registry.DEFAULT,
-        description=(
-            "Where the control plane runs: as processes on this machine, in Docker by kind, or in an existing cluster."
-        ),
-        examples=["kwok"],
-    )
-    kubernetesVersion: Version | None = Field(
-        default=None,
-        description="The full version of Kubernetes; by default the runtime's own.",
-        examples=['"1.35.4"'],
-    )
+    name: Annotated[str, short_label(CLUSTER_NAME_LENGTH)] = Field(default="", examples=["my-cluster"])
+    """The cluster's name; by default derived from the stack's."""
+    runtime: Runtime = Field(default=registry.DEFAULT, examples=["kwok"])
+    """Where the control plane runs: as processes on this machine, in Docker by kind, or in an existing cluster."""
+    kubernetesVersion: Version | None = Field(default=None, examples=['"1.35.4"'])
+    """The full version of Kubernetes; by default the runtime's own."""
     kindConfig: KindConfig | None = Field(
-        default=None,
-        description="kind's own configuration, as a mapping or YAML text; only with the runtime kind.",
-        examples=["{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"],
+        default=None, examples=["{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha4}"]
     )
-    clusterAddons: list[Addon] = Field(
-        default_factory=list,
-        description="Helm releases to install (docs/stacks.md).",
-        examples=["[{name: prometheus, chart: …, repoURL: …}]"],
-    )
+    """kind's own configuration, as a mapping or YAML text; only with the runtime kind."""
+    clusterAddons: list[Addon] = Field(default_factory=list, examples=["[{name: prometheus, chart: …, repoURL: …}]"])
+    """Helm releases to install (docs/stacks.md)."""
     hostCommands: list[HostCommand] = Field(
-        default_factory=list,
-        description="Commands to run on this machine.",
-        examples=["[{name: build, create: docker build -t my-app:dev .}]"],
+        default_factory=list, examples=["[{name: build, create: docker build -t my-app:dev .}]"]
     )
-    loadImages: list[Image] = Field(
-        default_factory=list,
-        description=(
-            "Images that are loaded into the nodes: names that Docker knows, or paths of archives; only "
-            "with the runtime kind."
-        ),
-        examples=["[my-app:dev]"],
-    )
+    """Commands to run on this machine."""
+    loadImages: list[Image] = Field(default_factory=list, examples=["[my-app:dev]"])
+    """Images that are loaded into the nodes: names that Docker knows, or paths of archives; only with the runtime
+    kind."""
     nodeGroups: list[NodeGroup] = Field(
-        default_factory=list,
-        description="The emulated nodes (docs/fleets.md).",
-        examples=["[{name: a2-ultragpu-8g, placement: …, nodeTemplate: …}]"],
+        default_factory=list, examples=["[{name: a2-ultragpu-8g, placement: …, nodeTemplate: …}]"]
     )
+    """The emulated nodes (docs/fleets.md)."""
     faults: list[Fault] = Field(
-        default_factory=list,
-        description="What goes wrong, and on which nodes, while the entry is in the file (docs/faults.md).",
-        examples=["[{name: xid79, kind: gpu-fell-off-bus, target: {count: 1}}]"],
+        default_factory=list, examples=["[{name: xid79, kind: gpu-fell-off-bus, target: {count: 1}}]"]
     )
+    """What goes wrong, and on which nodes, while the entry is in the file (docs/faults.md)."""
     podLifecycles: PodLifecycles = Field(
-        default_factory=list,
-        description="How long pods run and how they end; the first entry that selects a pod applies (docs/pods.md).",
-        examples=["[{name: training, selector: {labels: {app: training}}, run: 10m}]"],
+        default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, run: 10m}]"]
     )
+    """How long pods run and how they end; the first entry that selects a pod applies (docs/pods.md)."""
     podUsage: PodUsages = Field(
-        default_factory=list,
-        description="What pods use while they run; the first entry that selects a pod applies (docs/pods.md).",
-        examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"],
+        default_factory=list, examples=["[{name: training, selector: {labels: {app: training}}, cpu: 80%}]"]
     )
-    observability: Measured | None = Field(
-        default=None,
-        description="What is measured (docs/observability.md): `{}` for all defaults; by default nothing.",
-        examples=["{}"],
-    )
-    autoscaler: Autoscaler | None = Field(
-        default=None,
-        description="Creates nodes for pods that find none, and removes them again (docs/autoscalers.md).",
-        examples=["{name: karpenter, zones: [us-central1-a]}"],
-    )
+    """What pods use while they run; the first entry that selects a pod applies (docs/pods.md)."""
+    observability: Measured | None = Field(default=None, examples=["{}"])
+    """What is measured (docs/observability.md): `{}` for all defaults; by default nothing."""
+    autoscaler: Autoscaler | None = Field(default=None, examples=["{name: karpenter, zones: [us-central1-a]}"])
+    """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
     tenants: list[Tenant] = Field(
-        default_factory=list,
-        description="Who shares the cluster, each in a namespace of its own (docs/teams.md).",
-        examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]'],
+        default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )
+    """Who shares the cluster, each in a namespace of its own (docs/teams.md)."""
 
 
 if TYPE_CHECKING:
@@ -169,16 +137,12 @@ else:
 class ClusterSpec(_WithSections):
     """An emulated cluster, as its stack file describes it. Empty, it is a control plane without nodes."""
 
-    kwokCharts: KwokCharts = Field(
-        default_factory=KwokCharts,
-        description="How KWOK is installed with the runtimes kind and existing, whose nodes run containers.",
-        examples=["{shards: 4}"],
-    )
+    kwokCharts: KwokCharts = Field(default_factory=KwokCharts, examples=["{shards: 4}"])
+    """How KWOK is installed with the runtimes kind and existing, whose nodes run containers."""
     prometheusStack: PrometheusStack = Field(
-        default_factory=PrometheusStack,
-        description="Settings of the chart that `observability` installs with the runtimes kind and existing.",
-        examples=["{chart: ./charts/kube-prometheus-stack}"],
+        default_factory=PrometheusStack, examples=["{chart: ./charts/kube-prometheus-stack}"]
     )
+    """Settings of the chart that `observability` installs with the runtimes kind and existing."""
 
     @property
     def runtime_descriptor(self) -> Descriptor:

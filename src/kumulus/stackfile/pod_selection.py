@@ -1,7 +1,5 @@
 """Which pods a lifecycle or a usage selects: by labels, namespaces, and owners."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -58,17 +56,16 @@ def _owner_kind_problems(where: Where, raw: object) -> list[Problem]:
 class PodSelector(Section):
     """Pods that match every field; all pods if there is none."""
 
-    labels: Labels = Field(
-        default_factory=dict,
-        description="Labels that a pod must have, with these values.",
-        examples=["{app: training}"],
-    )
+    labels: Labels = Field(default_factory=dict, examples=["{app: training}"])
+    """Labels that a pod must have, with these values."""
     namespaces: Annotated[tuple[str, ...], checked(_namespace_problems, tuple, form="namespaces")] = Field(
-        default=(), description="The pod is in one of these namespaces.", examples=["[default]"]
+        default=(), examples=["[default]"]
     )
+    """The pod is in one of these namespaces."""
     ownerKinds: Annotated[tuple[str, ...], checked(_owner_kind_problems, tuple, form="ownerKinds")] = Field(
-        default=(), description="The pod belongs to a workload of one of these kinds.", examples=["[Job, JobSet]"]
+        default=(), examples=["[Job, JobSet]"]
     )
+    """The pod belongs to a workload of one of these kinds."""
 
     def selection(self) -> PodSelection:
         """The selection in the model's form."""

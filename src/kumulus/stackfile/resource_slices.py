@@ -1,7 +1,5 @@
 """Devices in the stack file, `nodeGroups[].resourceSlices`, and what a group's nodes publish because of it."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -45,64 +43,30 @@ BY_CLAIMS = "dra"
 class ResourceSlices(Section):
     """The devices each node of a group publishes for Dynamic Resource Allocation."""
 
-    driver: DriverName = Field(
-        default=NVIDIA_DRIVER, description="The DRA driver that publishes the devices.", examples=[NVIDIA_DRIVER]
-    )
-    count: DeviceCount | None = Field(
-        default=None,
-        description="Devices per node; by default as many as `capacity` has of the driver vendor's extended resource.",
-        examples=["8"],
-    )
-    attributes: DeviceAttributes = Field(
-        default_factory=dict,
-        description="More attributes of every device; they override those of its product in the catalog.",
-        examples=["{example.com/tier: gold}"],
-    )
-    capacity: DeviceCapacity = Field(
-        default_factory=dict,
-        description="More capacities of every device; `memory` overrides the product's.",
-        examples=['{multiprocessors: "132"}'],
-    )
-    pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
-        default=None,
-        description="How many PCIe roots a node's devices are spread over; by default each has its own.",
-        examples=["4"],
-    )
-    numaNodes: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(
-        default=None,
-        description="How many NUMA nodes a node's devices are spread over; by default not published.",
-        examples=["2"],
-    )
-    allowMultipleAllocations: bool = Field(
-        default=False,
-        description=(
-            "Whether several claims may share a device, each taking part of its capacity `milli`, 1000, and of others. "
-            "Before Kubernetes 1.36 it needs the feature gate DRAConsumableCapacity."
-        ),
-        examples=["true"],
-    )
-    partitionable: bool = Field(
-        default=False,
-        description=(
-            "Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. "
-            "Before Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."
-        ),
-        examples=["true"],
-    )
-    extendedResource: bool | Literal["dra"] = Field(
-        default=True,
-        description=(
-            "Whether nodes also offer the devices as the extended resource nvidia.com/gpu. With `dra` they do not, and "
-            "pods that request it get claims, by `extendedResourceName` of the DeviceClass; before Kubernetes 1.36 "
-            "this needs the feature gate DRAExtendedResource."
-        ),
-        examples=["false"],
-    )
-    deviceClass: ClassName | None = Field(
-        default=None,
-        description="The DeviceClass to declare; by default one named after the driver; none if empty.",
-        examples=[NVIDIA_DRIVER],
-    )
+    driver: DriverName = Field(default=NVIDIA_DRIVER, examples=[NVIDIA_DRIVER])
+    """The DRA driver that publishes the devices."""
+    count: DeviceCount | None = Field(default=None, examples=["8"])
+    """Devices per node; by default as many as `capacity` has of the driver vendor's extended resource."""
+    attributes: DeviceAttributes = Field(default_factory=dict, examples=["{example.com/tier: gold}"])
+    """More attributes of every device; they override those of its product in the catalog."""
+    capacity: DeviceCapacity = Field(default_factory=dict, examples=['{multiprocessors: "132"}'])
+    """More capacities of every device; `memory` overrides the product's."""
+    pcieRoots: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(default=None, examples=["4"])
+    """How many PCIe roots a node's devices are spread over; by default each has its own."""
+    numaNodes: Annotated[int, whole(1, checks.MOST_DEVICES)] | None = Field(default=None, examples=["2"])
+    """How many NUMA nodes a node's devices are spread over; by default not published."""
+    allowMultipleAllocations: bool = Field(default=False, examples=["true"])
+    """Whether several claims may share a device, each taking part of its capacity `milli`, 1000, and of others. Before
+    Kubernetes 1.36 it needs the feature gate DRAConsumableCapacity."""
+    partitionable: bool = Field(default=False, examples=["true"])
+    """Whether each GPU can also be claimed in parts: as any MIG devices of its product that fit on it together. Before
+    Kubernetes 1.36 it needs the feature gate DRAPartitionableDevices."""
+    extendedResource: bool | Literal["dra"] = Field(default=True, examples=["false"])
+    """Whether nodes also offer the devices as the extended resource nvidia.com/gpu. With `dra` they do not, and pods
+    that request it get claims, by `extendedResourceName` of the DeviceClass; before Kubernetes 1.36 this needs the
+    feature gate DRAExtendedResource."""
+    deviceClass: ClassName | None = Field(default=None, examples=[NVIDIA_DRIVER])
+    """The DeviceClass to declare; by default one named after the driver; none if empty."""
 
     @property
     def device_class(self) -> str:

@@ -19,13 +19,10 @@ _SECURE = "secure"
 
 @dataclass(frozen=True)
 class Secrets:
-    """The places of secrets in a cluster's description.
-
-    Args:
-        places: keys and indices, outermost first; an empty place means that the whole description is secret.
-    """
+    """The places of secrets in a cluster's description."""
 
     places: tuple[Where, ...] = ()
+    """Keys and indices, outermost first; an empty place means that the whole description is secret."""
 
     def within(self, *where: str | int) -> tuple[Where, ...]:
         """The places below a given one, relative to it; an empty place when everything there is secret."""

@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 
 class ClusterSection(Section):
-    """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description.
-
-    Attributes:
-        example: one that the schema shows.
-    """
+    """A section of `kumulus:cluster`. Its fields are checked like all others; its docstring is its description."""
 
     example: ClassVar[str] = "{}"
+    """One that the schema shows."""
 
     def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
         """Declare what the section asks for; called only if the stack file has it.

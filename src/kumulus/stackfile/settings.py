@@ -22,19 +22,16 @@ CONFIG_KEYS = ("cluster", "clusterConfig", *SEVERAL, "runtime", "skipAddons", "p
 
 @dataclass(frozen=True)
 class Settings:
-    """The configuration's keys, each either valid or reported as a problem.
-
-    Attributes:
-        values: by key, without the namespace and without keys that have no value; a `cluster` in JSON is parsed.
-        runtime: the runtime that overrides the cluster's; None for the cluster's own.
-        skip_addons: whether the cluster's add-ons are left out.
-        problems: what is wrong.
-    """
+    """The configuration's keys, each either valid or reported as a problem."""
 
     values: Mapping[str, object]
+    """By key, without the namespace and without keys that have no value; a `cluster` in JSON is parsed."""
     runtime: str | None
+    """The runtime that overrides the cluster's; None for the cluster's own."""
     skip_addons: bool
+    """Whether the cluster's add-ons are left out."""
     problems: tuple[Problem, ...]
+    """What is wrong."""
 
     @classmethod
     def read(cls, config: Mapping[str, object]) -> Settings:

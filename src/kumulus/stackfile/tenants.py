@@ -1,7 +1,5 @@
 """Tenants in the stack file: who shares the cluster, in which namespace, with which quota."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -44,14 +42,12 @@ Quota = Annotated[dict[str, str], checked(quota_problems, canonical_resources, f
 class Rule(Section):
     """A permission in the tenant's namespace, written like a rule of an RBAC Role."""
 
-    apiGroups: Texts = Field(
-        description='API groups such as batch.volcano.sh; "" is Kubernetes\' core group.',
-        examples=["[batch.volcano.sh]"],
-    )
-    resources: Texts = Field(description="Resources in the plural, such as jobs.", examples=["[jobs]"])
-    verbs: Texts = Field(
-        description="Verbs such as get, list, watch, create, delete.", examples=["[get, list, watch, create, delete]"]
-    )
+    apiGroups: Texts = Field(examples=["[batch.volcano.sh]"])
+    """API groups such as batch.volcano.sh; "" is Kubernetes' core group."""
+    resources: Texts = Field(examples=["[jobs]"])
+    """Resources in the plural, such as jobs."""
+    verbs: Texts = Field(examples=["[get, list, watch, create, delete]"])
+    """Verbs such as get, list, watch, create, delete."""
 
     @model_validator(mode="after")
     def _leaves_quota_alone(self) -> Self:
@@ -65,52 +61,30 @@ class Rule(Section):
 class Tenant(Section):
     """A tenant of the cluster: a namespace, a quota, and a kubeconfig limited to it."""
 
-    name: Annotated[str, short_label(TENANT_NAME_LENGTH)] = Field(
-        description="The tenant's name, unique in the stack.", examples=["research"]
-    )
+    name: Annotated[str, short_label(TENANT_NAME_LENGTH)] = Field(examples=["research"])
+    """The tenant's name, unique in the stack."""
     namespace: Annotated[str, short_label(63), text(_namespace_mistake, form="ownNamespace")] = Field(
-        default="",
-        description="The namespace created for the tenant; by default it has the tenant's name.",
-        examples=["research"],
+        default="", examples=["research"]
     )
-    quota: Quota = Field(
-        default_factory=dict,
-        description=(
-            "The hard limits of a ResourceQuota, such as `requests.nvidia.com/gpu`, `pods`, `count/jobs.batch`."
-        ),
-        examples=['{requests.nvidia.com/gpu: "16", pods: "200"}'],
-    )
-    role: Role = Field(
-        default="edit",
-        description="The built-in ClusterRole that the tenant has in the namespace.",
-        examples=["edit"],
-    )
+    """The namespace created for the tenant; by default it has the tenant's name."""
+    quota: Quota = Field(default_factory=dict, examples=['{requests.nvidia.com/gpu: "16", pods: "200"}'])
+    """The hard limits of a ResourceQuota, such as `requests.nvidia.com/gpu`, `pods`, `count/jobs.batch`."""
+    role: Role = Field(default="edit", examples=["edit"])
+    """The built-in ClusterRole that the tenant has in the namespace."""
     rules: list[Rule] = Field(
-        default_factory=list,
-        description="Additional permissions, for custom resources.",
-        examples=["[{apiGroups: [batch.volcano.sh], resources: [jobs], verbs: [get, create]}]"],
+        default_factory=list, examples=["[{apiGroups: [batch.volcano.sh], resources: [jobs], verbs: [get, create]}]"]
     )
-    podSecurity: PodSecurity = Field(
-        default="baseline",
-        description="The Pod Security Standard that is enforced in the namespace.",
-        examples=["baseline"],
-    )
-    readNodes: bool = Field(
-        default=True,
-        description="Whether the tenant may read nodes, which belong to no namespace.",
-        examples=["true"],
-    )
-    labels: Labels = Field(
-        default_factory=dict, description="Labels of the namespace.", examples=["{example.com/cost-center: a1}"]
-    )
-    annotations: Annotations = Field(
-        default_factory=dict,
-        description="Annotations of the namespace.",
-        examples=["{example.com/owner: research@example.com}"],
-    )
-    credential: Annotated[int, whole(1, 1_000_000)] = Field(
-        default=1, description="Another number creates a new credential and revokes the last one.", examples=["2"]
-    )
+    """Additional permissions, for custom resources."""
+    podSecurity: PodSecurity = Field(default="baseline", examples=["baseline"])
+    """The Pod Security Standard that is enforced in the namespace."""
+    readNodes: bool = Field(default=True, examples=["true"])
+    """Whether the tenant may read nodes, which belong to no namespace."""
+    labels: Labels = Field(default_factory=dict, examples=["{example.com/cost-center: a1}"])
+    """Labels of the namespace."""
+    annotations: Annotations = Field(default_factory=dict, examples=["{example.com/owner: research@example.com}"])
+    """Annotations of the namespace."""
+    credential: Annotated[int, whole(1, 1_000_000)] = Field(default=1, examples=["2"])
+    """Another number creates a new credential and revokes the last one."""
 
     @property
     def home(self) -> str:

@@ -1,7 +1,5 @@
 """What pods use, in the stack file: constant amounts, ranges, and curves over a pod's age."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 import re
@@ -110,35 +108,22 @@ class PodUsage(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "usageRules"})
 
-    name: Annotated[str, short_label(40)] = Field(
-        description="A name for people, unique in the stack.", examples=["training"]
-    )
-    selector: PodSelector = Field(
-        default_factory=PodSelector,
-        description="Which pods use this much; the first entry that selects a pod applies.",
-        examples=["{labels: {app: training}}"],
-    )
-    cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(
-        default=None,
-        description=(
-            "CPU that each container uses: a share of its request or a quantity, or a range or a curve over the pod's "
-            "age."
-        ),
-        examples=["80%"],
-    )
+    name: Annotated[str, short_label(40)] = Field(examples=["training"])
+    """A name for people, unique in the stack."""
+    selector: PodSelector = Field(default_factory=PodSelector, examples=["{labels: {app: training}}"])
+    """Which pods use this much; the first entry that selects a pod applies."""
+    cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(default=None, examples=["80%"])
+    """CPU that each container uses: a share of its request or a quantity, or a range or a curve over the pod's age."""
     memory: Annotated[Usage, checked(_check("2Gi"), _usage, form="usage")] | None = Field(
-        default=None, description="Memory that each container uses, written as for `cpu`.", examples=["60%"]
+        default=None, examples=["60%"]
     )
-    gpu: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(
-        default=None,
-        description="How busy each of a container's GPUs is: a share, or a range or a curve over the pod's age.",
-        examples=["90%"],
-    )
+    """Memory that each container uses, written as for `cpu`."""
+    gpu: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(default=None, examples=["90%"])
+    """How busy each of a container's GPUs is: a share, or a range or a curve over the pod's age."""
     gpuMemory: Annotated[Usage, checked(_check(""), _usage, form="usageShare")] | None = Field(
-        default=None,
-        description="How full the memory of each of a container's GPUs is, written as for `gpu`.",
-        examples=["70%"],
+        default=None, examples=["70%"]
     )
+    """How full the memory of each of a container's GPUs is, written as for `gpu`."""
 
     def usage(self) -> model.PodUsage:
         """The usage in the model's form."""

@@ -17,11 +17,11 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Observed, Wanted
-from kumulus.runtimes.kwok import api, configuration, kwokctl, launching, priority
+from kumulus.runtimes.kwok import api, configuration, kwokctl, priority
 from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
-from kumulus.testing import keys, template
+from kumulus.testing import keys, launching, template
 from kumulus.testing.reset import Baseline
 from kumulus.testing.template import Template
 
@@ -113,7 +113,7 @@ async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.
         await _listening(layout, taken["etcdPort"])
         authority = (layout.directory / "pki" / "ca.crt").read_text()
         with EtcdKeys(layout) as etcd:
-            await asyncio.to_thread(etcd.write, kept.fresh(authority, taken))
+            await asyncio.to_thread(etcd.write, kept.fresh(authority, taken), watched=False)
         launching.launch(layout, ["kube-apiserver"])
         await _listening(layout, taken["kubeApiserverPort"])
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.kwok.launching import PRIVATE
+from kumulus.testing.launching import PRIVATE
 
 _CONFIGURATION = """
 [req]

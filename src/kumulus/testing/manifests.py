@@ -25,6 +25,7 @@ _APPLY = "application/apply-patch+yaml"
 # Seconds within which the API server serves a new kind.
 _SERVED_S = 10.0
 _LOOK_EVERY = 0.02
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 async def apply(client: Client, manifests: Manifests, namespace: str) -> list[dict[str, Any]]:
@@ -41,11 +42,10 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
     """
     made: list[dict[str, Any]] = []
     kinds: dict[tuple[str, str], tuple[str, bool]] = {}
-    defined: set[str] = set()
     for each in read(manifests):
         api_version, kind, name = str(each["apiVersion"]), str(each["kind"]), _name(each)
         if (api_version, kind) not in kinds:
-            kinds[api_version, kind] = await _resource(client, api_version, kind, defined)
+            kinds[api_version, kind] = await _resource(client, api_version, kind)
         plural, namespaced = kinds[api_version, kind]
         within = str((each.get("metadata") or {}).get("namespace") or namespace) if namespaced else None
         collection = f"{root(api_version)}{inside(within)}/{plural}"
@@ -58,7 +58,6 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
             where = f" in namespace {within}" if within else ""
             raise ClusterError(f"{kind} {name}{where} is refused: {error.message}") from None
         if kind == "CustomResourceDefinition":
-            defined.add(str(each["spec"]["group"]))
             await objects.established(client, f"{collection}/{name}", _SERVED_S)
     return made
 
@@ -127,16 +126,23 @@ async def _applied(client: Client, path: str, body: Mapping[str, Any]) -> dict[s
     return found
 
 
-async def _resource(client: Client, api_version: str, kind: str, defined: set[str]) -> tuple[str, bool]:
-    """A kind's name in paths, and whether it is namespaced; waits for one that was defined just before."""
-    ends = time.monotonic() + (_SERVED_S if api_version.partition("/")[0] in defined else 0)
+async def _resource(client: Client, api_version: str, kind: str) -> tuple[str, bool]:
+    """A kind's name in paths, and whether it is namespaced; waits for one that was defined just before, as by Helm."""
+    ends = 0.0
     while True:
         served = await objects.find(client, root(api_version))
         for each in (served or {}).get("resources") or ():
             if each["kind"] == kind and "/" not in each["name"]:
                 return str(each["name"]), bool(each["namespaced"])
+        if not ends and await _is_defined(client, api_version.rpartition("/")[0], kind):
+            ends = time.monotonic() + _SERVED_S
         if time.monotonic() >= ends:
             raise ClusterError(
                 f"the cluster has no kind {kind} of {api_version}; apply its CustomResourceDefinition first"
             )
         await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _is_defined(client: Client, group: str, kind: str) -> bool:
+    found = [each["spec"] for each in (await client.get(_DEFINITIONS))["items"]]
+    return any((each["group"], each["names"]["kind"]) == (group, kind) for each in found)

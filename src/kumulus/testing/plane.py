@@ -30,7 +30,6 @@ from kumulus.nodes.pools.observe import observe
 from kumulus.nodes.pools.result import explain
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.base import Observed, Recorded, Wanted
-from kumulus.runtimes.kwok import launching
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.runtime import KwokRuntime
@@ -40,7 +39,7 @@ from kumulus.stackfile.fault_targets import ResolvedFault
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.resource_slices import device_classes, extended_names
-from kumulus.testing import control_plane, guard
+from kumulus.testing import control_plane, guard, launching
 from kumulus.testing.errors import ClusterError
 from kumulus.testing.manifests import apply
 from kumulus.testing.wanted import tools

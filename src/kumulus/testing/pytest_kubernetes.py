@@ -16,15 +16,12 @@ from kumulus.testing.wanted import Nodes
 
 
 class KumulusManager(AClusterManager):  # type: ignore[misc]
-    """An emulated cluster; its provider configuration is a stack file.
-
-    Attributes:
-        nodes: its nodes, where there is no stack file; a subclass may say others.
-        cluster: the cluster, for what pytest-kubernetes has no name for, such as faults; None before it is up.
-    """
+    """An emulated cluster; its provider configuration is a stack file."""
 
     nodes: ClassVar[Nodes] = 3
+    """Its nodes, where there is no stack file; a subclass may say others."""
     cluster: Cluster | None = None
+    """The cluster, for what pytest-kubernetes has no name for, such as faults; None before it is up."""
     _cluster_options: Any
 
     @classmethod

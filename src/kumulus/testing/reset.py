@@ -73,19 +73,16 @@ _META: Tables = {
 
 @dataclass
 class Reset:
-    """What a reset did.
-
-    Attributes:
-        removed: how many objects it removed; events and leases do not count.
-        restored: how many it changed back or made again.
-        forced: what would have held it back and was removed all the same: objects with finalizers, and webhooks.
-        seconds: how long it took.
-    """
+    """What a reset did."""
 
     removed: int = 0
+    """How many objects it removed; events and leases do not count."""
     restored: int = 0
+    """How many it changed back or made again."""
     forced: list[str] = field(default_factory=list)
+    """What would have held it back and was removed all the same: objects with finalizers, and webhooks."""
     seconds: float = 0.0
+    """How long it took."""
 
     def __str__(self) -> str:
         """In words."""

@@ -41,23 +41,20 @@ _DIRECTORY, _HOME = "@directory@", "@home@"
 
 @dataclass
 class Template:
-    """A control plane as it is kept.
-
-    Attributes:
-        kwok: `kwok.yaml`.
-        kubeconfig: the kubeconfig.
-        programs: the components' programs, by name.
-        objects: keys and values of its etcd, in base 64.
-        texts: keys and values, as JSON, of objects that have its certificate authority or a port.
-        since: when it was started, in seconds of the epoch.
-    """
+    """A control plane as it is kept."""
 
     kwok: str
+    """`kwok.yaml`."""
     kubeconfig: str
+    """The kubeconfig."""
     programs: dict[str, str]
+    """The components' programs, by name."""
     objects: dict[str, str]
+    """Keys and values of its etcd, in base 64."""
     since: int
+    """When it was started, in seconds of the epoch."""
     texts: dict[str, str] = field(default_factory=dict)
+    """Keys and values, as JSON, of objects that have its certificate authority or a port."""
 
     def write(self, layout: Layout, ports: Mapping[str, int]) -> None:
         """Write a new cluster's files, except its keys.

@@ -9,13 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Node:
-    """A node.
-
-    Attributes:
-        object: the whole object, as the API server has it.
-    """
+    """A node."""
 
     object: Mapping[str, Any]
+    """The whole object, as the API server has it."""
 
     @property
     def name(self) -> str:
@@ -50,13 +47,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod.
-
-    Attributes:
-        object: the whole object, as the API server has it.
-    """
+    """A pod."""
 
     object: Mapping[str, Any]
+    """The whole object, as the API server has it."""
 
     @property
     def name(self) -> str:

@@ -20,16 +20,13 @@ from kumulus.toolchain.versions import normal, satisfies
 
 @dataclass
 class Downloads:
-    """Downloads those of some tools that have a release file.
-
-    Args:
-        required: whether a tool that cannot be downloaded is an error; otherwise it is left to be built.
-        limits: how long to wait for servers.
-    """
+    """Downloads those of some tools that have a release file."""
 
     known: Pins
     required: bool = False
+    """Whether a tool that cannot be downloaded is an error; otherwise it is left to be built."""
     limits: Limits = field(default_factory=Limits)
+    """How long to wait for servers."""
     _reached: set[str] = field(default_factory=set)
     _out: set[str] = field(default_factory=set)
 

@@ -29,23 +29,20 @@ _NOT_HERE = (_UNAUTHORIZED, 403, 407, 429, 451)
 
 @dataclass(frozen=True)
 class Limits:
-    """How long to wait for a server.
-
-    Args:
-        connect: seconds to look up a host and connect to it.
-        stall: seconds in which at least `least` bytes have to arrive.
-        least: that number of bytes.
-        most: the maximum size of a file in bytes, larger than any release file.
-        attempts: how often a broken download is resumed.
-        pause: seconds before the first resumption, twice that before the second, and so on.
-    """
+    """How long to wait for a server."""
 
     connect: float = 3.0
+    """Seconds to look up a host and connect to it."""
     stall: float = 20.0
+    """Seconds in which at least `least` bytes have to arrive."""
     least: int = 200_000
+    """That number of bytes."""
     most: int = 2_000_000_000
+    """The maximum size of a file in bytes, larger than any release file."""
     attempts: int = 5
+    """How often a broken download is resumed."""
     pause: float = 0.5
+    """Seconds before the first resumption, twice that before the second, and so on."""
 
 
 class NotFetched(Exception):

@@ -32,19 +32,16 @@ _INTERPRETER = 3
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer of an image that has a member.
-
-    Attributes:
-        digest: its sum, such as `sha256:…`.
-        size: in bytes.
-        manifest: the digest of the image's manifest.
-        loader: the C library's loader that the program needs; empty for a static one.
-    """
+    """The layer of an image that has a member."""
 
     digest: str
+    """Its sum, such as `sha256:…`."""
     size: int
+    """In bytes."""
     manifest: str
+    """The digest of the image's manifest."""
     loader: str
+    """The C library's loader that the program needs; empty for a static one."""
 
 
 def find(image: Image, member: str, platform: str, limits: Limits | None = None) -> Layer:

@@ -23,17 +23,14 @@ _TOKENS: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Image:
-    """An image in a registry.
-
-    Attributes:
-        host: the registry's.
-        repository: the image's name there.
-        tag: its tag.
-    """
+    """An image in a registry."""
 
     host: str
+    """The registry's."""
     repository: str
+    """The image's name there."""
     tag: str
+    """Its tag."""
 
     @property
     def file(self) -> str:

@@ -48,15 +48,12 @@ class Release:
 
 @dataclass(frozen=True)
 class Unpinned:
-    """An image with a tool whose digest is neither in pins.toml nor accepted by this project.
-
-    Attributes:
-        image: as in pins.toml.
-        members: the paths of its tools in it, by tool.
-    """
+    """An image with a tool whose digest is neither in pins.toml nor accepted by this project."""
 
     image: str
+    """As in pins.toml."""
     members: Mapping[str, str]
+    """The paths of its tools in it, by tool."""
 
 
 def platform() -> str:

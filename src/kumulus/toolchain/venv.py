@@ -28,6 +28,11 @@ LOCK = "requirements.txt"
 """What may be installed into a checkout's environment; ``kumulus venv --lock`` writes it."""
 DEVELOPMENT = "dev"
 """What `with_` names for everything that tests and lint need, all extras included."""
+COMPILE = (
+    *("pip", "compile", "--quiet", "pyproject.toml", "--universal", "--python-version", "3.11"),
+    *("--generate-hashes", "--no-emit-index-url", "--no-annotate"),
+)
+"""What uv is asked for requirements by."""
 _LINES_OF_LOG = 8
 # How uv calls what pip's settings say, wherever they are from.
 _SETTINGS = {
@@ -92,28 +97,8 @@ def write_lock(project: Path, upgrade: bool = False) -> None:
     Args:
         upgrade: with the newest versions that pyproject.toml allows; otherwise those that are in it stay.
     """
-    groups = ["--all-extras", "--group", "dev", "--group", "checkout", "--universal", "--python-version", "3.11"]
-    form = [
-        "--generate-hashes",
-        "--no-emit-index-url",
-        "--no-annotate",
-        "--custom-compile-command",
-        "kumulus venv --lock",
-    ]
-    _run_uv(
-        project,
-        [
-            "pip",
-            "compile",
-            "--quiet",
-            "pyproject.toml",
-            *groups,
-            *form,
-            *(["--upgrade"] if upgrade else []),
-            "-o",
-            LOCK,
-        ],
-    )
+    wanted = ["--all-extras", "--group", "dev", "--group", "checkout", *(["--upgrade"] if upgrade else [])]
+    run_uv(project, [*COMPILE, *wanted, "--custom-compile-command", "kumulus venv --lock", "-o", LOCK])
 
 
 def ensure_policies(folder: Path) -> None:
@@ -194,10 +179,15 @@ def _pip(project: Path, arguments: list[str]) -> None:
 
 
 def _uv(project: Path, arguments: list[str]) -> None:
-    _run_uv(project, ["pip", "install", "--quiet", "--python", str(python(project)), *arguments])
+    run_uv(project, ["pip", "install", "--quiet", "--python", str(python(project)), *arguments])
 
 
-def _run_uv(project: Path, arguments: list[str]) -> None:
+def run_uv(project: Path, arguments: list[str]) -> None:
+    """Run the pinned uv in a project, with pip's settings.
+
+    Raises:
+        ToolchainError: it failed; the message has its last lines.
+    """
     program = _uv_program(project)
     _install([str(program), *arguments], project, "uv", arguments, _settings(project))
 

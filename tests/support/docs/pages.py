@@ -24,21 +24,18 @@ SHELL = ("console", "sh", "bash", "shell")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page.
-
-    Attributes:
-        page: the file that contains it.
-        line: the number of its first line of text.
-        language: the word after the fence; "" without one.
-        text: the text between the fences, without the fence's indentation.
-        markers: the texts of the comments directly above it, in their order.
-    """
+    """A fenced block of a page."""
 
     page: Path
+    """The file that contains it."""
     line: int
+    """The number of its first line of text."""
     language: str
+    """The word after the fence; "" without one."""
     text: str
+    """The text between the fences, without the fence's indentation."""
     markers: tuple[str, ...]
+    """The texts of the comments directly above it, in their order."""
 
     @property
     def place(self) -> str:

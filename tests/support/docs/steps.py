@@ -38,21 +38,18 @@ _PROMPT = "$ "
 
 @dataclass(frozen=True)
 class Command:
-    """A command to run.
-
-    Attributes:
-        place: its page and line, for messages.
-        text: the command, of one line or several.
-        output: the output that the page prints below it; None when it prints nothing.
-        fails: whether it has to fail.
-        unordered: whether its output's lines may come in any order.
-    """
+    """A command to run."""
 
     place: str
+    """Its page and line, for messages."""
     text: str
+    """The command, of one line or several."""
     output: str | None = None
+    """The output that the page prints below it; None when it prints nothing."""
     fails: bool = False
+    """Whether it has to fail."""
     unordered: bool = False
+    """Whether its output's lines may come in any order."""
 
 
 @dataclass(frozen=True)

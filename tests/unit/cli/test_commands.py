@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from kumulus.cli.main import main
 from kumulus.cli.registry import offered
 from kumulus.host.version import VERSION
-from kumulus.toolchain import pins, plugins, releases
+from kumulus.toolchain import pins, plugins, releases, supply
 from tests.unit.toolchain.sample import ROOT
 
 # The interpreter and its library may be the tester's own: they are read before another user is become.
@@ -80,7 +81,7 @@ def checkout(tmp_path: Path) -> Checkout:
 def _copy(root: Path) -> None:
     """What the command needs of this checkout, in another place."""
     (root / "stacks").mkdir(parents=True)
-    for folder in ("cli", "extras", "host", "kind_image", "model", "runtimes", "testing", "toolchain"):
+    for folder in ("cli", "extras", "gym", "host", "kind_image", "mcp", "model", "runtimes", "testing", "toolchain"):
         path = Path("src", "kumulus", folder)
         shutil.copytree(ROOT / path, root / path, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "src" / "kumulus" / "__init__.py", root / "src" / "kumulus")
@@ -168,6 +169,18 @@ def test_doctor_says_which_version_on_path_is_used_and_which_is_not(checkout: Ch
     said = f"{tmp_path}/path/kubectl is 1.20.1, needed is {pins.load().tool('kubectl').accepts}; "
     assert findings["kubectl"]["note"].startswith(said)
     assert findings["kubectl"]["note"].endswith("/kumulus tools --with kubectl")
+
+
+def test_env_says_why_the_kubectl_on_path_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\necho Client Version: v1.20.1\n")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(supply, "missing", lambda known, wanted: [each for each in wanted if each.name == "kubectl"])
+    assert main(["env"]) == 0
+    assert capsys.readouterr().err.startswith(f"note: {kubectl} is 1.20.1, needed is ")
 
 
 def test_env_twice_is_the_same_as_once(checkout: Checkout) -> None:

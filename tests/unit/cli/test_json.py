@@ -12,7 +12,7 @@ import yaml
 
 from kumulus.cli.main import main, parser_of
 from kumulus.cli.registry import offered
-from kumulus.extras.capture.commands.fit import _plain
+from kumulus.extras.capture.commands.fit import plain
 from kumulus.extras.capture.fit import Answer, Change
 from kumulus.extras.capture.probe import Probe, Verdict
 from kumulus.extras.lab.report.files import RunDirectory
@@ -97,7 +97,7 @@ def test_an_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_whether_a_workload_fits() -> None:
     answer = Answer(Verdict(3, Counter({"n0": 2}), "too many"), Counter({"h100": 2}), [Change("1 more node", 1)])
-    assert _plain("dev", Probe("w", "default", {}, {}, 3), answer) == {
+    assert plain("dev", Probe("w", "default", {}, {}, 3), answer) == {
         "workload": "w",
         "cluster": "dev",
         "pods": 3,

@@ -68,6 +68,20 @@ def test_a_new_project_is_a_pulumi_project_with_thirty_nodes(
     assert (loaded.cluster_name, sum(pool.replicas for pool in loaded.pools)) == ("dev", 30)
 
 
+def test_a_new_project_names_the_commit_that_pip_had_kumulus_from(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = folder / "site" / "kumulus-0.1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: kumulus\nVersion: 0.1.0\n")
+    origin = {"url": "https://git.example.com/kumulus", "vcs_info": {"vcs": "git", "commit_id": "0123abc"}}
+    (about / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(str(about.parent))
+    assert main(["new", "fleet"]) == 0
+    required = (folder / "fleet" / "requirements.txt").read_text()
+    assert required == "kumulus @ git+https://git.example.com/kumulus@0123abc\n"
+
+
 def test_a_new_project_may_have_a_program_of_its_own(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

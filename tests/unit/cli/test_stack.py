@@ -94,6 +94,15 @@ def test_what_comes_next_is_commands_that_there_are(project: Path) -> None:
     assert len(others) == 2
 
 
+def test_a_stack_that_is_up_says_what_its_jobs_do_unless_it_declares_lives(project: Path) -> None:
+    file = project / "Pulumi.dev.yaml"
+    file.write_text("config: {kumulus:cluster: {}}\n")
+    (said,) = up._assumed("dev")
+    assert "completes at once, by assumption" in said
+    file.write_text("config: {kumulus:cluster: {podLifecycles: [{name: a, run: 1m}]}}\n")
+    assert up._assumed("dev") == []
+
+
 def test_a_fleet_that_was_not_created_leaves_no_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _verified(project, monkeypatch, lambda _: None) == []
 

@@ -152,25 +152,6 @@ def test_without_observability_a_cluster_is_as_before() -> None:
     assert made[0].prometheus is None
 
 
-def test_the_tree_of_components() -> None:
-    program = run(emulated(spec()))
-    root = "kumulus:index:EmulatedCluster::dev"
-    # They are registered side by side.
-    assert sorted((r.type.removeprefix("kumulus:index:"), r.name, r.parent) for r in program.resources) == [
-        ("Cluster", "dev-control-plane", "kumulus:index:KwokCluster::dev"),
-        ("DestroyCheck", "dev-destroy-check", root),
-        ("EmulatedCluster", "dev", "pulumi:pulumi:Stack::kumulus-dev"),
-        ("KwokCluster", "dev", root),
-        ("KwokNodeGroup", "a100", root),
-        ("KwokNodeGroup", "cpu", root),
-        ("Lifetime", "dev-lifetime", "kumulus:index:KwokCluster::dev"),
-        ("NodePool", "a100-use1", "kumulus:index:KwokNodeGroup::a100"),
-        ("NodePool", "a100-use2", "kumulus:index:KwokNodeGroup::a100"),
-        ("NodePool", "cpu-use1", "kumulus:index:KwokNodeGroup::cpu"),
-        ("StackIdentity", "stack-identity", "pulumi:pulumi:Stack::kumulus-dev"),
-    ]
-
-
 def test_in_a_first_preview_the_kubeconfig_is_known_and_the_identity_is_not() -> None:
     program = run(emulated(spec()), preview=True)
     for pool in program.of_type(POOL).values():

@@ -25,18 +25,15 @@ SILENT = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 
 @dataclass
 class Scripted:
-    """A server whose connections each have their own answers, one for each request.
-
-    Attributes:
-        port: where it listens.
-        heads: what it was asked, as lines, in the order of arrival.
-        connections: how many were made.
-    """
+    """A server whose connections each have their own answers, one for each request."""
 
     scripts: list[list[bytes]]
     port: int = 0
+    """Where it listens."""
     heads: list[list[str]] = field(default_factory=list)
+    """What it was asked, as lines, in the order of arrival."""
     connections: int = 0
+    """How many were made."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         script = self.scripts[min(self.connections, len(self.scripts) - 1)]

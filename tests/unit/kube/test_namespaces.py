@@ -25,27 +25,24 @@ def kinds(*plurals: str) -> dict[str, Any]:
 
 @dataclass
 class Space:
-    """An API server with one namespace, in which there are pods; one of its kinds has just been removed.
-
-    Attributes:
-        servers: how many API servers the cluster has.
-        objects: how many objects there are, by collection.
-        stuck: collections whose objects have a finalizer that nobody removes.
-        late: where there is one more object once pods are deleted: by then, the first look at all collections is over.
-        forbidden: what is refused.
-        asked: the requests that change something.
-        finalized: the namespace as it was finalized.
-    """
+    """An API server with one namespace, in which there are pods; one of its kinds has just been removed."""
 
     servers: int = 1
+    """How many API servers the cluster has."""
     objects: dict[str, int] = field(default_factory=lambda: {f"{SPACE}/pods": 3, f"{SPACE}/events": 0})
+    """How many objects there are, by collection."""
     stuck: set[str] = field(default_factory=set)
+    """Collections whose objects have a finalizer that nobody removes."""
     late: str = ""
+    """Where there is one more object once pods are deleted: by then, the first look at all collections is over."""
     forbidden: str = "none"
+    """What is refused."""
     metadata: dict[str, Any] = field(default_factory=lambda: {"name": "team", "resourceVersion": "7"})
     finalizers: list[str] = field(default_factory=lambda: ["kubernetes"])
     asked: list[str] = field(default_factory=list)
+    """The requests that change something."""
     finalized: dict[str, Any] = field(default_factory=dict)
+    """The namespace as it was finalized."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         verb, path = request.method, request.path

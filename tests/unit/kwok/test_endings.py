@@ -124,12 +124,15 @@ def test_a_command_that_is_not_understood_ends_a_batch_jobs_pod_at_once_and_no_o
         ("nccl-test-0", {}),
         ("k8s-conformance", {}),
         ("p", {"helm.sh/hook": "test"}),
+        ("p", {"helm.sh/hook": "post-install, test"}),
     ],
 )
 def test_no_check_passes_by_assumption(name: str, annotations: dict[str, str]) -> None:
     found = pod(["./check"], owner=JOB)
     found["metadata"] |= {"name": name, "annotations": annotations}
     assert due(found) == ("pod-refuse", "12:00:00.000Z")
+    found["metadata"]["annotations"] = {"helm.sh/hook": "post-install"}
+    assert due(found)[0] == ("pod-complete" if name == "p" else "pod-refuse")
     # What is declared holds.
     found["spec"]["containers"][0]["command"] = ["true"]
     assert due(found) == ("pod-exit", "12:00:00.000Z")

@@ -13,7 +13,7 @@ import pytest
 from kumulus.model import scale
 
 ROOT = Path(__file__).resolve().parents[3]
-MEASURED = json.loads((ROOT / "benchmarks" / "results" / "sizes.json").read_text())
+MEASURED = json.loads((ROOT / "tests" / "data" / "sizes.json").read_text())
 LAPTOP = scale.Machine(cores=8, memory_mb=16_000)
 TWO = scale.Machine(cores=2, memory_mb=25_200)
 """The machine of the measurements."""

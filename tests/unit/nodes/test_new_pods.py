@@ -21,21 +21,18 @@ NODES = ["n-0", "n-1", "n-2"]
 
 @dataclass
 class Cluster:
-    """An API server whose KWOK takes one node each time somebody looks, and passes over a pod the first times.
-
-    Attributes:
-        pods: by name: its node, whether it runs, and how often it is passed over yet.
-        bound_late: a pod that waits for a node until all have been taken.
-        leases: the nodes that are taken.
-        shown: the pods that were changed, in this order.
-        looks: how often somebody has asked for leases.
-    """
+    """An API server whose KWOK takes one node each time somebody looks, and passes over a pod the first times."""
 
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By name: its node, whether it runs, and how often it is passed over yet."""
     bound_late: str = ""
+    """A pod that waits for a node until all have been taken."""
     leases: list[str] = field(default_factory=list)
+    """The nodes that are taken."""
     shown: list[str] = field(default_factory=list)
+    """The pods that were changed, in this order."""
     looks: int = 0
+    """How often somebody has asked for leases."""
 
     def add(self, name: str, node: str = "", passed_over: int = 0) -> None:
         self.pods[name] = {"node": node, "left": passed_over, "runs": False}

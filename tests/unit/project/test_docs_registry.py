@@ -60,7 +60,7 @@ def test_an_example_finds_the_plugin_and_keeps_its_state_to_itself(language: str
     assert project["name"] == "fleet"
     (plugin,) = project["plugins"]["providers"]
     assert (EXAMPLES / language / plugin["path"] / "pulumi-resource-kumulus").is_file()
-    assert project["backend"] == {"url": "file://./.pulumi-state"}
+    assert project["backend"] == {"url": "file://./.pulumi-state?create_dir=true"}
 
 
 def example(section: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.fidelity import page
 from benchmarks.fidelity.facts import ABSENT, compare, counted, flat, sequence, state
 from benchmarks.fidelity.situations import IMAGE, SITUATION, Situation, situations
+from kumulus.extras.lab.report import fidelity
 from kumulus.testing import wanted
 
 
@@ -108,3 +109,8 @@ def test_the_page_has_the_figures_of_the_recording(known: dict[str, Any]) -> Non
     begin, end = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
     measured = text.partition(begin)[2].partition(end)[0]
     assert measured == page.tables(known), "python -m benchmarks.fidelity page writes it again"
+    assert json.loads(fidelity.REPLAYS.read_text()) == page.replays(known), "so does it with replay_errors.json"
+
+
+def test_what_a_line_concerns_can_be_told_of_a_pod() -> None:
+    assert {rule.concerns for rule in fidelity.rules()} == {"", *fidelity.CONCERNS}

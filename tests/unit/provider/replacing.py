@@ -184,25 +184,22 @@ WAYS: Mapping[str, Way] = {
 
 @dataclass
 class Example:
-    """A resource of a class, in a cluster that an API server in memory stands in for.
-
-    Attributes:
-        inputs: besides the cluster's place, for a resource in one.
-        served: collections of the API that it needs.
-        needs: resources that are there first.
-        joined: objects, by collection, that other programs make beside it once it is there.
-        moving: the ends of paths of what may differ after a replacement.
-        changed: inputs that change in place, unless `replaceOnChanges` names them.
-        in_cluster: whether it takes a cluster's place.
-    """
+    """A resource of a class, in a cluster that an API server in memory stands in for."""
 
     inputs: Properties = field(default_factory=dict)
+    """Besides the cluster's place, for a resource in one."""
     served: tuple[str, ...] = ()
+    """Collections of the API that it needs."""
     needs: tuple[type[Resource], ...] = ()
+    """Resources that are there first."""
     joined: tuple[tuple[str, Object], ...] = ()
+    """Objects, by collection, that other programs make beside it once it is there."""
     moving: tuple[str, ...] = ()
+    """The ends of paths of what may differ after a replacement."""
     changed: Properties = field(default_factory=dict)
+    """Inputs that change in place, unless `replaceOnChanges` names them."""
     in_cluster: bool = True
+    """Whether it takes a cluster's place."""
 
 
 def react(collection: str, made: Object) -> None:

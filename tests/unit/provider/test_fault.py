@@ -93,7 +93,7 @@ async def test_a_beginning_that_was_cut_off_is_drift_until_it_is_finished(place:
 
 async def test_a_fault_of_pods_that_cannot_begin_is_on_record_nowhere_and_the_remedies_are_named(place: Place) -> None:
     inputs = await place.inputs(nodes={}, node={}, pods={"action": "fail", "labels": {"app": "x"}})
-    remedies = "a podLifecycle in the stack file .*stageObjects: true .*kwokCharts.install: true"
+    remedies = "stageObjects: true. in the stack file .*stage_objects=True .*kwokCharts.install: true"
     with pytest.raises(ProviderError, match=f"fault xid: this cluster takes no faults of pods, .*{remedies}"):
         await place.resource.create(operation(), inputs)
     assert not any("kumulus-fault" in path for path in place.store.objects)

@@ -112,6 +112,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-97"),
     "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110),
     "a duration without a unit": ((*_C, "podLifecycles", 0, "run"), 600),
+    "what must run and has a duration": ((*_C, "podLifecycles", 0, "mustRun"), "fail"),
     "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),
     "more than all of a request": ((*_C, "podUsage", 0, "cpu"), "120%"),
     "a quota of what no quota knows": ((*_C, "tenants", 0, "quota", "jobs"), "5"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.watch import monitoring
+from kumulus.extras.watch.addition import ADDITION as MONITORING
 from kumulus.model.errors import SpecError
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pool_form import pool_from_properties, pool_to_properties
@@ -287,5 +287,7 @@ def test_other_prices_restart_prometheus_alone_and_are_told() -> None:
     then, now = configuration.parts(before), configuration.parts(after)
     assert {name for name in then if then[name] != now[name]} == {"prometheus"}
     assert configuration.fingerprint(before) != configuration.fingerprint(after)
-    assert "with other prices of machines" in monitoring.repriced(before, after)[0]
-    assert monitoring.repriced(before, before) == monitoring.repriced({}, after) == []
+    [said] = MONITORING.described(before, after)
+    assert "with other prices of machines" in said
+    assert MONITORING.described(before, before) == []
+    assert len(MONITORING.described({}, after)) == 1

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from kumulus.model.errors import SpecError
 from kumulus.model.totals import totals
 from kumulus.stackfile.expand import pools
-from kumulus.stackfile.kemu import KemuFile, convert, read_kemu
-
-EXAMPLES = Path(__file__).parents[4] / "shared" / "kemu-examples"
+from kumulus.stackfile.kemu import KemuFile, convert
+from tests.support.kemu import cluster_file
 
 SMALL = """\
 apiVersion: kemu.datastrophic.io/v1alpha1
@@ -69,6 +66,19 @@ def told(text: str, runtime: str = "kwok") -> dict[str, str]:
 
 def with_groups(groups: str) -> str:
     return f"kind: ClusterConfig\nspec:\n  nodeGroups:\n{groups}"
+
+
+@pytest.mark.parametrize(
+    ("stack", "nodes", "gpus", "cpus", "memory"),
+    [("gcp-small", 30, 240, 4640, "53880Gi"), ("gcp-large", 2550, 20_400, 367_200, "4329600Gi")],
+)
+def test_a_fleet_of_kemu_has_all_that_its_file_says(stack: str, nodes: int, gpus: int, cpus: int, memory: str) -> None:
+    file = read(cluster_file(stack))
+    plain = totals(pools(file.spec, "dev", "kemu")).to_plain()
+    assert (plain["nodes"], plain["gpus"], plain["cpu"], plain["memory"]) == (nodes, gpus, cpus, memory)
+    assert plain["pods"] == nodes * 110
+    corrected = [notice.path for notice in file.notices if notice.path.endswith("ephemeralStorage")]
+    assert len(corrected) == len(file.spec.nodeGroups)
 
 
 def test_a_file_becomes_the_same_cluster_as_in_our_own_format() -> None:
@@ -215,23 +225,3 @@ def test_all_problems_are_told_at_once() -> None:
 
 def test_a_text_that_does_not_parse_is_told_with_line_and_column() -> None:
     assert "line 3, column 1" in told("kind: ClusterConfig\nspec: [a\n")[""]
-
-
-@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="KEMU's own example files are not beside this checkout")
-@pytest.mark.parametrize(
-    ("name", "nodes", "gpus", "cpus", "memory"),
-    [
-        ("gcp-example.yaml", 15, 120, 1440, "20400Gi"),
-        ("gcp-small.yaml", 30, 240, 4640, "53880Gi"),
-        ("gcp-large.yaml", 2550, 20_400, 367_200, "4329600Gi"),
-    ],
-)
-def test_kemus_own_files_work_as_they_are(name: str, nodes: int, gpus: int, cpus: int, memory: str) -> None:
-    file = read_kemu(name, EXAMPLES)
-    plain = totals(pools(file.spec, "dev", "kemu")).to_plain()
-    assert (plain["nodes"], plain["gpus"], plain["cpu"], plain["memory"]) == (nodes, gpus, cpus, memory)
-    assert plain["pods"] == nodes * 110
-    assert file.spec.clusterAddons[0].chart_name == "kube-prometheus-stack"
-    assert file.spec.clusterAddons[0].values()["alertmanager"] == {"enabled": False}
-    corrected = [notice.path for notice in file.notices if notice.path.endswith("ephemeralStorage")]
-    assert len(corrected) == len(file.spec.nodeGroups)

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.model.errors import SpecError
 from kumulus.stackfile.expand import pools
-from kumulus.stackfile.kemu import KemuFile, convert, read_kemu, stack_file_of
+from kumulus.stackfile.kemu import KemuFile, convert, stack_file_of
 from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.yamltext import read_yaml
 from kumulus.toolchain import kubernetes_versions
-from tests.support.kemu import EXAMPLES, needs_examples
 
 FILE = """\
 kind: ClusterConfig
@@ -92,17 +90,6 @@ def test_a_file_in_order_has_nothing_to_tell() -> None:
         "  kumulus:cluster:",
         "    runtime: kwok",
     ]
-
-
-@needs_examples
-@pytest.mark.parametrize("name", ["gcp-example.yaml", "gcp-small.yaml", "gcp-large.yaml"])
-def test_kemus_own_files_become_the_same_clusters(name: str) -> None:
-    assert_same(read_kemu(name, EXAMPLES, "kind"))
-
-
-def test_what_is_no_kemu_file_is_refused() -> None:
-    with pytest.raises(SpecError, match="not KEMU's ClusterConfig"):
-        convert("kind: Cluster\nspec: {}", "x.yaml")
 
 
 def test_a_file_gives_the_same_nodes_on_every_runtime(tmp_path: Path) -> None:

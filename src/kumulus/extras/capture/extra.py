@@ -31,6 +31,12 @@ EXTRA = Extra(
             venv=True,
             group=YOURS,
         ),
+        "lifecycle": Command(
+            "kumulus.extras.capture.commands.lifecycle",
+            "learn from a cluster's pods how long emulated ones run, and how they end",
+            venv=True,
+            group=YOURS,
+        ),
         "replay": Command(
             "kumulus.extras.capture.commands.replay",
             "replay a recorded day of a cluster, from its audit log",

@@ -65,6 +65,7 @@ async def fit(
     probe: Probe,
     capture: Path | None = None,
     *,
+    clone: bool = True,
     changes: bool = True,
     say: Callable[[str], None] = lambda _: None,
 ) -> Answer:
@@ -74,6 +75,7 @@ async def fit(
         client: of the clone.
         probe: the pods that should fit.
         capture: the directory of the capture that it has to be the clone of; None for any.
+        clone: whether it has to be one; a cluster that the caller has made for itself need not.
         changes: whether to look for changes that would make all fit.
         say: takes what was put back of earlier runs, a line for each.
 
@@ -84,7 +86,8 @@ async def fit(
         ApiError, Unreachable: the clone could not be asked.
     """
     async with dry_run(client, probe.name, say) as dry:
-        await mark.require(client, *([capture] if capture else []))
+        if clone:
+            await mark.require(client, *([capture] if capture else []))
         nodes = [node async for page in client.pages("/api/v1/nodes") for node in page]
         groups = {str(node["metadata"]["name"]): _group(node) for node in nodes}
         await dry.namespace(probe.namespace)

@@ -55,11 +55,6 @@ class Difference:
     objects: list[dict[str, Any]]
     patches: list[tuple[dict[str, Any], dict[str, Any]]]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has changed."""
-        return not (self.gone or self.objects or self.patches)
-
 
 def contents(file: Path) -> Contents:
     """Read a workload file."""

@@ -84,10 +84,10 @@ def read(cluster: str) -> tuple[list[Journal], list[Path]]:
     found, unread = [], []
     for file in sorted(directory(cluster).glob("*.json")):
         try:
-            journal = Journal(changes_from(json.loads(file.read_text())))
+            journal = Journal(changes_from(file.read_text()))
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError):
             unread.append(file)
             continue
         found.append(journal)

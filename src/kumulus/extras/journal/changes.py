@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
+
 EXPERIMENT = "experiment"
 
 
@@ -165,57 +167,13 @@ class Changes:
         return asdict(self)
 
 
-def changes_from(raw: Mapping[str, Any]) -> Changes:
-    """Changes from their plain form.
+def changes_from(text: str) -> Changes:
+    """Changes from the text of a journal's file.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is not one.
+        ValueError: it is not one.
     """
-    stopped, second_scheduler, had, restoring = (
-        raw.get(key) for key in ("stopped", "scheduler", "autoscaler", "restoring")
-    )
-    return Changes(
-        run=str(raw["run"]),
-        name=str(raw["name"]),
-        cluster=str(raw["cluster"]),
-        process=str(raw["process"]),
-        namespaces=_texts(raw, "namespaces"),
-        outside=_texts(raw, "outside"),
-        faults=_texts(raw, "faults"),
-        nodes=_texts(raw, "nodes"),
-        stopped=_stopped_from(stopped) if stopped else None,
-        scheduler=SecondScheduler(str(second_scheduler["name"]), str(second_scheduler["directory"]))
-        if second_scheduler
-        else None,
-        autoscaler=Exchanged(_texts(had, "pools"), _texts(had, "made"), str(had.get("delay") or "")) if had else None,
-        killed=_texts(raw, "killed"),
-        rerouted=tuple(
-            Rerouted(str(each["secret"]), str(each["server"]), str(each["proxy"])) for each in raw.get("rerouted") or ()
-        ),
-        pods=_texts(raw, "pods"),
-        quotas=tuple(
-            RaisedQuota(str(each["path"]), str(each["former"]), str(each["raised"])) for each in raw.get("quotas") or ()
-        ),
-        restoring=_restoring_from(restoring) if restoring else None,
-        commands=_texts(raw, "commands"),
-        command=str(raw["command"]),
-        finish=str(raw["finish"]) if raw.get("finish") else None,
-    )
+    return _FORM.validate_json(text)
 
 
-def _texts(raw: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(map(str, raw.get(key) or ()))
-
-
-def _stopped_from(raw: Mapping[str, Any]) -> Stopped:
-    return Stopped(
-        directory=str(raw["directory"]),
-        name=str(raw["name"]),
-        command=tuple(map(str, raw["command"])),
-        environment={str(key): str(value) for key, value in raw["environment"].items()},
-        working_directory=str(raw["working_directory"]),
-    )
-
-
-def _restoring_from(raw: Mapping[str, Any]) -> Restoring:
-    return Restoring(str(raw["kubeconfig"]), str(raw["snapshot"]), bool(raw.get("of_another")), _texts(raw, "objects"))
+_FORM = TypeAdapter(Changes)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from kumulus.extras.journal import outages
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Rerouted
 from kumulus.extras.journal.errors import NotPutBack
 from kumulus.kube import KubeconfigError, objects
 from kumulus.kube.config import parse_kubeconfig
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes import outages
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

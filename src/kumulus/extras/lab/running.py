@@ -23,6 +23,7 @@ from kumulus.extras.lab.federation.session import Session, joined
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.scheduling import is_own, require_own
+from kumulus.extras.lab.report.fidelity import concerning
 from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
@@ -33,10 +34,10 @@ from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.planning import planned
-from kumulus.extras.lab.run.policy import PolicySwitch, extending, started_with, with_scheduler
+from kumulus.extras.lab.run.policy import extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
-from kumulus.extras.lab.run.second import SecondSwitch, require_built, started
-from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerSwitch
+from kumulus.extras.lab.run.second import require_built, started
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Unreachable
@@ -98,6 +99,9 @@ class Run:
         experiment, components = self._loaded.experiment, self._components()
         await self._begin(journal)
         plan = await self._plan()
+        fidelity = concerning(experiment, plan)
+        for line in fidelity:
+            options.say(line)
         self.directory.prepare(self._loaded.inputs)
         report: Report | None = None
         for number, numbers in enumerate(self._rounds()):
@@ -109,7 +113,7 @@ class Run:
             ):
                 if report is None:
                     report = Report(
-                        metadata=await self._metadata(plan, components, switch),
+                        metadata=await self._metadata(plan, components, switch, fidelity),
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
                     self.directory.write(report, running=True)
@@ -170,12 +174,11 @@ class Run:
         self._arriving = by_node(self._loaded, self._client)
         if is_own(wanted.name):
             await require_own(wanted.name, self._client)
-            yield OwnSwitch(OwnScheduler(kubeconfig.parent, components, journal), components)
+            yield OwnSwitch(kubeconfig.parent, components, journal)
             return
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
         journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
         async with AsyncExitStack() as around:
-            second: SecondSwitch | PolicySwitch
             if self._loaded.experiment.policy:
                 policies, url = await around.enter_async_context(extending(self._loaded, self._client, directory))
                 second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
@@ -273,7 +276,9 @@ class Run:
         plan, self._places = await planned(self._client, self._loaded, measured, federation.queue if federation else "")
         return plan
 
-    async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
+    async def _metadata(
+        self, plan: Plan, components: Components, switch: SchedulerSwitch, fidelity: list[str]
+    ) -> Metadata:
         experiment, options = self._loaded.experiment, self._options
         version: dict[str, Any] = await self._client.get("/version")
         return Metadata(
@@ -304,4 +309,5 @@ class Run:
             creator={"connections": str(self._client.connections), "qps": "unlimited"},
             machine=machine(),
             inputs=inputs_of(self._loaded.inputs, plan.digest),
+            fidelity=fidelity,
         )

@@ -83,7 +83,6 @@ async def _start(request: Request, plan: Plan, client: Client, timeout: float, m
         programs=tuple(plan.programs),
         run=mark.run if mark else "",
     )
-    running.remember()
     try:
         await objects.create(client, request.name, plan.objects, mark)
         running.launch()

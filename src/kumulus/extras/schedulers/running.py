@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.extras.schedulers import children, objects, readiness
+from kumulus.extras.schedulers import children, objects
 from kumulus.extras.schedulers.cluster import connected
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch.plan import Plan, Program, Setting
-from kumulus.host import files, inotify
+from kumulus.host import inotify
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+import ssl
+from collections.abc import Sequence
+from urllib.parse import urlsplit
 
-_STATE = "scheduler.json"
+from kumulus.kube import ApiError, Client, Connection, Unreachable
+
 _LOOK_EVERY = 0.1
 _READ_WITHIN = 30.0
+_ASK_EVERY = 0.05
 
 
 @dataclass
@@ -55,14 +59,7 @@ class Running:
     @property
     def pids(self) -> dict[str, int]:
         """The pids of its processes that still run, by program."""
-        if self._started:
-            return {name: process.pid for name, process in self._started.items() if process.poll() is None}
-        return children.running(self.directory)
-
-    @property
-    def alive(self) -> bool:
-        """Whether all of its processes run."""
-        return self.failure() is None
+        return {name: process.pid for name, process in self._started.items() if process.poll() is None}
 
     def failure(self) -> str | None:
         """Which process has ended, how, and its last output; None while all run."""
@@ -124,7 +121,7 @@ class Running:
     async def _working(self, client: Client, plan: Plan | None) -> None:
         if plan is not None and plan.awaited is not None:
             await plan.awaited(client)
-        await readiness.answering(self.programs)
+        await answering(self.programs)
         if plan is not None and plan.working is not None:
             await plan.working(client)
 
@@ -160,30 +157,6 @@ class Running:
         await self.end()
         async with connected(self.kubeconfig) as client:
             await objects.remove(client, self.name, timeout, self.run)
-        (self.directory / _STATE).unlink(missing_ok=True)
-
-    def remember(self) -> None:
-        """Write the file that :func:`found` reads."""
-        state = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        state["programs"] = [asdict(program) for program in self.programs]
-        files.write(self.directory / _STATE, json.dumps(state, default=str, indent=2), mode=0o600)
-
-
-def found(directory: Path) -> Running | None:
-    """The scheduler that any process started in a directory and did not stop; None without one.
-
-    If the process that started it was killed, the scheduler ended with it, but its objects stay in the cluster until
-    it is stopped.
-    """
-    try:
-        state = json.loads((directory.absolute() / _STATE).read_text())
-        programs = tuple(Program(**{**each, "binary": Path(each["binary"])}) for each in state.pop("programs"))
-        state["scheduler_names"] = tuple(state["scheduler_names"])
-        for key in ("kubeconfig", "directory"):
-            state[key] = Path(state[key])
-        return Running(**state, programs=programs)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _read_to_the_end(reader: subprocess.Popen[bytes]) -> None:
@@ -199,3 +172,30 @@ def _how(process: subprocess.Popen[bytes] | None) -> str:
     if code is None:
         return ""
     return f" by {signal.Signals(-code).name}" if code < 0 else f" with exit code {code}"
+
+
+async def answering(programs: Sequence[Program]) -> None:
+    """Wait until each program answers at its addresses with success."""
+    addresses = [(program.name, program.ready, program.ready_says) for program in programs]
+    addresses += [(program.name, each, "") for program in programs for each in program.ready_too]
+    await asyncio.gather(*(_answers(*each) for each in addresses))
+
+
+async def _answers(name: str, address: str, says: str) -> None:
+    parts = urlsplit(address)
+    connection = Connection(f"{parts.scheme}://{parts.netloc}", name, tls=_anybody())
+    async with Client(connection, request_timeout=5.0) as client:
+        while True:
+            try:
+                if says in str(await client.get(parts.path, patience=0.0)):
+                    return
+            except (ApiError, Unreachable):
+                pass
+            await asyncio.sleep(_ASK_EVERY)
+
+
+def _anybody() -> ssl.SSLContext:
+    # The server is on 127.0.0.1, on a port claimed for it, with a self-signed certificate that it has just made.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context

@@ -14,29 +14,27 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 from kumulus.kube.messages import opened, sealed
 
-_TABLES: Tables = {
-    "Time": {"seconds": (1, "int64")},
-    "Condition": {"lastProbeTime": (3, "Time"), "lastTransitionTime": (4, "Time")},
-    "Running": {"startedAt": (1, "Time")},
-    "Terminated": {"startedAt": (5, "Time"), "finishedAt": (6, "Time")},
-    "ContainerState": {"running": (2, "Running"), "terminated": (3, "Terminated")},
-    "ContainerStatus": {"state": (2, "ContainerState"), "lastState": (3, "ContainerState")},
-    "PodStatus": {
-        "phase": (1, "string"),
-        "startTime": (7, "Time"),
-        "containerStatuses": (8, "*ContainerStatus"),
-        "initContainerStatuses": (10, "*ContainerStatus"),
-    },
-    "Pod": {"status": (3, "PodStatus")},
-    "JobStatus": {"conditions": (1, "*Condition"), "startTime": (2, "Time"), "completionTime": (3, "Time")},
-    "Job": {"status": (3, "JobStatus")},
-    "Taint": {"timeAdded": (4, "Time")},
-    "NodeSpec": {"taints": (5, "*Taint")},
-    "Node": {"spec": (2, "NodeSpec")},
-}
+_TABLES = tables_of(
+    """
+    Time: seconds 1 int64
+    Condition: lastProbeTime 3 Time, lastTransitionTime 4 Time
+    Running: startedAt 1 Time
+    Terminated: startedAt 5 Time, finishedAt 6 Time
+    ContainerState: running 2 Running, terminated 3 Terminated
+    ContainerStatus: state 2 ContainerState, lastState 3 ContainerState
+    PodStatus: phase 1 string, startTime 7 Time, containerStatuses 8 *ContainerStatus,
+        initContainerStatuses 10 *ContainerStatus
+    Pod: status 3 PodStatus
+    JobStatus: conditions 1 *Condition, startTime 2 Time, completionTime 3 Time
+    Job: status 3 JobStatus
+    Taint: timeAdded 4 Time
+    NodeSpec: taints 5 *Taint
+    Node: spec 2 NodeSpec
+    """
+)
 _ENDED = ("Succeeded", "Failed")
 
 

@@ -5,11 +5,14 @@ They differ from KWOK's own ``pod/fast`` (kwok v0.8.0) as listed in `kumulus.kwo
 
 from __future__ import annotations
 
+import json
+
 from kumulus.kwok.endings import EXIT_CODE, FAILING
 from kumulus.kwok.pod_statuses.fragments import (
     ASSUMED,
     CONTAINER,
     DECLARED,
+    FAILED_CHECK,
     INIT_ALL,
     INITIALIZED,
     NO_SANDBOX,
@@ -26,7 +29,8 @@ from kumulus.kwok.pod_statuses.fragments import (
     conditions,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
-from kumulus.kwok.pod_statuses.lifecycle import made_ready, over, restarted
+from kumulus.kwok.pod_statuses.lifecycle import ending_as, made_ready, over, restarted
+from kumulus.model.lifecycles import DELAY_ANNOTATION, Failure
 
 # Of a container in the spec: how long after its start its probes begin.
 _STARTS_UP = '(dig "startupProbe" "initialDelaySeconds" 0 .)'
@@ -107,9 +111,13 @@ initContainerStatuses:
 MADE_READY = made_ready()
 # A Job's pod that completes is over, also one of another kind of Job that Kubernetes would let restart for ever.
 _OVER = '{{ $policy = "Never" }}'
-COMPLETE = over(_OVER + '{{ $_ := set $end "message" "emulated; the exit code is assumed" }}', ASSUMED)
-_FAILED_CHECK = 'dict "exitCode" 1 "reason" "Emulated" "message" "emulated; a check that has not run fails"'
-REFUSED = over(_OVER + "{{ $end = merge (" + _FAILED_CHECK + ") $end }}", REFUSES)
+# Its annotation is somebody's word.
+_ASSUMED = f'{{{{ if not (dig {json.dumps(DELAY_ANNOTATION)} "" (or $root.metadata.annotations dict)) }}}}'
+COMPLETE = over(
+    f'{_OVER}{_ASSUMED}{{{{ $_ := set $end "message" "emulated; the exit code is assumed" }}}}{{{{ end }}}}',
+    f"{_ASSUMED}\n{ASSUMED}{{{{ else }}}}\n{DECLARED}{{{{ end }}}}\n",
+)
+REFUSED = over(f"{_OVER}{ending_as(Failure(1.0, **FAILED_CHECK))}", REFUSES)
 EXITED = over(FAILING, DECLARED)
 RESTARTED = restarted(start_up=False)
 

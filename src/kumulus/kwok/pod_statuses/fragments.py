@@ -7,6 +7,9 @@ is kept: a list is written anew of the statuses that there are, or of the spec f
 from __future__ import annotations
 
 import json
+from typing import Any
+
+from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
 
 NOW = "{{ $now := Now }}{{ $root := . }}"
 OBSERVED = "observedGeneration: {{ or $root.metadata.generation 0 }}"
@@ -57,16 +60,24 @@ _SCHEDULED = """\
 """.replace("OBSERVED", OBSERVED)
 SANDBOX = condition("PodReadyToStartContainers", "True") + _SCHEDULED
 NO_SANDBOX = condition("PodReadyToStartContainers", "False", "PodSandboxNotReady", "pod sandbox is not ready")
-ASSUMED = condition(
-    "kumulus.io/Emulated", "True", "ExitCodeAssumed", "no container has run; nobody has declared that it exits with 0"
-)
+
+
+def _emulated(reason: str, message: str) -> str:
+    return condition(EMULATED, "True", reason, f"no container has run; {message}")
+
+
+ASSUMED = _emulated(EXIT_CODE_ASSUMED, "nobody has declared that it exits with 0")
 """On a pod that has ended: what it did is nobody's word."""
-REFUSES = condition(
-    "kumulus.io/Emulated", "True", "MustRun", "no container has run; a check does not pass by assumption"
-)
+REFUSES = _emulated("MustRun", "a check does not pass by assumption")
 """Likewise: it would find out whether something works."""
-DECLARED = condition("kumulus.io/Emulated", "True", "ExitCodeDeclared", "no container has run; its end is declared")
-"""Likewise: its end is that of a lifecycle, a fault or its command."""
+FAILED_CHECK: dict[str, Any] = {
+    "exit_code": 1,
+    "reason": "Emulated",
+    "message": "emulated; a check that has not run fails",
+}
+"""How the container of such a pod ends."""
+DECLARED = _emulated("ExitCodeDeclared", "its end is declared")
+"""Likewise: its end is that of a lifecycle, a fault, an annotation or its command."""
 INITIALIZED = condition("Initialized", "True")
 UNINITIALIZED = condition("Initialized", "False", "ContainersNotInitialized", _INCOMPLETE)
 
@@ -123,9 +134,7 @@ _WAITS = (
 """
 )
 WAITING = "\ncontainerStatuses:\n{{ range .spec.containers }}\n" + _WAITS + "{{ end }}\n"
-INIT_WAITING = (
-    "\ninitContainerStatuses:\n{{ range .spec.initContainers }}\n" + _WAITS % "PodInitializing" + "{{ end }}\n"
-)
+INIT_WAITING = "\ninitContainerStatuses:\n{{ range .spec.initContainers }}\n" + _WAITS + "{{ end }}\n"
 
 # Ends the running init container and starts the next one; afterwards $done tells whether there was none left.
 INIT_NEXT = (

@@ -21,6 +21,7 @@ from kumulus.kwok.pod_statuses.fragments import (
     NOW,
     PLACE,
     READY,
+    REFUSES,
     RESTARTING,
     RUNNING,
     SANDBOX,
@@ -33,20 +34,22 @@ from kumulus.kwok.pod_statuses.fragments import (
 from kumulus.model.lifecycles import Failure
 
 
-def beginning(mark: str, lifecycle: str) -> str:
+def beginning(mark: str, lifecycle: str, must_run: bool = False) -> str:
     """The first status, in which containers wait for their images.
 
     Args:
         mark: the type of the condition that names the pod's lifecycle.
+        must_run: they wait for ever, as they must not pretend to run.
     """
+    why = 'MustRun, message: "emulated; no container can run"' if must_run else ""
     initialized = "{{ if .spec.initContainers }}\n" + UNINITIALIZED + "{{ else }}\n" + INITIALIZED + "{{ end }}\n"
-    begun = conditions(marked(mark, lifecycle) + SANDBOX + initialized + NOT_READY)
+    begun = conditions(marked(mark, lifecycle) + (REFUSES if must_run else "") + SANDBOX + initialized + NOT_READY)
     waiting = (
         "{{ if .spec.initContainers }}"
-        + INIT_WAITING
-        + WAITING % "PodInitializing"
+        + INIT_WAITING % (why or "PodInitializing")
+        + WAITING % (why or "PodInitializing")
         + "{{ else }}"
-        + WAITING % "ContainerCreating"
+        + WAITING % (why or "ContainerCreating")
         + "{{ end }}"
     )
     return NOW + begun + waiting + PLACE + "phase: Pending\n"
@@ -83,17 +86,22 @@ def made_ready() -> str:
     return NOW + conditions(READY) + MADE_READY
 
 
-def ended(failure: Failure | None) -> str:
+def ended(failure: Failure | None, must_run: bool = False) -> str:
     """The status when the containers have ended, all successfully or one with a failure; for every restartPolicy."""
     if failure is None:
         return over("", DECLARED)
+    failing = json.dumps(failure.container) if failure.container else "(index $root.spec.containers 0).name"
+    ends = "{{ if eq .name " + failing + " }}" + ending_as(failure) + "{{ end }}"
+    return over(ends, REFUSES if must_run else DECLARED)
+
+
+def ending_as(failure: Failure) -> str:
+    """Has ``$end``, how a container ends, say this failure."""
     end = json.dumps(
         {"exitCode": failure.exit_code, "reason": failure.reason}
         | ({"message": failure.message} if failure.message else {})
     )
-    failing = json.dumps(failure.container) if failure.container else "(index $root.spec.containers 0).name"
-    ends = f"$end = merge ({json.dumps(end)} | fromJson) $end"
-    return over("{{ if eq .name " + failing + " }}{{ " + ends + " }}{{ end }}", DECLARED)
+    return "{{ $end = merge (" + json.dumps(end) + " | fromJson) $end }}"
 
 
 def over(failure: str, mark: str) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import dedent
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, model_validator
@@ -26,7 +30,10 @@ COMPLETED = "$completed"
 
 
 class Section(BaseModel):
-    """A mapping of the stack file: known keys only, no type coercion, and a key without a value gets its default."""
+    """A mapping of the stack file: known keys only, no type coercion, and a key without a value gets its default.
+
+    A docstring beneath a field is its description.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -40,6 +47,23 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None or key not in optional}
 
 
+def definition_of(written: type) -> ast.ClassDef:
+    """A class as its source has it."""
+    body = ast.parse(dedent(inspect.getsource(written))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    return body
+
+
+def docs_beneath(definition: ast.ClassDef) -> dict[str, str]:
+    """The docstrings beneath a class's own fields, by field; the interpreter drops them."""
+    return {
+        field.target.id: inspect.cleandoc(after.value.value)
+        for field, after in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
+    }
+
+
 def found(problems: list[Problem]) -> PydanticCustomError:
     """The error that carries problems, with paths relative to the field, through pydantic to `validation`."""
     return PydanticCustomError("problems", "malformed", {"problems": problems})
@@ -48,13 +72,10 @@ def found(problems: list[Problem]) -> PydanticCustomError:
 # eq=False keeps the validator's own comparison and hash: a form may be a mapping, which is not hashable.
 @dataclass(frozen=True, eq=False)
 class Checked(BeforeValidator):
-    """A check, and the form by which a JSON schema describes the values that pass it.
-
-    Args:
-        form: the name of one of `schema.forms`, or the schema itself, which may build on a named form.
-    """
+    """A check, and the form by which a JSON schema describes the values that pass it."""
 
     form: Form = ""
+    """The name of one of `schema.forms`, or the schema itself, which may build on a named form."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {FORM: self.form} if isinstance(self.form, str) else dict(self.form)

@@ -17,23 +17,20 @@ HOURS_A_MONTH = 730
 
 @dataclass
 class Cost:
-    """What some nodes cost.
-
-    Args:
-        nodes: how many.
-        unpriced: how many of them have no known price, and so are in none of the sums.
-        hourly: US dollars an hour of the others.
-        spot: what of `hourly` is of spot machines.
-        all_on_demand: US dollars an hour if each of the others was on demand; None if one has no such price.
-        all_spot: likewise if each was a spot machine.
-    """
+    """What some nodes cost."""
 
     nodes: int = 0
+    """How many."""
     unpriced: int = 0
+    """How many of them have no known price, and so are in none of the sums."""
     hourly: float = 0.0
+    """US dollars an hour of the others."""
     spot: float = 0.0
+    """What of `hourly` is of spot machines."""
     all_on_demand: float | None = 0.0
+    """US dollars an hour if each of the others was on demand; None if one has no such price."""
     all_spot: float | None = 0.0
+    """Likewise if each was a spot machine."""
 
     @property
     def priced(self) -> int:

@@ -28,24 +28,21 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Kind:
-    """An entry of the catalog.
-
-    Args:
-        name: what a stack file writes as `kind`.
-        summary: what happens, in a sentence.
-        sources: names and URLs of the sources.
-        pods: what it does to pods; None for a fault of nodes.
-        offers: what it does to an autoscaler's offerings; None for other faults.
-        also: other names that a stack file may write.
-    """
+    """An entry of the catalog."""
 
     name: str
+    """What a stack file writes as `kind`."""
     summary: str
+    """What happens, in a sentence."""
     sources: Mapping[str, str]
+    """Names and URLs of the sources."""
     node: NodeEffects
     pods: PodEffects | None
+    """What it does to pods; None for a fault of nodes."""
     offers: OfferEffects | None = None
+    """What it does to an autoscaler's offerings; None for other faults."""
     also: tuple[str, ...] = ()
+    """Other names that a stack file may write."""
 
     @property
     def of_nodes(self) -> bool:

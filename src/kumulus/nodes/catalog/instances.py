@@ -27,27 +27,24 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class InstanceType:
-    """A machine of a cloud.
-
-    Args:
-        name: as the cloud calls it, a3-highgpu-8g.
-        cloud: gcp, aws or azure.
-        capacity: resource names to quantities, `pods` and all GPUs included.
-        product: the GPU's product as in nvidia.com/gpu.product; empty without GPUs.
-        machine: the type that the machine itself reports, as in nvidia.com/gpu.machine.
-        architecture: amd64 or arm64.
-        labels: what the cloud's Kubernetes sets on such nodes.
-        source: where the figures are from, a URL.
-    """
+    """A machine of a cloud."""
 
     name: str
+    """As the cloud calls it, a3-highgpu-8g."""
     cloud: str
+    """`gcp`, `aws` or `azure`."""
     capacity: Mapping[str, str]
+    """Resource names to quantities, `pods` and all GPUs included."""
     product: str
+    """The GPU's product as in nvidia.com/gpu.product; empty without GPUs."""
     machine: str
+    """The type that the machine itself reports, as in nvidia.com/gpu.machine."""
     architecture: str
+    """`amd64` or `arm64`."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """What the cloud's Kubernetes sets on such nodes."""
     source: str = ""
+    """Where the figures are from, a URL."""
 
 
 @cache

@@ -39,29 +39,23 @@ _SPOT_LABELS = dict((_KARPENTER, *_SPOT_LABEL.values()))
 
 @dataclass(frozen=True)
 class Price:
-    """What a machine costs.
-
-    Args:
-        hourly: US dollars per hour of its existence.
-        source: where the figure is from.
-        date: the date of that source, as YYYY-MM-DD; empty when unknown.
-    """
+    """What a machine costs."""
 
     hourly: float
+    """US dollars per hour of its existence."""
     source: str = ""
+    """Where the figure is from."""
     date: str = ""
+    """The date of that source, as YYYY-MM-DD; empty when unknown."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices by region, instance type and whether it is a spot machine.
-
-    Args:
-        name: the user's own file, for messages; empty for the catalog alone.
-    """
+    """Prices by region, instance type and whether it is a spot machine."""
 
     table: Mapping[tuple[str, str, bool], Price]
     name: str = ""
+    """The user's own file, for messages; empty for the catalog alone."""
 
     def of(self, kind: str, region: str, *, spot: bool = False) -> Price | None:
         """The price of an instance type in a region; None when no list has it."""

@@ -31,30 +31,24 @@ _KEPT_BY = "kumulus.io/kept-by"
 
 @dataclass(frozen=True)
 class Lease:
-    """A node's lease.
-
-    Attributes:
-        holder: its holder; empty if there is none.
-        former_holder: its previous holder, as :func:`take` recorded it; None if unknown.
-        version: its resourceVersion.
-    """
+    """A node's lease."""
 
     holder: str
+    """Its holder; empty if there is none."""
     former_holder: dict[str, Any] | None
+    """Its previous holder, as :func:`take` recorded it; None if unknown."""
     version: str
+    """Its resourceVersion."""
 
 
 @dataclass(frozen=True)
 class LeaseSnapshot:
-    """The leases of a cluster.
-
-    Attributes:
-        leases: by node.
-        controllers: the kwok-controllers that renew leases, and what they write into them, by their identity.
-    """
+    """The leases of a cluster."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
+    """By node."""
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The kwok-controllers that renew leases, and what they write into them, by their identity."""
 
     def holder_to_record(self, node: str) -> dict[str, Any] | None:
         """The former holder to record for a node's lease: its holder, or else the only possible one."""

@@ -41,38 +41,35 @@ _LONG = 100_000
 
 @dataclass(frozen=True)
 class Record:
-    """A fault as recorded in its cluster.
-
-    Args:
-        kind: its catalog entry, or empty for a fault that is described in full.
-        nodes: the ordinals of its nodes, by pool.
-        pods: what it does to pods; None for nothing.
-        offers: what it does to what an autoscaler is offered; None for nothing.
-        since: when it began, RFC 3339 in UTC.
-        until: when it ends by itself; empty for never.
-        declared: whether a stack file declares it.
-        ending: whether it is being removed: its nodes should be as if it did not exist.
-        run: the experiment run that began it; empty for none.
-        owner: its owner; with an empty identity if that is not known.
-        machines: the autoscaler's nodes that it reclaims.
-        former: its earlier forms that nodes may still show, because its beginning is not complete: nodes that it was on
-            before, or one without nodes for a fault that was not there. Empty when every node shows it.
-    """
+    """A fault as recorded in its cluster."""
 
     name: str
     kind: str = ""
+    """Its catalog entry, or empty for a fault that is described in full."""
     nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """The ordinals of its nodes, by pool."""
     node: NodeEffects = field(default_factory=NodeEffects)
     pods: PodEffects | None = None
+    """What it does to pods; None for nothing."""
     since: str = ""
+    """When it began, RFC 3339 in UTC."""
     until: str = ""
+    """When it ends by itself; empty for never."""
     declared: bool = False
+    """Whether a stack file declares it."""
     ending: bool = False
+    """Whether it is being removed: its nodes should be as if it did not exist."""
     run: str = ""
+    """The experiment run that began it; empty for none."""
     owner: Owner = NOBODY
+    """Its owner; with an empty identity if that is not known."""
     offers: OfferEffects | None = None
+    """What it does to what an autoscaler is offered; None for nothing."""
     machines: tuple[str, ...] = ()
+    """The autoscaler's nodes that it reclaims."""
     former: tuple[ActiveFault, ...] = ()
+    """Its earlier forms that nodes may still show, because its beginning is not complete: nodes that it was on before,
+    or one without nodes for a fault that was not there. Empty when every node shows it."""
 
     @property
     def count(self) -> int:
@@ -145,15 +142,12 @@ def _form_from(name: str, raw: Mapping[str, Any]) -> ActiveFault:
 
 @dataclass(frozen=True)
 class Records:
-    """Everything that is recorded in a cluster.
-
-    Args:
-        faults: by name.
-        pools: by name, without their faults.
-    """
+    """Everything that is recorded in a cluster."""
 
     faults: Mapping[str, Record]
+    """By name."""
     pools: Mapping[str, Pool]
+    """By name, without their faults."""
 
     def of(self, mine: Owner) -> Records:
         """The records that a stack may touch: its own and those without an identity; all for a stack without one."""

@@ -25,9 +25,9 @@ class NoStages(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "this cluster takes no faults of pods, as its kwok-controller reads no stages from it: declare a fault of "
-            "pods or a podLifecycle in the stack file (a program: stageObjects: true of its Cluster), and `pulumi up`; "
-            "in a cluster that the stack did not make, have KWOK read stages, or write kwokCharts.install: true"
+            "this cluster takes no faults of pods, as its kwok-controller reads no stages from it: write kwok: "
+            "{stageObjects: true} in the stack file (a program: stage_objects=True of its KwokCluster), and `up`; in a "
+            "cluster that the stack did not make, have KWOK read stages, or write kwokCharts.install: true"
         )
 
 

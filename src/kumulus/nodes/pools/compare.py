@@ -23,17 +23,14 @@ from kumulus.nodes.pools.live import LiveNode, taint_key
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """One field of one node that is not as wanted.
-
-    Attributes:
-        path: the field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``.
-        have: what the node has; None when the field is missing.
-        want: what the pool wants; None when the field has to go.
-    """
+    """One field of one node that is not as wanted."""
 
     path: str
+    """The field, such as ``labels["team"]`` or ``capacity["nvidia.com/gpu"]``."""
     have: str | None
+    """What the node has; None when the field is missing."""
     want: str | None
+    """What the pool wants; None when the field has to go."""
 
     def __str__(self) -> str:
         have = "missing" if self.have is None else f'"{self.have}"'

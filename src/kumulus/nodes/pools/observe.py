@@ -42,15 +42,12 @@ _STILL = 0.25
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to look after a failure, in seconds.
-
-    Attributes:
-        whole: for one complete read, long enough for a busy machine.
-        still: after the first read, for nothing to change any more.
-    """
+    """How long to look after a failure, in seconds."""
 
     whole: float
+    """For one complete read, long enough for a busy machine."""
     still: float
+    """After the first read, for nothing to change any more."""
 
 
 # The user has pressed Ctrl-C and waits; the server did not answer an earlier request; neither.
@@ -59,27 +56,24 @@ STOPPED, SILENT, CALM = Patience(5.0, 1.0), Patience(1.0, 1.0), Patience(45.0, 8
 
 @dataclass
 class Observation:
-    """A pool's nodes compared with what is wanted.
-
-    Attributes:
-        missing: ordinals whose node does not exist.
-        altered: nodes with owned fields that differ, by ordinal, each with its live state and the differences.
-        extra: nodes that carry the pool's label under a name the pool does not have.
-        foreign: wanted names that real nodes carry; never touched.
-        others: wanted names that emulated nodes carry which belong to another stack or to nobody; likewise.
-        matching: how many nodes are exactly as wanted.
-        uids: the UIDs of its nodes by ordinal, if the pool publishes devices.
-        slices: what is not as wanted about the ResourceSlices of such a pool.
-    """
+    """A pool's nodes compared with what is wanted."""
 
     missing: list[int] = field(default_factory=list)
+    """Ordinals whose node does not exist."""
     altered: dict[int, tuple[LiveNode, list[FieldDifference]]] = field(default_factory=dict)
+    """Nodes with owned fields that differ, by ordinal, each with its live state and the differences."""
     extra: list[str] = field(default_factory=list)
+    """Nodes that carry the pool's label under a name the pool does not have."""
     foreign: list[str] = field(default_factory=list)
+    """Wanted names that real nodes carry; never touched."""
     others: list[str] = field(default_factory=list)
+    """Wanted names that emulated nodes carry which belong to another stack or to nobody; likewise."""
     matching: int = 0
+    """How many nodes are exactly as wanted."""
     uids: dict[int, str] = field(default_factory=dict)
+    """The UIDs of its nodes by ordinal, if the pool publishes devices."""
     slices: SliceObservation = field(default_factory=SliceObservation)
+    """What is not as wanted about the ResourceSlices of such a pool."""
 
     @property
     def present(self) -> int:

@@ -19,18 +19,15 @@ _IMMUTABLE = ("driver", "nodeName")
 
 @dataclass(frozen=True, slots=True)
 class LiveSlice:
-    """What has to be known about a slice that is not as wanted.
-
-    Attributes:
-        uid: the object's UID.
-        surplus: keys of its spec that have to go.
-        replace: whether it cannot be changed in place: it has another owner, with which the garbage collector may
-            delete it at any moment, or an immutable field differs.
-    """
+    """What has to be known about a slice that is not as wanted."""
 
     uid: str
+    """The object's UID."""
     surplus: tuple[str, ...] = ()
+    """Keys of its spec that have to go."""
     replace: bool = False
+    """Whether it cannot be changed in place: it has another owner, with which the garbage collector may delete it at
+    any moment, or an immutable field differs."""
 
 
 def slice_differences(

@@ -37,17 +37,14 @@ class NotServed(Exception):
 
 @dataclass
 class SliceObservation:
-    """A pool's slices compared with what is wanted.
-
-    Attributes:
-        missing: slices that existing nodes lack.
-        altered: slices that differ, each with its differences.
-        extra: names of slices that carry the pool's label and belong to none of its nodes.
-    """
+    """A pool's slices compared with what is wanted."""
 
     missing: list[Part] = field(default_factory=list)
+    """Slices that existing nodes lack."""
     altered: dict[Part, tuple[LiveSlice, list[FieldDifference]]] = field(default_factory=dict)
+    """Slices that differ, each with its differences."""
     extra: list[str] = field(default_factory=list)
+    """Names of slices that carry the pool's label and belong to none of its nodes."""
 
     def __bool__(self) -> bool:
         """Whether anything is left to do."""

@@ -72,25 +72,22 @@ Raises:
 
 @dataclass
 class Writer:
-    """Writes nodes of a pool; see :func:`writer`.
-
-    Attributes:
-        storage: where to write.
-        pool: the pool.
-        bodies: its nodes as they would be posted.
-        like: the nodes as they would be stored.
-        usual: the ordinal of a node that most others are like.
-        leases: the leases that are written with them; None if their kwok-controller makes them.
-        failures: how often the storage gave no answer.
-    """
+    """Writes nodes of a pool; see :func:`writer`."""
 
     storage: Storage
+    """Where to write."""
     pool: Pool
+    """The pool."""
     bodies: Bodies
+    """Its nodes as they would be posted."""
     like: StoredNodes
+    """The nodes as they would be stored."""
     usual: int
+    """The ordinal of a node that most others are like."""
     leases: StoredLeases | None = None
+    """The leases that are written with them; None if their kwok-controller makes them."""
     failures: int = field(default=0)
+    """How often the storage gave no answer."""
 
     async def create(self, ordinal: int) -> str:
         """Write a node, with its lease if that is known, and return its UID; empty if the node has to be posted.

@@ -21,15 +21,12 @@ _HEAD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Kind:
-    """A component.
-
-    Args:
-        module: the module of its class, which is imported when needed.
-        name: the class's name; its arguments are the class of that name with the suffix Args.
-    """
+    """A component."""
 
     module: str
+    """The module of its class, which is imported when needed."""
     name: str
+    """The class's name; its arguments are the class of that name with the suffix Args."""
     token: str
 
     @property

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kumulus.host.published import NPM_PACKAGE, REPOSITORY
+from kumulus.host.published import GO_MODULE, NPM_PACKAGE, NUGET_NAMESPACE, REPOSITORY
 from kumulus.provider import VERSION
 from kumulus.provider.properties import ObjectType, Property
 from kumulus.provider.resources.base import Resource
@@ -43,13 +43,17 @@ _ABOUT: dict[str, Any] = {
             "pyproject": {"enabled": True},
         },
         "go": {
-            "importBasePath": f"{REPOSITORY.removeprefix('https://')}/sdk/go/kumulus",
-            "modulePath": f"{REPOSITORY.removeprefix('https://')}/sdk/go/kumulus",
+            "importBasePath": GO_MODULE,
+            "modulePath": GO_MODULE,
             "rootPackageName": "kumulus",
             "generateResourceContainerTypes": True,
             "respectSchemaVersion": True,
         },
-        "csharp": {"rootNamespace": "Kumulus", "packageReferences": {"Pulumi": "3.*"}, "respectSchemaVersion": True},
+        "csharp": {
+            "rootNamespace": NUGET_NAMESPACE,
+            "packageReferences": {"Pulumi": "3.*"},
+            "respectSchemaVersion": True,
+        },
         "java": {"basePackage": "io.kumulus", "dependencies": {"com.pulumi:pulumi": "1.0.0"}},
     },
 }

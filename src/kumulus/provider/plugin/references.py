@@ -26,17 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settled:
-    """An argument as it came, and its value without outputs.
-
-    Args:
-        original: the value, with outputs for parts that are unknown, secret or from other resources.
-        plain: the value without them, as far as it is known.
-        is_plain: whether all of it is known and none of it is secret.
-    """
+    """An argument as it came, and its value without outputs."""
 
     original: Any
+    """The value, with outputs for parts that are unknown, secret or from other resources."""
     plain: Any
+    """The value without them, as far as it is known."""
     is_plain: bool
+    """Whether all of it is known and none of it is secret."""
 
     @classmethod
     async def of(cls, original: Any) -> Settled:

@@ -36,25 +36,22 @@ class Failure:
 
 @dataclass(frozen=True)
 class Operation:
-    """The circumstances of one call: for which resource, whether it is only a preview, and how to report and stop.
-
-    Attributes:
-        urn: the resource's URN.
-        report: where progress goes.
-        stop: set when the user cancelled; begin nothing new after that.
-        preview: nothing may be changed; return what is known.
-        timeout: seconds the user allowed (``customTimeouts``), or 0 for the default.
-        program: directory of the user's Pulumi program.
-        old_inputs: the recorded inputs, of an update or a delete; outputs are what was found, which may be less.
-    """
+    """The circumstances of one call: for which resource, whether it is only a preview, and how to report and stop."""
 
     urn: str
+    """The resource's URN."""
     report: Reporter
+    """Where progress goes."""
     stop: asyncio.Event
+    """Set when the user cancelled; begin nothing new after that."""
     preview: bool = False
+    """Nothing may be changed; return what is known."""
     timeout: float = 0.0
+    """Seconds the user allowed (``customTimeouts``), or 0 for the default."""
     program: str = ""
+    """Directory of the user's Pulumi program."""
     old_inputs: Properties = field(default_factory=dict)
+    """The recorded inputs, of an update or a delete; outputs are what was found, which may be less."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +76,16 @@ class Resource(ABC):
 
     Create, update and delete raise :class:`kumulus.nodes.errors.ProviderError` when nothing was done and
     :class:`kumulus.nodes.errors.PartialFailure` when something was.
-
-    Attributes:
-        token: its type.
-        inputs: what it takes; each is an output too, unless it is fleeting.
-        outputs: what else it has.
-        delete_before_replace: whether its old self goes before the new one comes.
     """
 
     token: ClassVar[str]
+    """Its type."""
     inputs: ClassVar[tuple[Property, ...]]
+    """What it takes; each is an output too, unless it is fleeting."""
     outputs: ClassVar[tuple[Property, ...]] = ()
+    """What else it has."""
     delete_before_replace: ClassVar[bool] = True
+    """Whether its old self goes before the new one comes."""
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:

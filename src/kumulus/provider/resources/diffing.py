@@ -15,15 +15,12 @@ _STEP = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 
 @dataclass(frozen=True)
 class Difference:
-    """One entry of a detailed diff.
-
-    Attributes:
-        path: property path in Pulumi's notation, such as ``capacity["nvidia.com/gpu"]``.
-        kind: what happens to it; the ``-replace`` kinds force a replacement of the resource.
-    """
+    """One entry of a detailed diff."""
 
     path: str
+    """Property path in Pulumi's notation, such as ``capacity["nvidia.com/gpu"]``."""
     kind: Kind
+    """What happens to it; the ``-replace`` kinds force a replacement of the resource."""
 
     @property
     def replaces(self) -> bool:

@@ -71,12 +71,10 @@ class InCluster(Resource, Generic[Wanted]):
     :class:`kumulus.nodes.errors.PartialFailure` by :meth:`make`. What the stack still declares is not removed but put
     right: see docs/decisions/replacements.md. Each resource says what is its own: :meth:`title`, :meth:`place_of`,
     :meth:`previewed`, :meth:`make`, :meth:`look` and :meth:`remove`.
-
-    Attributes:
-        silent: what :meth:`look` raises when what is there could not be seen.
     """
 
     silent: ClassVar[tuple[type[Exception], ...]] = SILENT
+    """What :meth:`look` raises when what is there could not be seen."""
 
     def __init__(self, connections: Connections, clear_way: ClearWay = nullcontext) -> None:
         """Serve it.

@@ -45,15 +45,12 @@ INPUTS = (*PLACE, *(replace(each, replaces=each.name == "name") for each in POOL
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a stack wants of a pool.
-
-    Args:
-        pool: the pool, with the stack's identity among its nodes' labels.
-        inputs: the checked inputs, which are recorded.
-    """
+    """What a stack wants of a pool."""
 
     pool: Pool
+    """The pool, with the stack's identity among its nodes' labels."""
     inputs: Properties
+    """The checked inputs, which are recorded."""
 
 
 def checked(inputs: Properties, failures: list[Failure]) -> Checked:
@@ -124,17 +121,14 @@ def outcome(result: Result, op: Operation) -> str:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt to make a pool as it is wanted, which may be done in part.
-
-    Args:
-        old: the recorded outputs; None before there are any.
-    """
+    """An attempt to make a pool as it is wanted, which may be done in part."""
 
     op: Operation
     client: Client
     resource_id: str
     wanted: Wanted
     old: Properties | None
+    """The recorded outputs; None before there are any."""
 
     async def failed(self, pool: Pool, error: Exception) -> PartialFailure:
         """The failure of an attempt that an error ended; arguments as of :meth:`partial`."""

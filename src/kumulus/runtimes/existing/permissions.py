@@ -26,21 +26,18 @@ _RESOURCE_GROUP = RESOURCE_API.partition("/")[0]
 
 @dataclass(frozen=True, order=True)
 class Access:
-    """One permission.
-
-    Attributes:
-        namespace: where; empty for the whole cluster.
-        group: the API group; empty for the core one.
-        resource: such as ``nodes`` or ``nodes/status``.
-        verb: such as ``create``.
-        name: the name of the only object; empty for any.
-    """
+    """One permission."""
 
     namespace: str
+    """Where; empty for the whole cluster."""
     group: str
+    """The API group; empty for the core one."""
     resource: str
+    """Such as ``nodes`` or ``nodes/status``."""
     verb: str
+    """Such as ``create``."""
     name: str = ""
+    """The name of the only object; empty for any."""
 
     def review(self) -> dict[str, Any]:
         """The review that asks whether the user has it."""

@@ -27,18 +27,12 @@ class Existing(RuntimeSection):
     """An existing cluster, in which the stack creates and deletes only what it puts there itself."""
 
     kubeconfig: Annotated[str, checked(_text_problems, str, form="notBlank")] = Field(
-        default="",
-        description=(
-            "A path, relative to the project's directory or with `~`; or a kubeconfig's whole text, as an encrypted "
-            "value. By default `$KUBECONFIG`, or else `~/.kube/config`."
-        ),
-        examples=["~/.kube/config"],
+        default="", examples=["~/.kube/config"]
     )
-    context: str = Field(
-        default="",
-        description="The context of that kubeconfig; optional if there is only one.",
-        examples=["my-cluster"],
-    )
+    """A path, relative to the project's directory or with `~`; or a kubeconfig's whole text, as an encrypted value. By
+    default `$KUBECONFIG`, or else `~/.kube/config`."""
+    context: str = Field(default="", examples=["my-cluster"])
+    """The context of that kubeconfig; optional if there is only one."""
 
     def options(self, base: Path = Path(), environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
         """Where the cluster is, as options of the resource Cluster.

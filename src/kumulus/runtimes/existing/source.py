@@ -24,19 +24,16 @@ _USER_FILES = ("client-certificate", "client-key", "tokenFile")
 
 @dataclass(frozen=True)
 class Source:
-    """One context of a kubeconfig, without the rest of it.
-
-    Attributes:
-        label: the kubeconfig's name in messages: its path, or a text for content.
-        path: the file; None for content.
-        context: the context's name.
-        document: a whole kubeconfig with this context alone, in which all paths are absolute.
-    """
+    """One context of a kubeconfig, without the rest of it."""
 
     label: Path
+    """The kubeconfig's name in messages: its path, or a text for content."""
     path: Path | None
+    """The file; None for content."""
     context: str
+    """The context's name."""
     document: Mapping[str, Any]
+    """A whole kubeconfig with this context alone, in which all paths are absolute."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Source:

@@ -16,17 +16,14 @@ _ENDING = 5.0
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that has ended.
-
-    Attributes:
-        code: its exit code.
-        stdout: what it printed.
-        stderr: the last lines of its standard error.
-    """
+    """A command that has ended."""
 
     code: int
+    """Its exit code."""
     stdout: str
+    """What it printed."""
     stderr: str
+    """The last lines of its standard error."""
 
 
 class Stopped(Exception):

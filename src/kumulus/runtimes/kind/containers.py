@@ -35,21 +35,18 @@ class _NotThere(ProviderError):
 
 @dataclass(frozen=True)
 class Node:
-    """A container.
-
-    Attributes:
-        name: such as ``dev-control-plane``.
-        container: its id.
-        role: ``control-plane``, ``worker`` or ``external-load-balancer``.
-        state: as the engine reports it: ``running``, ``paused``, ``exited`` …
-        created: when, in UTC; None where the engine does not say.
-    """
+    """A container."""
 
     name: str
+    """Such as ``dev-control-plane``."""
     container: str
+    """Its id."""
     role: str
+    """``control-plane``, ``worker`` or ``external-load-balancer``."""
     state: str
+    """As the engine reports it: ``running``, ``paused``, ``exited`` …."""
     created: datetime | None = None
+    """When, in UTC; None where the engine does not say."""
 
     @property
     def health(self) -> str:

@@ -37,15 +37,12 @@ SHIM = Path(__file__).resolve().parent / "shim"
 
 @dataclass(frozen=True)
 class Environment:
-    """How to run kind on this machine.
-
-    Attributes:
-        variables: its whole environment.
-        notice: a line for the user about what is unusual; empty if nothing is.
-    """
+    """How to run kind on this machine."""
 
     variables: Mapping[str, str]
+    """Its whole environment."""
     notice: str
+    """A line for the user about what is unusual; empty if nothing is."""
 
 
 def environment(base: Mapping[str, str]) -> Environment:

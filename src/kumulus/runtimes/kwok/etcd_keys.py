@@ -5,8 +5,9 @@ Source of the messages: etcd's api/etcdserverpb/rpc.proto and api/mvccpb/kv.prot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -37,6 +38,8 @@ _KV: Tables = {
 _PAGE = 1000
 # etcd's defaults: 128 operations a transaction, 1.5 MiB a request.
 _MOST_OPERATIONS, _MOST_BYTES = 128, 1024 * 1024
+# Transactions that are under way at a time.
+_UNDER_WAY = 64
 # Seconds for one request.
 _WITHIN = 30.0
 Put = tuple[bytes, bytes | None]
@@ -92,25 +95,25 @@ class EtcdKeys:
         at = revision or int(first.header.revision)
         return at, self._pages(first, _end(prefix), at)
 
-    def write(self, changes: Sequence[Put]) -> None:
-        """Write keys, in their order, many in a transaction.
+    def write(self, changes: Sequence[Put], *, watched: bool = True) -> None:
+        """Write keys, kind after kind, in their order.
+
+        Whoever watches a kind goes on from the last revision that it has seen. All keys of a transaction have the same
+        one, so a watch that ends between two of them would never report the second: each key has its own transaction.
+
+        Args:
+            changes: the keys; those of a kind one after the other.
+            watched: False before the API server has started: many keys are written in a transaction.
 
         Raises:
             ProviderError: etcd refuses, or does not answer; what was written before that stays.
         """
-        operations: list[Any] = []
-        size = 0
-        for key, value in changes:
-            if operations and (len(operations) == _MOST_OPERATIONS or size + len(value or b"") > _MOST_BYTES):
-                self._commit(operations)
-                operations, size = [], 0
-            if value is None:
-                operations.append({"request_delete_range": {"key": key}})
-            else:
-                operations.append({"request_put": {"key": key, "value": value}})
-            size += len(key) + len(value or b"")
-        if operations:
-            self._commit(operations)
+        if not watched:
+            for batch in _batches(changes):
+                self._commit([batch])
+            return
+        for _, of_a_kind in groupby(changes, key=lambda change: change[0].split(b"/", 3)[2]):
+            self._commit([[each] for each in of_a_kind])
 
     def _pages(self, page: Any, end: bytes, revision: int) -> Iterator[Entry]:
         while True:
@@ -124,17 +127,48 @@ class EtcdKeys:
         request = _classes()["RangeRequest"](key=key, range_end=end, limit=_PAGE, revision=revision)
         return _classes()["RangeResponse"].FromString(self._call("Range", request))
 
-    def _commit(self, operations: list[Any]) -> None:
-        self._call("Txn", _classes()["TxnRequest"](success=operations))
+    def _commit(self, transactions: Sequence[Sequence[Put]]) -> None:
+        """Write keys in transactions, many of which are under way at a time."""
+        requests = [_classes()["TxnRequest"](success=map(_operation, each)) for each in transactions]
+        for first in range(0, len(requests), _UNDER_WAY):
+            calls = [self._begun("Txn", each) for each in requests[first : first + _UNDER_WAY]]
+            for call in calls:
+                self._answer(call)
 
     def _call(self, method: str, request: Any) -> bytes:
+        return self._answer(self._begun(method, request))
+
+    def _begun(self, method: str, request: Any) -> Any:
         call = self._channel.unary_unary(f"/etcdserverpb.KV/{method}", _same, _same)
+        return call.future(request.SerializeToString(), timeout=_WITHIN)
+
+    def _answer(self, call: Any) -> bytes:
         try:
-            answer: bytes = call(request.SerializeToString(), timeout=_WITHIN)
+            answer: bytes = call.result()
         except self._refused as error:
             reason = error.details() if hasattr(error, "details") else str(error)
             raise ProviderError(f"etcd: {reason}") from None
         return answer
+
+
+def _operation(change: Put) -> dict[str, Any]:
+    key, value = change
+    if value is None:
+        return {"request_delete_range": {"key": key}}
+    return {"request_put": {"key": key, "value": value}}
+
+
+def _batches(changes: Iterable[Put]) -> Iterator[list[Put]]:
+    batch: list[Put] = []
+    size = 0
+    for key, value in changes:
+        if batch and (len(batch) == _MOST_OPERATIONS or size + len(value or b"") > _MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append((key, value))
+        size += len(key) + len(value or b"")
+    if batch:
+        yield batch
 
 
 def _same(raw: bytes) -> bytes:

@@ -1,7 +1,5 @@
 """The options of a cluster of the kwok runtime: its section of the stack file, and what the rest of that file asks."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -32,7 +30,6 @@ class Options(Kwok):
 
     # Texts, too, as programs in other languages pass them: "true" and "false".
     featureGates: Switches = Field(default_factory=dict)  # type: ignore[assignment]
-    stageObjects: bool | None = None
     podUsage: Kind | None = None
     kueue: Kueue | None = None
     observability: (

@@ -66,23 +66,20 @@ def _set(pid: int, niceness: int) -> None:
 
 @dataclass
 class _Yielding:
-    """Controllers that yield, and the process that ends this.
-
-    Attributes:
-        users: running operations for which they yield.
-        guard: restores the priorities when it ends; None where controllers cannot yield, or no longer do.
-        limit: ends this when it has lasted long enough.
-        began: when the controllers began to yield (``time.monotonic``).
-        behind: seconds that they were behind at that time.
-        rested: since when they have their usual priority again.
-    """
+    """Controllers that yield, and the process that ends this."""
 
     users: int = 0
+    """Running operations for which they yield."""
     guard: subprocess.Popen[bytes] | None = None
+    """Restores the priorities when it ends; None where controllers cannot yield, or no longer do."""
     limit: asyncio.TimerHandle | None = None
+    """Ends this when it has lasted long enough."""
     began: float = 0.0
+    """When the controllers began to yield (``time.monotonic``)."""
     behind: float = 0.0
+    """Seconds that they were behind at that time."""
     rested: float = 0.0
+    """Since when they have their usual priority again."""
 
     def behind_by_now(self) -> float:
         """Seconds that the controllers may still be behind; a second at their usual priority makes up for one."""

@@ -1,7 +1,5 @@
 """Settings of the kwok runtime, as the stack file has them."""
 
-# ruff: noqa: N815 - fields are called what the file calls them, so that a path in an error is a path in the code
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -34,59 +32,29 @@ Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form
 class Kwok(RuntimeSection):
     """Settings of the kwok runtime."""
 
-    apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(
-        default=None,
-        description="The API server's port on 127.0.0.1; by default a free one.",
-        examples=["6443"],
-    )
-    featureGates: dict[str, bool] = Field(
-        default_factory=dict, description="Kubernetes feature gates.", examples=["{DynamicResourceAllocation: true}"]
-    )
-    runtimeConfig: Switches = Field(
-        default_factory=dict,
-        description="API groups and versions that the API server serves, such as `api/all: true`.",
-        examples=["{api/all: true}"],
-    )
-    workloads: Literal["native"] | None = Field(
-        default=None,
-        description=(
-            "`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in "
-            "one domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."
-        ),
-        examples=["native"],
-    )
-    events: Literal["kubelet"] | None = Field(
-        default=None,
-        description=(
-            "`kubelet`: pods without a lifecycle get the events that a kubelet writes: Pulled, Created, Started, "
-            "Killing. Four more objects for each pod."
-        ),
-        examples=["kubelet"],
-    )
-    etcdFsync: bool | None = Field(
-        default=None,
-        description=(
-            "Whether etcd waits for the disk at every write. If not, writes are faster, but a crash of the machine "
-            "(not of a process) can lose the cluster."
-        ),
-        examples=["false"],
-    )
-    etcdQuota: QuantityText = Field(
-        default="", description="How large etcd's data may grow; by default KWOK's own limit.", examples=["8Gi"]
-    )
-    heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(
-        default=None,
-        description=(
-            "Multiplies the nodes' heartbeat intervals; by default 5, and more if a cluster is created for more than "
-            "1,000 nodes (docs/scale.md)."
-        ),
-        examples=["5"],
-    )
-    createThrough: Literal["storage", "api"] | None = Field(
-        default=None,
-        description=(
-            "How new nodes are created: written to the API server's storage, which is several times faster, or posted "
-            "one by one; by default `storage`, wherever that gives the same nodes."
-        ),
-        examples=["api"],
-    )
+    apiServerPort: Annotated[int, whole(1024, 65535)] | None = Field(default=None, examples=["6443"])
+    """The API server's port on 127.0.0.1; by default a free one."""
+    featureGates: dict[str, bool] = Field(default_factory=dict, examples=["{DynamicResourceAllocation: true}"])
+    """Kubernetes feature gates."""
+    runtimeConfig: Switches = Field(default_factory=dict, examples=["{api/all: true}"])
+    """API groups and versions that the API server serves, such as `api/all: true`."""
+    workloads: Literal["native"] | None = Field(default=None, examples=["native"])
+    """`native`: Kubernetes' own API for groups of pods, which the cluster's scheduler places all at once and in one
+    domain of the topology; with its feature gates and API versions. Of Kubernetes 1.37 and later."""
+    stageObjects: bool | None = Field(default=None, examples=["true"])
+    """Whether KWOK takes its stages from objects of the cluster. Faults of pods need it that the file does not declare,
+    but `kumulus fault inject` or an experiment."""
+    events: Literal["kubelet"] | None = Field(default=None, examples=["kubelet"])
+    """`kubelet`: pods without a lifecycle get the events that a kubelet writes: Pulled, Created, Started, Killing. Four
+    more objects for each pod."""
+    etcdFsync: bool | None = Field(default=None, examples=["false"])
+    """Whether etcd waits for the disk at every write. If not, writes are faster, but a crash of the machine (not of a
+    process) can lose the cluster."""
+    etcdQuota: QuantityText = Field(default="", examples=["8Gi"])
+    """How large etcd's data may grow; by default KWOK's own limit."""
+    heartbeatFactor: Annotated[int, whole(1, 1000)] | None = Field(default=None, examples=["5"])
+    """Multiplies the nodes' heartbeat intervals; by default 5, and more if a cluster is created for more than 1,000
+    nodes (docs/scale.md)."""
+    createThrough: Literal["storage", "api"] | None = Field(default=None, examples=["api"])
+    """How new nodes are created: written to the API server's storage, which is several times faster, or posted one by
+    one; by default `storage`, wherever that gives the same nodes."""

@@ -24,7 +24,6 @@ from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
-    from kumulus.nodes.pools.through_storage import Post
 
 
 # What the running kwok-controller of a cluster writes into the leases of new nodes, learned from one of them.

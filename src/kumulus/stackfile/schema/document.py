@@ -6,13 +6,15 @@ Draft 7, which editors fully support. It ignores the keywords next to a `$ref`, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from kumulus.model import durations
-from kumulus.model.fields import COMPLETED, FORM
+from kumulus.model.fields import COMPLETED, FORM, Section, definition_of, docs_beneath
 from kumulus.stackfile.yamltext import read_yaml
 
 Schema = dict[str, Any]
@@ -29,6 +31,22 @@ _VALUES = ("const", "enum", *_NOTES)
 class _Plain(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def model_schema(self, schema: Any) -> Schema:
+        made = super().model_schema(schema)
+        for written in schema["cls"].__mro__:
+            # A variable of the class may have a docstring, too.
+            for name in _docs(written).keys() & made.get("properties", {}).keys():
+                made["properties"][name].setdefault("description", " ".join(_docs(written)[name].split()))
+        return made
+
+
+@cache
+def _docs(written: type) -> dict[str, str]:
+    """The docstrings beneath the fields of a class, if it is one of a file's models and was written as a class."""
+    with suppress(OSError):
+        return docs_beneath(definition_of(written)) if issubclass(written, Section) else {}
+    return {}
 
 
 def schema_of(model: type[BaseModel], forms: Mapping[str, Schema]) -> tuple[Schema, dict[str, Schema]]:

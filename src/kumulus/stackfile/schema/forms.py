@@ -240,7 +240,11 @@ def _rules() -> dict[str, Schema]:
                 for key, needed in (("blocks", "racksPerBlock"), ("leavesPerSpine", "racksPerLeaf"))
             ]
         },
-        "lifecycleRules": {"allOf": [any_required("imagePull", "init", "startUp", "run", "failures")]},
+        "lifecycleRules": {
+            "allOf": [any_required("imagePull", "init", "startUp", "run", "failures", "mustRun")],
+            "if": required("mustRun"),
+            "then": none_of(("imagePull", "init", "startUp", "run", "failures")),
+        },
         "usageRules": {
             "allOf": [any_required("cpu", "memory", "gpu", "gpuMemory"), {"properties": {"selector": by_labels}}]
         },

@@ -17,17 +17,14 @@ DOCS = Path(__file__).resolve().parents[4] / "docs"
 
 @dataclass(frozen=True)
 class DescribedFile:
-    """A kind of file with a schema for editors and a reference page.
-
-    Attributes:
-        name: as in ``kumulus schema NAME``.
-        schema: makes its JSON schema.
-        introduction: what the page begins with, in Markdown.
-    """
+    """A kind of file with a schema for editors and a reference page."""
 
     name: str
+    """As in ``kumulus schema NAME``."""
     schema: Callable[[], dict[str, Any]]
+    """Makes its JSON schema."""
     introduction: str
+    """What the page begins with, in Markdown."""
 
     def text(self) -> str:
         """The JSON schema."""

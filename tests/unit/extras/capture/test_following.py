@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.following import Contents, contents, difference, merge_patch
+from kumulus.extras.capture.following import Contents, Difference, contents, difference, merge_patch
 from kumulus.extras.capture.workload import shapes
 
 
@@ -43,7 +43,7 @@ def names(listed: list[dict[str, Any]]) -> list[str]:
 
 def test_nothing_is_done_to_what_is_the_same() -> None:
     one = made(pod("a", "n1"), pod("b"), quota("3"))
-    assert difference(one, copy.deepcopy(one)).is_empty
+    assert difference(one, copy.deepcopy(one)) == Difference([], [], [])
 
 
 def test_a_pod_that_moved_or_changed_is_made_again_and_one_that_ended_is_removed() -> None:
@@ -68,7 +68,8 @@ def test_what_others_name_is_made_first_and_removed_last() -> None:
 
 
 def test_a_clone_keeps_what_its_source_has_never_had() -> None:
-    assert difference(Contents(), made(pod("a", "n1"))).is_empty, "what lacks is made when the clone has been looked at"
+    found = difference(Contents(), made(pod("a", "n1")))
+    assert found == Difference([], [], []), "what lacks is made when the clone has been looked at"
 
 
 def test_a_merge_patch_makes_one_of_the_other() -> None:

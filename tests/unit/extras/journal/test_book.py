@@ -79,7 +79,7 @@ def test_everything_that_can_be_changed_is_the_same_after_it_was_written() -> No
     back = Restoring("/cluster/kubeconfig.yaml", "/full.snapshot", False, ("/api/v1/namespaces/a/pods/b",))
     last = (("/pods",), (quota,), back, ("./check.sh",), "fit", "kumulus clone there -s mine")
     changes = Changes("r", "e", CLUSTER, "p", *parts, *last)
-    assert changes_from(json.loads(json.dumps(changes.to_plain()))) == changes
+    assert changes_from(json.dumps(changes.to_plain())) == changes
     assert Changes("r", "e", CLUSTER, "p", command="fit").empty
     for each in fields(Changes)[4:]:
         if each.name != "command":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -91,7 +92,7 @@ async def test_what_a_command_has_started_ends_too_even_if_it_ignores_that(comma
 async def test_the_journal_of_a_killed_run_ends_its_commands_and_nobody_elses(commands: Commands) -> None:
     await commands.start(Program(command=STUBBORN, background=True), "ns")
     other = await asyncio.create_subprocess_exec("sleep", "600", env={**os.environ, RUN_VARIABLE: "another"})
-    kept = changes_from(commands.journal.changes.to_plain())
+    kept = changes_from(json.dumps(commands.journal.changes.to_plain()))
     assert kept.commands == (STUBBORN,)
     assert await asyncio.to_thread(end_commands, kept.run) >= 1
     assert processes.with_variable(RUN_VARIABLE, kept.run) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kumulus.extras.lab.file.amount import bound
 from kumulus.extras.lab.file.load import load, with_prices
@@ -30,155 +31,81 @@ def test_the_least_experiment_has_a_name_and_a_workload() -> None:
     assert experiment.workloads[0].kind == "Job"
 
 
-@pytest.mark.parametrize(
-    ("fields", "path", "words"),
-    [
-        ({"workloads": []}, "workloads", "is empty; write what is created"),
-        ({"whyPolicy": "FGD"}, "whyPolicy", "write why: true as well"),
-        ({"whyPolicy": "FGD", "why": True, "policy": "FGD"}, "whyPolicy", "is beside a policy that decides"),
-        ({"workloads": [WORK, WORK]}, "workloads[1].name", '"work" is already workloads[0].name; write another name'),
-        ({"from": 3}, "from", "is 3, not a mapping; write from: {snapshot: full}"),
-        ({"from": {"snapshoot": "full"}}, "from.snapshoot", "is not a known key; write snapshot"),
-        ({"from": {}}, "from.snapshot", "is missing; write snapshot: full"),
-        ({"workloads": [{**WORK, "kind": "Jobs"}]}, "workloads[0].kind", 'is "Jobs"; write Job'),
-        ({"workloads": [{**WORK, "worker": 3}]}, "workloads[0].worker", "is not a known key; write workers"),
-        ({"workloads": [{**WORK, "workers": 0}]}, "workloads[0].workers", "is 0, less than 1"),
-        ({"workloads": [{**WORK, "requests": {"cpu": "1x"}}]}, "workloads[0].requests.cpu", '"1x"'),
-        ({"workloads": [{**WORK, "affinity": {"required": "zones"}}]}, "workloads[0].affinity.required", "write zone"),
-        (
-            {"workloads": [{**WORK, "kind": "Pod", "duration": "5m"}]},
-            "workloads[0].duration",
-            "is not for a Pod, whose pods have no end; write kind: Job",
-        ),
-        (
-            {"workloads": [{**WORK, "duration": "5m", "arrival": {"trace": {"file": "t.csv", "stay": True}}}]},
-            "workloads[0].duration",
-            "has no effect beside arrival.trace.stay, by which no job ends; leave one of them out",
-        ),
-        ({"workloads": [{**WORK, "kind": "Pod", "workers": 2}]}, "workloads[0].workers", "is not for a Pod"),
-        (
-            {"workloads": [{**WORK, "manifest": "a.yaml", "workers": 2}]},
-            "workloads[0].workers",
-            "has no effect beside manifest",
-        ),
-        ({"workloads": [{**WORK, "replace": {"A": "b"}}]}, "workloads[0].replace", "has no effect without manifest"),
-        (
-            {"workloads": [{**WORK, "arrival": {"rate": 1, "poisson": 2}}]},
-            "workloads[0].arrival.poisson",
-            "cannot be beside rate",
-        ),
-        ({"workloads": [{**WORK, "arrival": {"rate": 0}}]}, "workloads[0].arrival.rate", "is not above 0"),
-        ({"timeline": [{"at": 30}]}, "timeline[0].at", "is 30, which has no unit; write 30s"),
-        ({"timeline": [{"at": "3s"}]}, "timeline[0]", "says nothing of what happens; write one of fault, clear"),
-        (
-            {"timeline": [{"scheduler": "restart", "delete": "work"}]},
-            "timeline[0]",
-            "says scheduler and delete at once; write each as an item",
-        ),
-        ({"timeline": [{"scheduler": "stop"}]}, "timeline[0].scheduler", "stops the scheduler for good"),
-        (
-            {"workloads": [{**WORK, "replay": {"file": "day.jsonl"}}], "timeline": [{"delete": "work"}]},
-            "timeline[0].delete",
-            '"work" is a recording, which says what is deleted, and when; leave it out',
-        ),
-        (
-            {"timeline": [{"at": "60s", "scheduler": "stop"}, {"at": "5s", "scheduler": "start"}]},
-            "timeline[0].scheduler",
-            "stops the scheduler for good",
-        ),
-        ({"timeline": [{"delete": "wrok"}]}, "timeline[0].delete", '"wrok" is no workload; write work'),
-        (
-            {"timeline": [{"scale": {"workload": "wrok", "replicas": 2}}]},
-            "timeline[0].scale.workload",
-            '"wrok" is no workload; write work',
-        ),
-        (
-            {"timeline": [{"scale": {"workload": "work", "replicas": 2}}]},
-            "timeline[0].scale.workload",
-            "is not made of Deployments",
-        ),
-        (
-            {"timeline": [{"scale": {"workload": "work", "replicas": -1}}]},
-            "timeline[0].scale.replicas",
-            "is -1",
-        ),
-        ({"timeline": [{"clear": "rack"}]}, "timeline[0].clear", "is no fault of this timeline; leave it out"),
-        ({"timeline": [{"fault": {"name": "x", "kind": "xid"}}]}, "timeline[0].fault.kind", "is not in the catalog"),
-        ({"expect": [{"measure": "allocation.gpus"}]}, "expect[0].measure", "write allocation.gpu"),
-        (
-            {"expect": [{"measure": "makespan"}]},
-            "expect[0]",
-            "has no threshold; write atMost:, atLeast:, equals: or within:",
-        ),
-        ({"expect": [{"measure": "makespan", "atMost": 5}]}, "expect[0].atMost", "is 5; write a duration such as 2s"),
-        ({"expect": [{"measure": "allocation.gpu", "atLeast": 99}]}, "expect[0].atLeast", "a percentage such as 99%"),
-        ({"expect": [{"measure": "allocation.gpu", "atLeast": "nan%"}]}, "expect[0].atLeast", 'is "nan%"'),
-        ({"expect": [{"measure": "memory.client", "atMost": "3s"}]}, "expect[0].atMost", "a quantity such as 300Mi"),
-        (
-            {"expect": [{"workload": "other", "nodes": ["a"]}]},
-            "expect[0].workload",
-            "is no workload; write one of work",
-        ),
-        (
-            {"expect": [{"nodes": ["a"]}]},
-            "expect[0]",
-            "is about nodes, with nothing else; write workload:, nodes: and no other",
-        ),
-        (
-            {"expect": [{"nodes": {"fault": "rack"}, "cordoned": True, "within": "10s"}]},
-            "expect[0].nodes.fault",
-            '"rack" is no fault of this timeline; leave it out',
-        ),
-        (
-            {"expect": [{"nodes": {"fault": "rack"}, "cordoned": True}]},
-            "expect[0]",
-            "is about nodes, with cordoned; write nodes:, cordoned:, within: and no other",
-        ),
-        ({"expect": [{"nodes": {"faults": "rack"}}]}, "expect[0].nodes", "write nodes: [NAME, …], or nodes: {fault"),
-        (
-            {"expect": [{"workload": "work", "onFaultedNodes": 0, "within": "10 s"}]},
-            "expect[0].within",
-            'is "10 s"; write a duration such as 10s',
-        ),
-        (
-            {"expect": [{"workload": "work", "onFaultedNodes": 0, "within": "10s"}]},
-            "expect[0].onFaultedNodes",
-            "the timeline has no fault; write one, as in {fault: {name: rack1",
-        ),
-        (
-            {"expect": [{"measure": "timeToEvacuate", "onFaultedNodes": 0}]},
-            "expect[0]",
-            "says measure and onFaultedNodes at once",
-        ),
-        (
-            {"expect": [{"measure": "jobs.admitted", "atLeast": -5}]},
-            "expect[0].atLeast",
-            "is -5; write a number such as 0",
-        ),
-        (
-            {"workloads": [{"name": "w", "requests": {"gpu": 8}}]},
-            "workloads[0].requests.gpu",
-            "is not a resource of Kubernetes and has no domain; write nvidia.com/gpu",
-        ),
-        ({"timeline": [{"run": {"command": " "}}]}, "timeline[0].run.command", "is empty"),
-        ({"timeline": [{"run": {"command": "true", "stay": True}}]}, "timeline[0].run.stay", "is not a known key"),
-        ({"repetitions": 0}, "repetitions", "is 0, less than 1"),
-        ({"scheduler": {"name": "volcanoo"}}, "scheduler.name", 'is "volcanoo"'),
-        ({"productLabel": "a b"}, "productLabel", "is not a qualified name"),
-        ({"until": "running "}, "until", "write running"),
-        ({"autoscaler": {"name": "karpenter"}}, "autoscaler", "changes nothing; write nodePools or registrationDelay"),
-        ({"autoscaler": {"nodePools": []}}, "autoscaler.nodePools", "is empty"),
-        ({"autoscaler": {"zones": ["a"]}}, "autoscaler.zones", "is not a known key"),
-        (
-            {"autoscaler": {"nodePools": [{"name": "a"}, {"name": "a"}]}},
-            "autoscaler.nodePools[1].name",
-            "a is there twice; write another name",
-        ),
-        ({"autoscaler": {"registrationDelay": 5}}, "autoscaler.registrationDelay", "is 5, which has no unit"),
-    ],
-)
-def test_a_mistake_is_told_with_its_place_and_remedy(fields: dict[str, Any], path: str, words: str) -> None:
-    found = told(**fields)
+# What is written beside a name and a workload, where it is told of, and words of what is said.
+MISTAKES = """
+workloads: [] → workloads: is empty; write what is created
+whyPolicy: FGD → whyPolicy: write why: true as well
+whyPolicy: FGD, why: true, policy: FGD → whyPolicy: is beside a policy that decides
+workloads: [{name: work}, {name: work}] → workloads[1].name: "work" is already workloads[0].name; write another name
+from: 3 → from: is 3, not a mapping; write from: {snapshot: full}
+from: {snapshoot: full} → from.snapshoot: is not a known key; write snapshot
+from: {} → from.snapshot: is missing; write snapshot: full
+workloads: [{name: work, kind: Jobs}] → workloads[0].kind: is "Jobs"; write Job
+workloads: [{name: work, worker: 3}] → workloads[0].worker: is not a known key; write workers
+workloads: [{name: work, workers: 0}] → workloads[0].workers: is 0, less than 1
+workloads: [{name: work, requests: {cpu: 1x}}] → workloads[0].requests.cpu: "1x"
+workloads: [{name: work, affinity: {required: zones}}] → workloads[0].affinity.required: write zone
+workloads: [{name: work, kind: Pod, duration: 5m}]
+  → workloads[0].duration: is not for a Pod, whose pods have no end; write kind: Job
+workloads: [{name: work, duration: 5m, arrival: {trace: {file: t.csv, stay: true}}}]
+  → workloads[0].duration: has no effect beside arrival.trace.stay, by which no job ends; leave one of them out
+workloads: [{name: work, kind: Pod, workers: 2}] → workloads[0].workers: is not for a Pod
+workloads: [{name: work, manifest: a.yaml, workers: 2}] → workloads[0].workers: has no effect beside manifest
+workloads: [{name: work, replace: {A: b}}] → workloads[0].replace: has no effect without manifest
+workloads: [{name: work, arrival: {rate: 1, poisson: 2}}] → workloads[0].arrival.poisson: cannot be beside rate
+workloads: [{name: work, arrival: {rate: 0}}] → workloads[0].arrival.rate: is not above 0
+timeline: [{at: 30}] → timeline[0].at: is 30, which has no unit; write 30s
+timeline: [{at: 3s}] → timeline[0]: says nothing of what happens; write one of fault, clear
+timeline: [{scheduler: restart, delete: work}] → timeline[0]: says scheduler and delete at once; write each as an item
+timeline: [{scheduler: stop}] → timeline[0].scheduler: stops the scheduler for good
+workloads: [{name: work, replay: {file: day.jsonl}}], timeline: [{delete: work}]
+  → timeline[0].delete: "work" is a recording, which says what is deleted, and when; leave it out
+timeline: [{at: 60s, scheduler: stop}, {at: 5s, scheduler: start}] → timeline[0].scheduler: stops the scheduler for good
+timeline: [{delete: wrok}] → timeline[0].delete: "wrok" is no workload; write work
+timeline: [{scale: {workload: wrok, replicas: 2}}] → timeline[0].scale.workload: "wrok" is no workload; write work
+timeline: [{scale: {workload: work, replicas: 2}}] → timeline[0].scale.workload: is not made of Deployments
+timeline: [{scale: {workload: work, replicas: -1}}] → timeline[0].scale.replicas: is -1
+timeline: [{clear: rack}] → timeline[0].clear: is no fault of this timeline; leave it out
+timeline: [{fault: {name: x, kind: xid}}] → timeline[0].fault.kind: is not in the catalog
+expect: [{measure: allocation.gpus}] → expect[0].measure: write allocation.gpu
+expect: [{measure: makespan}] → expect[0]: has no threshold; write atMost:, atLeast:, equals: or within:
+expect: [{measure: makespan, atMost: 5}] → expect[0].atMost: is 5; write a duration such as 2s
+expect: [{measure: allocation.gpu, atLeast: 99}] → expect[0].atLeast: a percentage such as 99%
+expect: [{measure: allocation.gpu, atLeast: nan%}] → expect[0].atLeast: is "nan%"
+expect: [{measure: memory.client, atMost: 3s}] → expect[0].atMost: a quantity such as 300Mi
+expect: [{workload: other, nodes: [a]}] → expect[0].workload: is no workload; write one of work
+expect: [{nodes: [a]}] → expect[0]: is about nodes, with nothing else; write workload:, nodes: and no other
+expect: [{nodes: {fault: rack}, cordoned: true, within: 10s}]
+  → expect[0].nodes.fault: "rack" is no fault of this timeline; leave it out
+expect: [{nodes: {fault: rack}, cordoned: true}]
+  → expect[0]: is about nodes, with cordoned; write nodes:, cordoned:, within: and no other
+expect: [{nodes: {faults: rack}}] → expect[0].nodes: write nodes: [NAME, …], or nodes: {fault
+expect: [{workload: work, onFaultedNodes: 0, within: 10 s}] → expect[0].within: is "10 s"; write a duration such as 10s
+expect: [{workload: work, onFaultedNodes: 0, within: 10s}]
+  → expect[0].onFaultedNodes: the timeline has no fault; write one, as in {fault: {name: rack1
+expect: [{measure: timeToEvacuate, onFaultedNodes: 0}] → expect[0]: says measure and onFaultedNodes at once
+expect: [{measure: jobs.admitted, atLeast: -5}] → expect[0].atLeast: is -5; write a number such as 0
+workloads: [{name: w, requests: {gpu: 8}}]
+  → workloads[0].requests.gpu: is not a resource of Kubernetes and has no domain; write nvidia.com/gpu
+timeline: [{run: {command: ' '}}] → timeline[0].run.command: is empty
+timeline: [{run: {command: 'true', stay: true}}] → timeline[0].run.stay: is not a known key
+repetitions: 0 → repetitions: is 0, less than 1
+scheduler: {name: volcanoo} → scheduler.name: is "volcanoo"
+productLabel: a b → productLabel: is not a qualified name
+until: 'running ' → until: write running
+autoscaler: {name: karpenter} → autoscaler: changes nothing; write nodePools or registrationDelay
+autoscaler: {nodePools: []} → autoscaler.nodePools: is empty
+autoscaler: {zones: [a]} → autoscaler.zones: is not a known key
+autoscaler: {nodePools: [{name: a}, {name: a}]} → autoscaler.nodePools[1].name: a is there twice; write another name
+autoscaler: {registrationDelay: 5} → autoscaler.registrationDelay: is 5, which has no unit
+"""
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.strip().replace("\n  →", " →").splitlines())
+def test_a_mistake_is_told_with_its_place_and_remedy(mistake: str) -> None:
+    written, _, said = mistake.partition(" → ")
+    path, _, words = said.partition(": ")
+    found = told(**yaml.safe_load(f"{{{written}}}"))
     assert words in found.get(path, ""), found
 
 

@@ -155,6 +155,21 @@ def test_what_cannot_be_is_told(
     assert words in capsys.readouterr().err
 
 
+def test_all_that_keeps_a_run_from_going_without_a_cluster_is_said_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(files(tmp_path))
+    found = yaml.safe_load(file.read_text())
+    del found["policy"]
+    for workload in found["workloads"]:
+        del workload["arrival"]["trace"]["stay"], workload["arrival"]["trace"]["inflate"]
+    file.write_text(yaml.safe_dump(found))
+    assert main(["experiment", "run", str(file), "--offline"]) == 1
+    said = capsys.readouterr().err
+    assert "Write policy: FGD" in said
+    assert "Write stay: true in arrival.trace" in said
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the published trace is not here (../shared/traces)")
 @pytest.mark.parametrize("name", ["Random", "DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD"])
 def test_the_published_figures_come_out(name: str) -> None:

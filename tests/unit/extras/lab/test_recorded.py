@@ -134,3 +134,19 @@ def test_a_run_without_gpus_or_without_a_history_is_refused(tmp_path: Path, caps
     (tmp_path / "report.json").write_text('{"metadata": {}, "results": {}}')
     assert main.main(["experiment", "fragmentation", str(tmp_path), "--repetition", "2"]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_moment_of_a_run_is_drawn_with_what_came_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "history-1.json.gz")
+    save(recorded().history, Path(file))
+    target = tmp_path / "run.png"
+    assert main.main(["experiment", "show", file, file, "--picture", str(target), "--at", "2s"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"wrote {target}: at most 31 % of the GPUs allocated, 2 of 5 pods had a node, 0 of 1 job")
+    assert target.read_bytes().startswith(b"\x89PNG")
+    for wrong, words in (
+        (["--picture", "run.jpg"], "run.jpg does not say what picture"),
+        (["--picture", str(target), "--at", "x"], "--at is x; write a time"),
+    ):
+        assert main.main(["experiment", "show", file, *wrong]) == 1
+        assert words in capsys.readouterr().err

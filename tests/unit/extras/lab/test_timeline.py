@@ -28,7 +28,7 @@ from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.extras.lab.run.second import require_built
-from kumulus.extras.lab.run.switch import OwnScheduler, OwnSwitch, SchedulerAction
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerAction
 from kumulus.extras.lab.run.timeline import Timeline
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.live.amounts import NOTHING
@@ -107,7 +107,7 @@ def test_a_scheduler_that_is_stopped_can_be_stopped_and_restarted(
     journal, components = Journal(Changes("one", "training", "uid", "")), Components(tmp_path)
     with subprocess.Popen(["sleep", "60"]) as first:
         components.look({SCHEDULER: [first.pid]})
-        switch = OwnSwitch(OwnScheduler(tmp_path, components, journal), components)
+        switch = OwnSwitch(tmp_path, components, journal)
         for _ in range(2):
             assert set_scheduler(switch, "stop") == "scheduler stopped"
             assert (components.pids(SCHEDULER), switch.ended()) == ([], "")

@@ -10,7 +10,7 @@ import pytest
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.traces.formats.registry import FORMATS
+from kumulus.extras.lab.traces.formats import FORMATS
 from kumulus.extras.lab.traces.importing import Written, import_trace
 from kumulus.extras.lab.traces.writing import Wanted
 

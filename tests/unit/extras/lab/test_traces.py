@@ -18,8 +18,8 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.offline.experiment import machines_of
 from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.traces.formats import FORMATS
 from kumulus.extras.lab.traces.formats.base import Options
-from kumulus.extras.lab.traces.formats.registry import FORMATS
 from kumulus.extras.lab.traces.importing import import_trace
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.task import Task

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from kumulus import toolchain
-from kumulus.extras.scaling import process as autoscaling
 from kumulus.extras.scaling import registry
+from kumulus.extras.scaling.addition import ADDITION as AUTOSCALING
 from kumulus.extras.scaling.descriptor import Place
 from kumulus.extras.scaling.karpenter import deployment, objects
 from kumulus.extras.scaling.karpenter.launch import instance_types
@@ -257,15 +257,15 @@ def test_a_change_of_prices_restarts_it_and_one_of_pools_does_not() -> None:
     before = {"autoscaler": asked()}
     pools_changed = {"autoscaler": asked(nodePools=[{"name": "other"}])}
     dearer = {"autoscaler": asked(zones=ZONES[:1])}
-    assert autoscaling.fingerprints(before) == autoscaling.fingerprints(pools_changed)
-    assert autoscaling.fingerprints(before) != autoscaling.fingerprints(dearer)
+    assert AUTOSCALING.fingerprints(before) == AUTOSCALING.fingerprints(pools_changed)
+    assert AUTOSCALING.fingerprints(before) != AUTOSCALING.fingerprints(dearer)
     prints = {configuration.fingerprint(each) for each in (before, pools_changed, dearer, {})}
     assert len(prints) == 4
-    assert autoscaling.described(before, before) == []
-    assert autoscaling.described(before, pools_changed) == ["autoscaler: karpenter has its pools changed"]
-    assert autoscaling.described(before, dearer) == ["autoscaler: karpenter is restarted; its nodes stay"]
-    assert "is started" in autoscaling.described({}, before)[0]
-    assert "goes" in autoscaling.described(before, {})[0]
+    assert AUTOSCALING.described(before, before) == []
+    assert AUTOSCALING.described(before, pools_changed) == ["autoscaler: karpenter has its pools changed"]
+    assert AUTOSCALING.described(before, dearer) == ["autoscaler: karpenter is restarted; its nodes stay"]
+    assert "is started" in AUTOSCALING.described({}, before)[0]
+    assert "goes" in AUTOSCALING.described(before, {})[0]
 
 
 def test_the_order_in_which_options_come_through_pulumi_is_no_change() -> None:
@@ -282,11 +282,11 @@ def test_the_order_in_which_options_come_through_pulumi_is_no_change() -> None:
 def test_clusters_without_one_keep_the_fingerprint_they_were_made_with() -> None:
     assert configuration.fingerprint({}) == configuration.fingerprint({"autoscaler": None})
     assert "karpenter" not in configuration.parts({})
-    assert autoscaling.stages({}) == []
+    assert AUTOSCALING.stages({}) == []
 
 
 def test_kwok_says_of_its_nodes_which_machine_they_are() -> None:
-    [stage, _] = autoscaling.stages({"autoscaler": asked()})
+    [stage, _] = AUTOSCALING.stages({"autoscaler": asked()})
     spec = stage["spec"]
     keys = {each["key"] for each in spec["selector"]["matchExpressions"]}
     assert {'.metadata.labels["karpenter.sh/nodepool"]', '.metadata.labels["kubernetes.io/arch"]'} <= keys
@@ -296,7 +296,7 @@ def test_kwok_says_of_its_nodes_which_machine_they_are() -> None:
 
 
 def test_kwok_ends_its_nodes_whose_machine_is_taken_back() -> None:
-    [made, ended] = autoscaling.stages({"autoscaler": asked()})
+    [made, ended] = AUTOSCALING.stages({"autoscaler": asked()})
     when = '.metadata.annotations["kumulus.io/reclaimed-at"]'
     assert ended["spec"]["delay"] == {"durationFrom": {"expressionFrom": when}}
     # Karpenter's finalizer does not hold a machine that the cloud has taken.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.extras.schedulers import readiness
+from kumulus.extras.schedulers import running
 from kumulus.extras.schedulers.children import log_file
 from kumulus.extras.schedulers.launch.plan import Program
 from kumulus.extras.schedulers.running import Running
@@ -40,7 +40,7 @@ async def test_a_program_that_answers_before_it_works_is_ready_when_its_answer_s
     with serving() as server:
         server.files["/metrics"] = Answer(b"cycles_total 0\n")
         program = Program("kai", Path("/kai"), (), {}, f"{server.url}/metrics", ready_says="cycle_seconds{")
-        waiting = asyncio.ensure_future(readiness.answering([program]))
+        waiting = asyncio.ensure_future(running.answering([program]))
         await asyncio.to_thread(processes.await_that, lambda: len(server.asked) > 2, 10, "it is asked again")
         assert not waiting.done()
         server.files["/metrics"] = Answer(b'cycle_seconds{action="allocate"} 1\n')

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -262,61 +264,44 @@ def test_a_job_has_no_more_pods_at_once_than_it_has_completions() -> None:
     assert templates.size([job(pods=8, completions=None)]) == 8
 
 
+def later(act: Callable[..., object]) -> Callable[..., Callable[[], object]]:
+    return lambda *given, **more: partial(act, *given, **more)
+
+
+gang, single, queue = later(workloads.gang), later(workloads.single), later(workloads.queue)
+UNCLEAR = job(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}})
+
+
+def other(kind: str, **fields: Any) -> Manifest:
+    return {"kind": kind, "metadata": {"name": "d"}, **fields}
+
+
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda: workloads.single("slurm", job()), "there is no scheduler 'slurm'\n  Write one of kube-scheduler,"),
-        (
-            lambda: workloads.gang("kube-scheduler", [job()], "g"),
-            "knows no gangs\n  Use one of native, coscheduling, volcano",
-        ),
-        (lambda: workloads.gang("volcano", [], "g"), "gang 'g' has no workload"),
-        (
-            lambda: workloads.gang("volcano", [job()], "g", minimum=5),
-            "a minimum of 5 of 4 pods\n  Write a number from 1",
-        ),
-        (lambda: workloads.gang("coscheduling", [job()], "g", queue="q"), "coscheduling has no queues"),
-        (lambda: workloads.gang("native", [job()], "g", queue="q"), "native has no queues"),
-        (
-            lambda: workloads.gang("volcano", [job()], "g", disruption="all"),
-            "volcano takes no disruption for it\n  Leave it out, or use native",
-        ),
-        (
-            lambda: workloads.gang("volcano", [job()], "g", topology="zone"),
-            "volcano takes no topology for it\n  Leave it out, or use native or kueue",
-        ),
-        (lambda: workloads.gang("kueue", [job()], "g", disruption="all"), "kueue takes no disruption for it"),
-        (lambda: workloads.gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
-        (lambda: workloads.gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
-        (lambda: workloads.single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),
-        (lambda: workloads.queue("coscheduling", "q", "team", {"cpu": "1"}), "coscheduling has no queues"),
-        (lambda: workloads.queue("yunikorn", "q", "team", {"cpu": "1"}), "Start it with a queues.yaml"),
-        (lambda: workloads.queue("kueue", "q", "team", {}), "kueue needs a quota"),
-        (
-            lambda: workloads.single("kueue", {"kind": "Deployment", "metadata": {"name": "d"}, "spec": {}}),
-            "Deployment default/d: kueue is set up for Job and JobSet",
-        ),
-        (
-            lambda: workloads.single("volcano", {"kind": "CronJob", "metadata": {"name": "c"}, "spec": {}}),
-            "CronJob default/c: a CronJob has no pod template that is known here",
-        ),
-        (
-            lambda: workloads.gang(
-                "volcano", [job(template={"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}})], "g"
-            ),
-            "cpu: '1x' is not a Kubernetes quantity; write a quantity",
-        ),
-        (
-            lambda: workloads.single("volcano", {"kind": "Job", "metadata": {"name": "j"}, "spec": None}),
-            "Job default/j has no pod template\n  Write one with a list of containers",
-        ),
-        (
-            lambda: workloads.gang("volcano", [job(), {**job(), "metadata": {"name": "b"}}], "g"),
-            "its workloads are in several namespaces",
-        ),
+        (single("slurm", job()), "there is no scheduler 'slurm'\n  Write one of kube-scheduler,"),
+        (gang("kube-scheduler", [job()], "g"), "knows no gangs\n  Use one of native, coscheduling, volcano"),
+        (gang("volcano", [], "g"), "gang 'g' has no workload"),
+        (gang("volcano", [job()], "g", minimum=5), "a minimum of 5 of 4 pods\n  Write a number from 1"),
+        (gang("coscheduling", [job()], "g", queue="q"), "coscheduling has no queues"),
+        (gang("native", [job()], "g", queue="q"), "native has no queues"),
+        (gang("volcano", [job()], "g", disruption="all"), "takes no disruption for it\n  Leave it out, or use native"),
+        (gang("volcano", [job()], "g", topology="zone"), "for it\n  Leave it out, or use native or kueue"),
+        (gang("kueue", [job()], "g", disruption="all"), "kueue takes no disruption for it"),
+        (gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
+        (gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),
+        (single("kube-scheduler", job(), queue="q"), "Job team/train: kube-scheduler has no queues"),
+        (queue("coscheduling", "q", "team", {"cpu": "1"}), "coscheduling has no queues"),
+        (queue("yunikorn", "q", "team", {"cpu": "1"}), "Start it with a queues.yaml"),
+        (queue("kueue", "q", "team", {}), "kueue needs a quota"),
+        (single("kueue", other("Deployment", spec={})), "Deployment default/d: kueue is set up for Job and JobSet"),
+        (single("volcano", other("CronJob", spec={})), "default/d: a CronJob has no pod template that is known here"),
+        (gang("volcano", [UNCLEAR], "g"), "cpu: '1x' is not a Kubernetes quantity; write a quantity"),
+        (single("volcano", other("Job", spec=None)), "default/d has no pod template\n  Write one with a list of"),
+        (gang("volcano", [job(), {**job(), **other("Job")}], "g"), "its workloads are in several namespaces"),
     ],
 )
-def test_what_a_scheduler_cannot_do_is_told(act: Any, words: str) -> None:
+def test_what_a_scheduler_cannot_do_is_told(act: Callable[[], object], words: str) -> None:
     with pytest.raises(SchedulerError) as raised:
         act()
     assert words in str(raised.value)

@@ -13,7 +13,7 @@ import pytest
 
 from kumulus.extras.watch.history.document import HistoryError, history_from, load, save
 from kumulus.extras.watch.history.forgetting import since
-from kumulus.extras.watch.history.moment import Moment, moment
+from kumulus.extras.watch.history.moment import Moment, fullest, holding, moment
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder
 from kumulus.extras.watch.history.words import Kind, Status
 from kumulus.extras.watch.live.admission import Alternative, Nature, Requirement, Rule, Shape
@@ -57,6 +57,20 @@ def test_at_two_hundred_drawn_moments_it_is_what_the_events_say() -> None:
         history = drawn(seed)
         for at in [0, history.end, *(draw.randrange(history.end) for _ in range(48))]:
             assert plain(moment(history, at)) == read_at(history.to_plain(), at), (seed, at)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fullest_moment_is_the_last_at_which_the_most_pods_had_a_node(seed: int) -> None:
+    history = drawn(seed, steps=300)
+    at, whole = fullest(history), history.to_plain()
+
+    def held(when: int) -> int:
+        return sum(count for status, count in read_at(whole, when)["pods"].items() if 2 <= status <= 5)
+
+    times = sorted({event.at for event in history})
+    assert held(at) == max(map(held, times))
+    assert all(held(when) < held(at) for when in times if when > at)
+    assert [number for _, number in holding(history)] == [held(when) for when, _ in holding(history)]
 
 
 def test_a_history_on_the_disk_is_the_same_and_small(tmp_path: Path) -> None:

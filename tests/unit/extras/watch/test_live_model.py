@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kumulus.extras.watch.live.amounts import NOTHING, Amounts
+from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.devices import Claim, Gpu, Place, Published
 from kumulus.extras.watch.live.model import Fleet, Group, Rate
 from kumulus.extras.watch.live.node import Node, State
@@ -158,19 +158,6 @@ def test_a_pool_of_devices_that_went_to_another_node_for_a_moment_still_counts()
     assert (fleet.taken("n0").gpus, fleet.taken("n1").gpus) == (0, 1)
 
 
-def test_a_gpu_that_claims_share_is_taken_once() -> None:
-    fleet, gpu = Fleet(), Gpu(Place("gpu.nvidia.com", "p0"), "gpu-0")
-    fleet.set_node("n0", replace(NODE, name="n0", allocatable=ALLOCATABLE._replace(gpus=2)))
-    fleet.set_slice("s0", Published("n0", gpu.place, 2))
-    for name in ("default/a", "default/b"):
-        fleet.set_claim(name, Claim((gpu,)))
-    assert fleet.taken("n0").gpus == 1
-    fleet.set_claim("default/a", None)
-    assert fleet.taken("n0").gpus == 1
-    fleet.set_claim("default/b", None)
-    assert fleet.taken("n0").gpus == 0
-
-
 def test_what_changed_is_noted_and_a_heartbeat_is_not() -> None:
     fleet = Fleet()
     fleet.set_node("n0", NODE)
@@ -196,14 +183,6 @@ def test_a_fleet_that_is_cleared_is_as_a_new_one_and_what_went_is_noted() -> Non
     assert counts(fleet.total) == counts(Group())
     assert (+fleet.phases, fleet.waiting, +fleet.reasons, fleet.on("n0")) == (Counter(), 0, Counter(), [])
     assert fleet.touched == {"n0"}
-
-
-def test_a_pod_may_come_before_its_node() -> None:
-    fleet = Fleet()
-    fleet.set_pod("default/p", bound("n0"))
-    assert fleet.total.taken == NOTHING
-    fleet.set_node("n0", NODE)
-    assert fleet.total.taken == POD.requests
 
 
 def test_bindings_are_counted_when_they_are_heard() -> None:

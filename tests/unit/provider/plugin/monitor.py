@@ -18,21 +18,18 @@ _FEATURES = {"secrets", "resourceReferences", "outputValues", "deletedWith", "al
 
 @dataclass
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
-    """What was registered.
-
-    Attributes:
-        outputs: what a custom resource has besides its inputs, by type; `UNKNOWN` as on the wire.
-        registered: the requests, by URN.
-        declared: the outputs that components registered, by URN.
-        refuse: names of resources that cannot be registered.
-        silent: nothing is answered before it is set; None for no such thing.
-    """
+    """What was registered."""
 
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a custom resource has besides its inputs, by type; `UNKNOWN` as on the wire."""
     registered: dict[str, Any] = field(default_factory=dict)
+    """The requests, by URN."""
     declared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The outputs that components registered, by URN."""
     refuse: set[str] = field(default_factory=set)
+    """Names of resources that cannot be registered."""
     silent: threading.Event | None = None
+    """Nothing is answered before it is set; None for no such thing."""
     address: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -89,13 +89,10 @@ def answer(what, failed=lambda: None):
 
 @dataclass
 class StandIn:
-    """Their directory, to be put on PATH, and what they know.
-
-    Args:
-        directory: an empty one.
-    """
+    """Their directory, to be put on PATH, and what they know."""
 
     directory: Path
+    """An empty one."""
 
     def __post_init__(self) -> None:
         self.directory.mkdir()

@@ -27,19 +27,16 @@ LASTS = 200.0
 
 @dataclass
 class Cluster:
-    """A cluster whose controller needs some looks until a node has its lease.
-
-    Attributes:
-        posted: the nodes that were posted.
-        looks: how often a lease is not there yet.
-        lease: what it is then.
-    """
+    """A cluster whose controller needs some looks until a node has its lease."""
 
     client: Client
     layout: Layout
     posted: list[str] = field(default_factory=list)
+    """The nodes that were posted."""
     looks: int = 2
+    """How often a lease is not there yet."""
     lease: bytes = field(default_factory=answer)
+    """What it is then."""
 
     async def post(self) -> str:
         self.posted.append(f"n-{len(self.posted)}")

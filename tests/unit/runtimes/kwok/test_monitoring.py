@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.watch import monitoring
+from kumulus.extras.watch.addition import ADDITION as MONITORING
 from kumulus.extras.watch.scraping import configuration as scrape_configuration
 from kumulus.kube import Connection
 from kumulus.model.observability import Observability
@@ -129,7 +129,7 @@ def test_both_are_components_bound_to_this_machine_with_data_below_the_clusters_
     ports = layout.ports()
     assert len({ports[name] for name in ("prometheus", "kube-state-metrics", "kube-state-metrics (telemetry)")}) == 3
     assert (layout.directory / "prometheus" / "prometheus.yaml").exists()
-    assert monitoring.endpoints(layout) == {"prometheus": f"https://127.0.0.1:{ports['prometheus']}"}
+    assert MONITORING.endpoints(layout) == {"prometheus": f"https://127.0.0.1:{ports['prometheus']}"}
 
 
 def test_both_answer_the_clusters_certificate_alone(layout: Layout) -> None:
@@ -221,14 +221,11 @@ def test_an_option_that_is_no_observability_is_told_with_its_place() -> None:
 
 
 def test_a_preview_says_what_a_change_means() -> None:
-    smaller = dataclasses.replace(ALL, retentionSize="1Gi")
-    said = [
-        *monitoring.described(None, ALL),
-        *monitoring.described(ALL, smaller),
-        *monitoring.described(ALL, None),
-        *monitoring.described(ALL, ALL),
-        *monitoring.described(None, None),
-    ]
+    none: dict[str, Any] = {}
+    every: dict[str, Any] = {"observability": {}}
+    smaller = {"observability": {"retentionSize": "1Gi"}}
+    changes = [(none, every), (every, smaller), (every, none), (every, every), (none, none)]
+    said = [line for old, new in changes for line in MONITORING.described(old, new)]
     assert said == [
         "observability: Prometheus (up to 24h or 2 GiB of samples), kube-state-metrics and metrics-server are started",
         "observability: prometheus will be restarted; samples stay (up to 24h or 1 GiB of samples)",
@@ -258,8 +255,8 @@ def test_a_full_disk_is_told_before_prometheus_is_started(layout: Layout, monkey
     with pytest.raises(
         ProviderError, match=r"no disk space: 12 MiB free at .*, Prometheus of cluster test needs 256 MiB"
     ):
-        monitoring.require_space(layout, ["prometheus"])
-    monitoring.require_space(layout, ["etcd"])
+        MONITORING.require_space(layout, ["prometheus"])
+    MONITORING.require_space(layout, ["etcd"])
 
 
 async def test_a_prometheus_that_ends_at_once_is_told_with_its_last_words(
@@ -273,4 +270,4 @@ async def test_a_prometheus_that_ends_at_once_is_told_with_its_last_words(
     (layout.directory / "pids").mkdir()
     (layout.directory / "pids" / "prometheus.pid").write_text(str(2**22 + 1))
     with pytest.raises(ProviderError, match=r"(?s)prometheus of cluster test ended.*corrupted block"):
-        await monitoring.answering(layout, ["prometheus"], None)  # type: ignore[arg-type]
+        await MONITORING.answering(layout, ["prometheus"], None)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.runtimes import outages
+from kumulus.extras.journal import outages
 from kumulus.runtimes.kwok import configuration, objects
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.moving import moved
@@ -72,7 +72,7 @@ def test_reading_stages_as_objects_needs_no_new_cluster() -> None:
     assert "stageObjects" not in configuration.REPLACED_BY
     assert KwokRuntime().problems({"stageObjects": True}) == {}
     assert KwokRuntime().problems({"stageObjects": "yes"}) == {
-        "stageObjects": 'is "yes", not true or false; write true or false'
+        "stageObjects": 'is "yes", not true or false; write stageObjects: true'
     }
 
 

@@ -158,7 +158,6 @@ def written(directory: Path) -> list[dict[str, Any]]:
     nodes that move to another group: groups are updated in parallel, and the old group might remove what the new one
     has created.
     """
-    from kumulus.extras.capture.commands.catching_up import moved, without
     from kumulus.extras.capture.writing import STACK
 
     files = [each / STACK for each in captures(directory) if (each / STACK).exists()]
@@ -204,7 +203,6 @@ def _require_another(source: Connection, clone: which.Which) -> None:
 
 def _prepare(directory: Path, fresh: Path) -> None:
     """Give the groups the names that they have in the clone; if the source is the wrong cluster, change nothing."""
-    from kumulus.extras.capture.commands.catching_up import named_as_before, nodes
     from kumulus.extras.capture.writing import STACK
 
     before, now = ((each / STACK).read_text(encoding="utf-8") for each in (directory, fresh))

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         raise _no_clone(args, str(error)) from None
     except (Refused, Undecided, ApiError, JournalError, KubeconfigError, Unreachable) as error:
         raise UserError(str(error)) from None
-    text = json.dumps(_plain(found.label, wanted, answer), indent=2) if args.json else ""
+    text = json.dumps(plain(found.label, wanted, answer), indent=2) if args.json else ""
     print(text or "\n".join(lines(found.label, wanted, answer)))
     return 0 if answer.verdict.all_fit else 1
 
@@ -98,7 +98,8 @@ def lines(name: str, wanted: Probe, answer: Answer) -> list[str]:
     return found
 
 
-def _plain(name: str, wanted: Probe, answer: Answer) -> dict[str, object]:
+def plain(name: str, wanted: Probe, answer: Answer) -> dict[str, object]:
+    """The answer as data for programs."""
     verdict = answer.verdict
     return {
         "workload": wanted.name,

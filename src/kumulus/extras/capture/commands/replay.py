@@ -87,8 +87,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the action."""
     if args.action == "policy":
-        from kumulus.extras.capture.commands.replay import POLICY
-
         print(POLICY, end="")
         return 0
     return _import(args)

@@ -196,6 +196,8 @@ def _showing(parser: argparse.ArgumentParser) -> None:
         "--repetition", type=int, default=1, metavar="N", help="which one of a run (default: the first)"
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one page that needs nothing but itself")
+    parser.add_argument("--picture", type=Path, metavar="FILE.png", help="draw one moment of it (or .svg, .pdf)")
+    parser.add_argument("--at", metavar="TIME", help="which one, such as 100s (default: when the most pods had a node)")
     parser.add_argument("--port", type=port, default=0, help="where to listen (default: any port that is free)")
 
 

@@ -18,6 +18,7 @@ from kumulus.extras.lab.report.why import explained, read, sums
 from kumulus.extras.schedulers.decisions.document import Decision, Totals
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
+from kumulus.model.durations import seconds
 
 _ROWS = 10
 _SHOWN = 10
@@ -29,8 +30,11 @@ def show(args: argparse.Namespace) -> int:
         raise UserError("two runs can be seen side by side, not more; `kumulus experiment compare` takes any number")
     histories = [history_of(run, args.results, args.repetition) for run in args.runs]
     reasons = [_reasons(run, args.results) for run in args.runs]
-    if args.html is not None:
-        _write(args.html, histories, reasons)
+    if args.html is not None or args.picture is not None:
+        if args.html is not None:
+            _write(args.html, histories, reasons)
+        if args.picture is not None:
+            _draw(args.picture, histories, args.at)
         return 0
     return _serve(histories, reasons, args.port)
 
@@ -71,6 +75,19 @@ def _write(file: Path, histories: list[History], reasons: list[dict[str, list[st
     with os_errors_explained(file):
         files.write(file, bundle.page(histories, reasons))
     print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+
+
+def _draw(file: Path, histories: list[History], at: str | None) -> None:
+    from kumulus.extras.lab.report import picture
+
+    if file.suffix not in (".png", ".svg", ".pdf"):
+        raise UserError(f"{file} does not say what picture it is to be; write its name with .png, .svg or .pdf")
+    try:
+        when = None if at is None else round(seconds(at) * 1000)
+    except ValueError:
+        raise UserError(f"--at is {at}; write a time from the run's beginning, such as 100s") from None
+    picture.write(histories, when, file)
+    print(f"wrote {file}: {'; '.join(map(picture.result, histories))}")
 
 
 def _serve(histories: list[History], reasons: list[dict[str, list[str]]], port: int) -> int:

@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the action."""
     from kumulus.extras.lab.errors import LabError
-    from kumulus.extras.lab.traces.formats.registry import FORMATS
+    from kumulus.extras.lab.traces.formats import FORMATS
 
     if args.action == "formats":
         width = max(len(each.files) for each in FORMATS.values())
@@ -87,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
+    from kumulus.extras.lab.traces.formats import FORMATS
     from kumulus.extras.lab.traces.formats.base import Options
-    from kumulus.extras.lab.traces.formats.registry import FORMATS
     from kumulus.extras.lab.traces.importing import first_lines, import_trace
     from kumulus.model.names import suggest
 

@@ -8,16 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from kumulus.extras.lab.extender.calling import Caller
 from kumulus.extras.lab.extender.column import Column
-from kumulus.extras.lab.extender.ledger import Ledger
+from kumulus.extras.lab.extender.ledger import Accounting, Ledger
 from kumulus.extras.lab.measure.statistics import spread
-from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties
-from kumulus.extras.lab.plan.asked import pod_of
-from kumulus.extras.lab.policies import Pod, Study
+from kumulus.extras.lab.offline.placing import Machine, Placement, Ties
+from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
-from kumulus.extras.lab.policies.pod import Kind
 from kumulus.extras.lab.policies.scored import Scored
 
 # Seconds that kube-scheduler has to choose among equally good nodes and to report its choice.
@@ -58,7 +55,7 @@ class _Choice:
     made: asyncio.Event
 
 
-class Extender:
+class Extender(Accounting):
     """Answers kube-scheduler in each repetition.
 
     Args:
@@ -84,16 +81,14 @@ class Extender:
         now: Callable[[], float],
         keep: Callable[[Column], None] | None = None,
     ) -> None:
-        self._policy, self._ties, self._on_failure = policy, ties, on_failure
-        self._product_label, self._refresh, self._now = product_label, refresh, now
-        self._keep = keep
-        self._caller = Caller(limit)
+        super().__init__(policy, ties, limit, product_label, refresh)
+        self._on_failure, self._now, self._keep = on_failure, now, keep
         self._lock = asyncio.Lock()
         self._choice: _Choice | None = None
+        self._chosen = ("", "")
         self.ended = ""
         self.done = Done()
         self._news: list[Callable[[], None]] = []
-        self._begun((), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
         """Begin a repetition, with no pods and no requests so far.
@@ -107,7 +102,7 @@ class Extender:
         source.shuffle(shuffled)
         self._choice, self.ended, self.done = None, "", Done()
         self._news.clear()
-        self._begun(shuffled, typical_kinds(typical), source)
+        self._begun(Ledger(shuffled), typical_kinds(typical), source)
 
     @property
     def leaves(self) -> bool:
@@ -132,7 +127,7 @@ class Extender:
         """Answer kube-scheduler with those of its remaining nodes that the policy chooses."""
         began = self._now()
         async with self._lock:
-            pod, uid, names = self._read(arguments)
+            pod, uid, names = self._asked(arguments)
             self.done.asked += 1
             try:
                 best = await self._best(uid, pod, names, arguments["Pod"]["metadata"].get("namespace", ""))
@@ -240,14 +235,6 @@ class Extender:
                 await self._settled()
             self._heed()
 
-    async def _called(self, work: Callable[[], Any]) -> Any:
-        try:
-            return await self._caller.call(work)
-        except PolicyFailed:
-            # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
-            self._placer = Placer(self._policy, self._ledger.nodes, self._study, self._ties)
-            raise
-
     def _failed(self, why: str) -> dict[str, Any]:
         self.done.failed += 1
         self.done.failure = self.done.failure or why
@@ -256,12 +243,6 @@ class Extender:
             self.ended = self.ended or f"the policy failed: {why.splitlines()[0]}"
             return {"Error": "the policy failed, which ends the experiment's run"}
         return _answer([])
-
-    def _read(self, arguments: Mapping[str, Any]) -> tuple[Pod, str, Sequence[str]]:
-        given = arguments["Pod"]
-        metadata = given["metadata"]
-        names = arguments.get("NodeNames") or ()
-        return pod_of(metadata["name"], given["spec"], self._product_label), metadata["uid"], names
 
     def _reserve(self, uid: str, job: str, pod: Pod, where: Placement, *, seen: bool) -> None:
         self._changed(self._ledger.release(uid))
@@ -273,20 +254,6 @@ class Extender:
     def _changed(self, node: int | None) -> None:
         if node is not None:
             self._placer.changed(node)
-
-    def _begun(self, machines: Sequence[Machine], kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
-        self._kinds, self._ledger, self._chosen = kinds, Ledger(machines), ("", "")
-        self._reset(source)
-
-    def _reset(self, source: random.Random) -> None:
-        nodes = self._ledger.nodes
-        self._study = Study(Fragmentation.of(self._kinds, nodes.models), source)
-        self._placer = Placer(self._policy, nodes, self._study, self._ties)
-
-    async def _grown(self) -> None:
-        """Add new nodes, behind the known ones, so that these keep their order."""
-        self._ledger = self._ledger.grown(await self._refresh())
-        self._reset(self._study.random)
 
 
 def _answer(names: Sequence[str]) -> dict[str, Any]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from kumulus.extras.lab.offline.placing import Machine, Placement, empty, gpus_for, place
-from kumulus.extras.lab.policies import Pod
+from kumulus.extras.lab.extender.calling import Caller
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties, empty, gpus_for, place
+from kumulus.extras.lab.plan.asked import pod_of
+from kumulus.extras.lab.policies import Pod, Study
+from kumulus.extras.lab.policies.fragmentation import Fragmentation
+from kumulus.extras.lab.policies.load import Policy, PolicyFailed
 from kumulus.extras.lab.policies.nodes import Flags
+from kumulus.extras.lab.policies.pod import Kind
 
 
 @dataclass(frozen=True)
@@ -85,3 +92,50 @@ class Ledger:
         """A place on a node that another party chose: for a share its tightest GPU, otherwise the first free ones."""
         alone = self.nodes.some(np.array([node]))
         return Placement(node, gpus_for(pod, alone, int(alone.tightest_gpu(pod)[0])))
+
+
+class Accounting:
+    """A policy with its ledger of the cluster's nodes.
+
+    Args:
+        policy: the policy.
+        ties: which of the nodes that it finds equally good it takes.
+        limit: seconds that a call of it may take.
+        product_label: the node label that tells GPUs apart.
+        refresh: lists the machines that there are now.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        ties: Ties,
+        limit: float,
+        product_label: str,
+        refresh: Callable[[], Awaitable[list[Machine]]],
+    ) -> None:
+        self._policy, self._ties, self._product_label, self._refresh = policy, ties, product_label, refresh
+        self._caller = Caller(limit)
+        self._begun(Ledger(()), [], random.Random())
+
+    def _begun(self, ledger: Ledger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
+        self._ledger, self._kinds = ledger, kinds
+        self._study = Study(Fragmentation.of(kinds, ledger.nodes.models), source)
+        self._placer = Placer(self._policy, ledger.nodes, self._study, self._ties)
+
+    async def _grown(self) -> None:
+        """Add new nodes, behind the known ones, so that these keep their order."""
+        self._begun(self._ledger.grown(await self._refresh()), self._kinds, self._study.random)
+
+    async def _called(self, work: Callable[[], Any]) -> Any:
+        try:
+            return await self._caller.call(work)
+        except PolicyFailed:
+            # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
+            self._placer = Placer(self._policy, self._ledger.nodes, self._study, self._ties)
+            raise
+
+    def _asked(self, arguments: Mapping[str, Any]) -> tuple[Pod, str, Sequence[str]]:
+        """The pod of a request of kube-scheduler, its UID, and the names of the nodes that its filters left."""
+        metadata = arguments["Pod"]["metadata"]
+        pod = pod_of(metadata["name"], arguments["Pod"]["spec"], self._product_label)
+        return pod, metadata["uid"], arguments.get("NodeNames") or ()

@@ -15,15 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kumulus.extras.lab.extender.calling import Caller
 from kumulus.extras.lab.extender.column import Column
-from kumulus.extras.lab.extender.ledger import Ledger
-from kumulus.extras.lab.offline.placing import Machine, Placement, Placer
-from kumulus.extras.lab.plan.asked import pod_of
-from kumulus.extras.lab.policies import Pod, Study
-from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
+from kumulus.extras.lab.extender.ledger import Accounting, Ledger
+from kumulus.extras.lab.offline.placing import Machine, Placement
+from kumulus.extras.lab.policies import Pod
+from kumulus.extras.lab.policies.fragmentation import typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
-from kumulus.extras.lab.policies.pod import Kind
 from kumulus.kube import ApiError, Unreachable
 
 # For how many seconds a pod that kube-scheduler asked about, but did not bind, delays the pods after it.
@@ -41,7 +38,7 @@ class _Waiting:
     node: str = ""
 
 
-class ObservedPolicy:
+class ObservedPolicy(Accounting):
     """Answers kube-scheduler in each repetition, and keeps a policy's scores of its choices.
 
     Args:
@@ -61,15 +58,14 @@ class ObservedPolicy:
         refresh: Callable[[], Awaitable[list[Machine]]],
         keep: Callable[[Column], None],
     ) -> None:
-        self._policy, self._product_label, self._refresh, self._keep = policy, product_label, refresh, keep
-        self._caller = Caller(limit)
+        super().__init__(policy, "name", limit, product_label, refresh)
+        self._keep = keep
         self._waiting: dict[str, _Waiting] = {}
         self._gone: list[str] = []
         self._elsewhere: list[tuple[str, str, Callable[[], Pod]]] = []
         self._wake = asyncio.Event()
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._begun(Ledger(()), [], random.Random())
 
     def begin(self, machines: Sequence[Machine], typical: Sequence[Pod], source: random.Random) -> None:
         """Begin a repetition, with no pods and no requests so far."""
@@ -82,13 +78,11 @@ class ObservedPolicy:
 
     async def filter(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer kube-scheduler with all nodes."""
-        given, names = arguments["Pod"], arguments["NodeNames"]
-        metadata = given["metadata"]
-        pod = pod_of(metadata["name"], given["spec"], self._product_label)
+        pod, uid, names = self._asked(arguments)
         # A pod that is asked about again moves behind all others.
-        self._waiting.pop(metadata["uid"], None)
-        name = f"{metadata['namespace']}/{metadata['name']}"
-        self._waiting[metadata["uid"]] = _Waiting(pod, name, names, time.monotonic())
+        self._waiting.pop(uid, None)
+        name = f"{arguments['Pod']['metadata']['namespace']}/{pod.name}"
+        self._waiting[uid] = _Waiting(pod, name, names, time.monotonic())
         return {"NodeNames": names, "FailedNodes": {}, "Error": ""}
 
     def seen(self, uid: str, node: str, over: bool, pod: Callable[[], Pod]) -> None:
@@ -183,26 +177,9 @@ class ObservedPolicy:
                 where = await self._called(lambda: self._placer.on(asked.pod, number))
         self._reserve(uid, asked.pod, where)
 
-    async def _called(self, work: Callable[[], Any]) -> Any:
-        try:
-            return await self._caller.call(work)
-        except PolicyFailed:
-            # An abandoned call may still write into the placer's memory, so the next call gets a new placer.
-            self._placer = Placer(self._policy, self._ledger.nodes, self._study, "name")
-            raise
-
     def _reserve(self, uid: str, pod: Pod, where: Placement) -> None:
         self._ledger.reserve(uid, pod, where, True)
         self._placer.changed(where.node)
-
-    def _begun(self, ledger: Ledger, kinds: Sequence[tuple[Kind, int]], source: random.Random) -> None:
-        self._kinds, self._ledger = kinds, ledger
-        nodes = ledger.nodes
-        self._study = Study(Fragmentation.of(kinds, nodes.models), source)
-        self._placer = Placer(self._policy, nodes, self._study, "name")
-
-    async def _grown(self) -> None:
-        self._begun(self._ledger.grown(await self._refresh()), self._kinds, self._study.random)
 
 
 def _with(column: Column, **fields: Any) -> Column:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kumulus.extras.journal import outages
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.timeline import OUTAGES
 from kumulus.model.names import nearest
-from kumulus.runtimes import outages
 
 _TIMELINE = (*OUTAGES, "delete")
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from kumulus.extras.federation.federation import secret_name
 from kumulus.extras.journal import federation as journaled
+from kumulus.extras.journal import outages
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Rerouted
 from kumulus.extras.journal.errors import JournalError
@@ -25,7 +26,6 @@ from kumulus.extras.lab.federation.members import Federation
 from kumulus.extras.lab.federation.proxy import Proxy
 from kumulus.extras.lab.file.timeline import Event
 from kumulus.model.words import counted
-from kumulus.runtimes import outages
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

@@ -23,6 +23,7 @@ _SINGLE: dict[str, tuple[Unit, Better, str]] = {
     "pods.ran": ("count", "higher", "pods that were seen Running"),
     "pods.succeeded": ("count", "higher", "pods that completed"),
     "pods.failed": ("count", "lower", "pods that failed"),
+    "pods.assumed": ("count", "lower", "pods of Jobs that completed by assumption: nobody has declared how they end"),
     "pods.preempted": ("count", "lower", "pods that the scheduler evicted for others"),
     "pods.disrupted": (
         "count",

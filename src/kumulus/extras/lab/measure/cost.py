@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.watch.live.amounts import Amounts
@@ -13,13 +12,50 @@ _HOUR = 3600.0
 _NANO = 1_000_000_000
 
 
-@dataclass(slots=True)
-class _Node:
-    """A node that is counted: its price per hour, the part of that for which nothing runs, and milli-GPU of pods."""
+class OverTime:
+    """Adds up amounts of nodes over time, exact to the moment at which a node, or what pods have of it, changes.
 
-    price: int
-    idle: int
-    milli: int
+    Between two events nothing changes, so that a sum over the events is the integral.
+
+    Args:
+        now: seconds, on any clock that does not go back.
+    """
+
+    def __init__(self, now: Callable[[], float] = lambda: 0.0) -> None:
+        self._now, self._ended = now, False
+        self._nodes: dict[str, tuple[int, int, int]] = {}
+        self._sums = [0, 0, 0]
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on: earlier time counts for nothing."""
+        self._at, self._spent = self._now(), [0.0, 0.0, 0.0]
+
+    def end(self) -> None:
+        """Count until now: later time counts for nothing."""
+        self._advance()
+        self._ended = True
+
+    def take(self, name: str) -> None:
+        """Remove a node."""
+        if not self._ended and (node := self._nodes.pop(name, None)):
+            self._add(node, -1)
+
+    def _set(self, name: str, node: tuple[int, int, int]) -> None:
+        self._nodes[name] = node
+        self._add(node, +1)
+
+    def _add(self, node: tuple[int, int, int], sign: int) -> None:
+        self._advance()
+        self._sums = [total + sign * each for total, each in zip(self._sums, node, strict=True)]
+
+    def _advance(self) -> None:
+        if self._ended:
+            return
+        now = self._now()
+        passed, self._at = now - self._at, now
+        if passed:
+            self._spent = [spent + passed * each for spent, each in zip(self._spent, self._sums, strict=True)]
 
 
 def idle_share(has: Amounts, used: Amounts, shares: int = 0) -> float:
@@ -37,41 +73,27 @@ def idle_share(has: Amounts, used: Amounts, shares: int = 0) -> float:
     return min(1.0, max(0.0, 1.0 - max(parts, default=1.0)))
 
 
-class Meter:
-    """Adds up what nodes cost, exact to the moment at which each comes or goes.
+class Meter(OverTime):
+    """Adds up what nodes cost: their price, the part of it for which nothing runs, and the GPUs that pods have.
 
-    Between two events nothing changes, so that a sum over the events is the integral. Nodes without a price are counted
-    separately and cost nothing.
-
-    Args:
-        now: seconds, on any clock that does not go back.
+    Nodes without a price are counted separately and cost nothing.
     """
 
     def __init__(self, now: Callable[[], float] = lambda: 0.0) -> None:
-        self._now = now
-        self._nodes: dict[str, _Node] = {}
         self._without: set[str] = set()
-        self._ended = False
-        self._price = self._idle = self._milli = 0
-        self.begin()
+        super().__init__(now)
 
     def begin(self) -> None:
         """Count from now on: earlier time costs nothing."""
-        self._at = self._now()
-        self._spent = self._wasted = self._milli_seconds = 0.0
-        self._peak = self._price
+        super().begin()
+        self._peak = self._sums[0]
         self._most_without = len(self._without)
         self._any = bool(self._nodes)
-
-    def end(self) -> None:
-        """Count until now: later time costs nothing."""
-        self._advance()
-        self._ended = True
 
     @property
     def hourly(self) -> float:
         """What the present nodes cost, in US dollars per hour."""
-        return self._price / _NANO
+        return self._sums[0] / _NANO
 
     def put(self, name: str, hourly: float | None, has: Amounts, used: Amounts, shares: int = 0) -> None:
         """Add a node, or update what pods have of it.
@@ -91,50 +113,32 @@ class Meter:
             self._most_without = max(self._most_without, len(self._without))
             return
         price = round(hourly * _NANO)
-        node = _Node(price, round(price * idle_share(has, used, shares)), used.gpus * WHOLE_GPU + shares)
-        self._nodes[name] = node
+        self._set(name, (price, round(price * idle_share(has, used, shares)), used.gpus * WHOLE_GPU + shares))
         self._any = True
-        self._add(node, +1)
-        self._peak = max(self._peak, self._price)
+        self._peak = max(self._peak, self._sums[0])
 
     def take(self, name: str) -> None:
         """Remove a node."""
-        if self._ended:
-            return
-        self._without.discard(name)
-        if node := self._nodes.pop(name, None):
-            self._add(node, -1)
+        if not self._ended:
+            self._without.discard(name)
+        super().take(name)
 
     def measures(self) -> dict[str, float]:
         """The measures of cost; none if no node had a price."""
         if not self._any:
             return {}
         self._advance()
-        spent = self._spent / _NANO / _HOUR
+        priced, wasted, milli = self._spent
+        spent = priced / _NANO / _HOUR
         found = {
             "cost.total": spent,
             "cost.perHourEnd": self.hourly,
             "cost.perHourPeak": self._peak / _NANO,
-            "cost.wasted": self._wasted / _NANO / _HOUR,
+            "cost.wasted": wasted / _NANO / _HOUR,
             "cost.unpricedNodes": self._most_without,
         }
-        if self._spent > 0:
-            found["cost.wastedShare"] = self._wasted / self._spent
-        if self._milli_seconds > 0:
-            found["cost.perGpuHour"] = spent / (self._milli_seconds / WHOLE_GPU / _HOUR)
+        if priced > 0:
+            found["cost.wastedShare"] = wasted / priced
+        if milli > 0:
+            found["cost.perGpuHour"] = spent / (milli / WHOLE_GPU / _HOUR)
         return found
-
-    def _add(self, node: _Node, sign: int) -> None:
-        self._advance()
-        self._price += sign * node.price
-        self._idle += sign * node.idle
-        self._milli += sign * node.milli
-
-    def _advance(self) -> None:
-        if self._ended:
-            return
-        now = self._now()
-        passed, self._at = now - self._at, now
-        self._spent += passed * self._price
-        self._wasted += passed * self._idle
-        self._milli_seconds += passed * self._milli

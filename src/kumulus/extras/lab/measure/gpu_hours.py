@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from kumulus.extras.lab.measure.cost import OverTime
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import typical_kinds
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
@@ -22,29 +23,17 @@ class _Wanted(NamedTuple):
     cpu: int
 
 
-class _Node(NamedTuple):
-    used: int
-    idle: int
-    stranded: int
-
-
-class GpuHours:
-    """Adds up GPU-hours, exact to the moment at which a node or what pods have of it changes.
+class GpuHours(OverTime):
+    """Adds up GPU-hours: used, idle and stranded.
 
     Stranded is what is free on nodes where no typical pod fits: by CPU, GPU model, and the node's free GPUs. Parts of
     GPUs count as requested. Which GPU they are on is not known here, so a node with parts on several GPUs counts as
     stranded later than it is.
-
-    Args:
-        now: seconds, on a clock that does not go back.
     """
 
     def __init__(self, now: Callable[[], float] = lambda: 0.0) -> None:
-        self._now, self._at, self._ended = now, now(), False
+        super().__init__(now)
         self._wanted: list[_Wanted] = []
-        self._nodes: dict[str, _Node] = {}
-        self._sums = [0, 0, 0]
-        self._spent = [0.0, 0.0, 0.0]
 
     def expect(self, pods: Iterable[Pod]) -> None:
         """Set the typical pods, before the first node is put: the kinds that together make up 95 % of these pods."""
@@ -54,15 +43,6 @@ class GpuHours:
                 key = (milli, gpus, models)
                 least[key] = min(cpu, least.get(key, cpu))
         self._wanted = [_Wanted(*key, cpu) for key, cpu in least.items()]
-
-    def begin(self) -> None:
-        """Count from now on."""
-        self._at, self._spent = self._now(), [0.0, 0.0, 0.0]
-
-    def end(self) -> None:
-        """Count until now."""
-        self._advance()
-        self._ended = True
 
     def put(self, name: str, model: str, has: Amounts, used: Amounts, shares: int) -> None:
         """Add a node, or update what pods have of it.
@@ -80,14 +60,7 @@ class GpuHours:
         taken = used.gpus * WHOLE_GPU + shares
         idle = max(0, has.gpus * WHOLE_GPU - taken)
         fits = idle and any(self._fits(each, model, has.cpu - used.cpu, idle) for each in self._wanted)
-        node = _Node(taken, idle, 0 if fits else idle)
-        self._nodes[name] = node
-        self._add(node, +1)
-
-    def take(self, name: str) -> None:
-        """Remove a node."""
-        if not self._ended and (node := self._nodes.pop(name, None)):
-            self._add(node, -1)
+        self._set(name, (taken, idle, 0 if fits else idle))
 
     def measures(self) -> dict[str, float]:
         """The measures; none without GPUs, and none of stranded GPUs if no typical pod wants any.
@@ -106,15 +79,3 @@ class GpuHours:
         if wanted.cpu > cpu or (wanted.models and model not in wanted.models):
             return False
         return idle >= wanted.milli if wanted.milli < WHOLE_GPU else idle // WHOLE_GPU >= wanted.gpus
-
-    def _add(self, node: _Node, sign: int) -> None:
-        self._advance()
-        self._sums = [total + sign * each for total, each in zip(self._sums, node, strict=True)]
-
-    def _advance(self) -> None:
-        if self._ended:
-            return
-        now = self._now()
-        passed, self._at = now - self._at, now
-        if passed:
-            self._spent = [spent + passed * each for spent, each in zip(self._spent, self._sums, strict=True)]

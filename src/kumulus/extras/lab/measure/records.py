@@ -75,6 +75,7 @@ class Records:
         if pod.phase in FINAL:
             # A kubelet ends a pod that is deleted before it removes it: it has not failed by itself.
             record.phase = "Deleted" if pod.ending and pod.phase == "Failed" else pod.phase
+            self.counts["assumed"] += pod.assumed
             self._ended(record, now, since)
 
     def gone(self, uid: str, now: float, since: float = math.inf) -> None:

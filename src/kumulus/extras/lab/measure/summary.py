@@ -61,6 +61,7 @@ def _pods(records: Records) -> dict[str, Measured]:
         "pods.ran": counts["ran"],
         "pods.succeeded": counts["succeeded"],
         "pods.failed": counts["failed"],
+        "pods.assumed": counts["assumed"],
         "pods.preempted": counts["preempted"],
         "pods.disrupted": counts["disrupted"],
         "pods.untimed": sum(bool(record.since) for record in records.pods.values()),

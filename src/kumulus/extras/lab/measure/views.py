@@ -17,6 +17,7 @@ from kumulus.extras.watch.live.pod import amounts_asked, requests_of
 from kumulus.model.claims import Demand, taken
 from kumulus.model.devices import MILLI
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
+from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED
 from kumulus.model.mig import gpu_of
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.nodes.catalog.prices import Prices, is_spot
@@ -40,6 +41,7 @@ class PodView(NamedTuple):
         owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
         cluster: its cluster's name among several that are measured together; empty if there is only one.
         ending: whether it is being deleted.
+        assumed: whether nobody has declared how it ends.
         group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
     """
 
@@ -55,6 +57,7 @@ class PodView(NamedTuple):
     owner: tuple[str, str] = ("", "")
     cluster: str = ""
     ending: bool = False
+    assumed: bool = False
     group: str = ""
 
 
@@ -104,13 +107,15 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         wants = wants._replace(gpus=wants.gpus + sum(each.gpus for each in found))
         # A pod may request the same thousandths as a resource, too.
         share = sum(each.milli for each in found)
-    waits = disrupted = ""
+    waits, disrupted, assumed = "", "", False
     group = spec.schedulingGroup.podGroupName
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status != "True":
             waits = f"{condition.reason}: {condition.message}"
         elif condition.type == "DisruptionTarget" and condition.status == "True":
             disrupted = condition.reason
+        elif condition.type == EMULATED:
+            assumed = condition.reason == EXIT_CODE_ASSUMED
     return PodView(
         metadata.uid,
         metadata.labels.get(WORKLOAD_LABEL, ""),
@@ -123,6 +128,7 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
         share,
         (metadata.labels.get(_JOB_NAME, ""), metadata.labels.get(_JOB_UID, "")),
         ending=metadata.HasField("deletionTimestamp"),
+        assumed=assumed,
         group=f"{metadata.namespace}/{group}" if group else "",
     )
 

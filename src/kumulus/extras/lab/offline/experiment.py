@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -49,17 +49,15 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
         ties: which of equally good nodes is taken.
     """
     experiment = loaded.experiment
-    if not experiment.policy:
-        raise LabError(
-            "the file names no policy, which places the pods of a run without a cluster\n  Write policy: FGD"
-        )
+    if problems := list(_problems(loaded)):
+        raise LabError("\n".join(problems))
     if policy(experiment.policy, loaded.directory, experiment.policyTimeout).leaves:
         raise LabError(
             f"policy {experiment.policy} leaves the choice to kube-scheduler, and without a cluster there is none\n"
             "  Leave out --offline, or write another policy, such as BestFit"
         )
     machines = [machine for pool in pools for machine in machines_of(pool, experiment.productLabel)]
-    pods = pods_of(_traced(loaded), loaded)
+    pods = pods_of(experiment.workloads[0], loaded)
     return Study(loaded, machines, pods, ties)
 
 
@@ -85,7 +83,7 @@ def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
 def one_run(prepared: Study, seed: int) -> Outcome:
     """The run of one seed; see :func:`run`."""
     experiment = prepared.loaded.experiment
-    trace = _traced(prepared.loaded).arrival.trace
+    trace = experiment.workloads[0].arrival.trace
     assert trace is not None
     return run_once(
         prepared.machines,
@@ -131,13 +129,13 @@ def _pods(job: TraceJob, workload: Workload) -> Iterable[Pod]:
     return [pod] * (job.size or workload.workers)
 
 
-def _traced(loaded: Loaded) -> Workload:
-    traced = [workload for workload in loaded.experiment.workloads if workload.arrival.trace is not None]
-    if len(traced) != 1 or len(loaded.experiment.workloads) != 1:
-        raise LabError("a run without a cluster plays one workload, with arrival.trace, and no other")
-    trace = traced[0].arrival.trace
-    if trace is not None and not trace.stay:
-        raise LabError(
-            "a run without a cluster is of pods that stay\n  Write stay: true in arrival.trace, or run it live"
-        )
-    return traced[0]
+def _problems(loaded: Loaded) -> Iterator[str]:
+    """What keeps an experiment from being run without a cluster, all of it at once."""
+    experiment = loaded.experiment
+    if not experiment.policy:
+        yield "the file names no policy, which places the pods of a run without a cluster\n  Write policy: FGD"
+    traces = [workload.arrival.trace for workload in experiment.workloads]
+    if len(traces) != 1 or traces[0] is None:
+        yield "a run without a cluster plays one workload, with arrival.trace, and no other"
+    elif not traces[0].stay:
+        yield "a run without a cluster is of pods that stay\n  Write stay: true in arrival.trace, or run it live"

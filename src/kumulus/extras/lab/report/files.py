@@ -20,7 +20,7 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.report.model import FILE, Report, Test, report_of
-from kumulus.extras.lab.report.text import unheard
+from kumulus.extras.lab.report.text import assumed, unheard
 from kumulus.extras.watch.history import document
 from kumulus.extras.watch.history.document import History
 from kumulus.host import files, lifetime
@@ -52,8 +52,8 @@ class RunDirectory:
                 files.write(self.path / "inputs" / name, text)
 
     def keep(self, history: History, number: int, test: Test) -> None:
-        """Write the history of a repetition, numbered from 1, and of its entry in the report what was not heard."""
-        history.about |= {"run": self.path.name, "unheard": list(unheard([test]))}
+        """Write the history of a repetition, numbered from 1, and of its entry what was not heard, or is assumed."""
+        history.about |= {"run": self.path.name, "unheard": list(unheard([test])), "assumed": list(assumed([test]))}
         file = self.path / HISTORY.format(number)
         with os_errors_explained(file):
             document.save(history, file)

@@ -21,7 +21,6 @@ from kumulus.model.errors import SpecError
 from kumulus.stackfile.yamltext import read_yaml
 
 Level = Literal["error", "warning"]
-LEVELS: tuple[Level, ...] = ("error", "warning")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.compare import labels, same_settings, table, unfair
 from kumulus.extras.lab.report.files import manifest, os_errors_explained, report_at
 from kumulus.extras.lab.report.model import Report
-from kumulus.extras.lab.report.text import unheard
+from kumulus.extras.lab.report.text import assumed, unheard
 from kumulus.host import files
 
 FILE = "history.html"
@@ -144,7 +144,7 @@ def _run(path: str, folder: Path, report: Report, series: int) -> dict[str, Any]
         "path": quote(path),
         "plots": [quote(each) for each in plots],
         "missed": [f"{each.expected}: {each.found}" for test in tests for each in test.thresholds if not each.holds],
-        "unheard": list(unheard(tests)),
+        "unheard": [*unheard(tests), *assumed(tests)],
         # What was cut off would be in no trend for what it is.
         "measures": [test.details.measures for test in tests if test.status != "partial"],
         "notMeasured": sorted({name for test in tests for name in test.details.not_measured}),

@@ -79,6 +79,9 @@ class Metadata(Part):
     creator: dict[str, str] = Field(description="how the client creates objects")
     machine: Machine
     inputs: Inputs
+    fidelity: list[str] = Field(
+        default_factory=list, description="what the run is not to be trusted for: the lines of docs/fidelity.md on it"
+    )
 
 
 class Judged(Part):

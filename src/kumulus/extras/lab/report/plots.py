@@ -12,7 +12,7 @@ from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report import drawing
 from kumulus.extras.lab.report.drawing import COLOURS, INK
 from kumulus.extras.lab.report.model import ByUser, OfUser, Report, Test
-from kumulus.extras.lab.report.text import unheard
+from kumulus.extras.lab.report.text import assumed, unheard
 
 _NODES = "nodes "
 _OTHERS = "others"
@@ -62,7 +62,13 @@ def _draw(report: Report, test: Test, directory: Path, name: str) -> list[Path]:
             x=0.01,
             ha="left",
         )
-        figure.supxlabel("\n".join([*moments(test), *unheard([test])]), fontsize=8, x=0.01, ha="left", color="#444444")
+        figure.supxlabel(
+            "\n".join([*moments(test), *unheard([test]), *assumed([test])]),
+            fontsize=8,
+            x=0.01,
+            ha="left",
+            color="#444444",
+        )
         return drawing.save(figure, directory / f"{name}.svg", directory / f"{name}.png")
 
 

@@ -14,57 +14,28 @@ from kumulus.model.words import counted
 _MOST_REASONS = 5
 _MOST_USERS = 8
 _ALWAYS = (
-    "jobs.admitted",
-    "jobs.partlyAdmitted",
-    "groups.admitted",
-    "groups.partlyPlaced",
-    "groupTimeToPlacement.p50",
-    "placements.evaluated",
-    "jobs.dispatched",
-    "jobs.completed",
-    "jobs.requeued",
-    "jobs.lost",
-    "jobs.runTwice",
-    "dispatch.rate",
-    "jobTimeToDispatch.p50",
-    "jobTimeToDispatch.p99",
-    "jobTimeToRun.p50",
-    "jobTimeToRun.p99",
-    "allocation.gpuEnd",
-    "timeToSchedule.p50",
-    "timeToSchedule.p99",
-    "timeToEvacuate",
-    "timeToRecover",
-    "scheduling.rate",
-    "makespan",
-    "cpu.scheduler",
-    "cpu.controlPlane",
-    "cpu.client",
-    "memory.client",
-    "client.stall",
-    "slowdown.p50",
-    "work.lost",
-    "fairness.jain",
-    "gpuHours.used",
-    "gpuHours.idle",
-    "gpuHours.stranded",
-    "cost.total",
-    "cost.perHourEnd",
-    "cost.perGpuHour",
-    "cost.wastedShare",
+    "jobs.admitted", "jobs.partlyAdmitted", "groups.admitted", "groups.partlyPlaced", "groupTimeToPlacement.p50",
+    "placements.evaluated", "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice",
+    "dispatch.rate", "jobTimeToDispatch.p50", "jobTimeToDispatch.p99", "jobTimeToRun.p50",
+    "jobTimeToRun.p99", "allocation.gpuEnd", "timeToSchedule.p50", "timeToSchedule.p99", "timeToEvacuate",
+    "timeToRecover", "scheduling.rate", "makespan", "cpu.scheduler", "cpu.controlPlane", "cpu.client",
+    "memory.client", "client.stall", "slowdown.p50", "work.lost", "fairness.jain", "gpuHours.used", "gpuHours.idle",
+    "gpuHours.stranded", "cost.total", "cost.perHourEnd", "cost.perGpuHour", "cost.wastedShare",
     "cost.unpricedNodes",
-)
+)  # fmt: skip
 
 _IF_ANY = ("work.lost",)
 _SHOWN = (50, 90, 95, 100, 110, 120, 130)
-MEASURES = ("client.stall", "client.interruptions", "pods.untimed")
-"""The measures of it."""
+_UNHEARD = ("client.stall", "client.interruptions", "pods.untimed")
+MEASURES = (*_UNHEARD, "pods.assumed")
+"""The measures of what was not heard, and of what is assumed."""
 
 
 def lines(report: Report) -> Iterator[str]:
     """The report of every repetition, and the run's status."""
     for test in report.results.tests:
         yield from _test(test)
+    yield from report.metadata.fidelity
     if report.results.error:
         yield f"error: {report.results.error}"
 
@@ -91,6 +62,8 @@ def _test(test: Test) -> Iterator[str]:
         yield f"  {name:<{width}} {value(test, name)}"
     for what in unheard([test]):
         yield f"  {'not heard':<{width}} {what}"
+    for what in assumed([test]):
+        yield f"  {'assumed':<{width}} {what}"
     yield from clusters.lines(details.clusters)
     yield from _policy(details.policy)
     yield from _users(details.users)
@@ -144,10 +117,19 @@ def _policy(used: PolicyUsed | None) -> Iterator[str]:
 def unheard(tests: Sequence[Test]) -> Iterator[str]:
     """What was not heard in some repetitions; nothing if all was."""
     measures = [test.details.measures for test in tests]
-    stall, interruptions, pods = ([each.get(name, 0.0) for each in measures] for name in MEASURES)
+    stall, interruptions, pods = ([each.get(name, 0.0) for each in measures] for name in _UNHEARD)
     if max(stall, default=0.0) > RESOLUTION:
         yield f"the client stood still for {shown('s', max(stall))}"
     if sum(interruptions):
         yield f"its watches were interrupted {counted(round(sum(interruptions)), 'time')}"
     if sum(pods):
         yield f"a time is not known of {counted(round(sum(pods)), 'pod')}"
+
+
+def assumed(tests: Sequence[Test]) -> Iterator[str]:
+    """How many pods only seem to have succeeded; nothing if there are none."""
+    if pods := sum(test.details.measures.get("pods.assumed", 0.0) for test in tests):
+        yield (
+            f"{counted(round(pods), 'pod')} of Jobs succeeded at once by assumption: nobody has declared how long they "
+            "run and how they end (docs/pods.md)"
+        )

@@ -29,7 +29,6 @@ from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.report.model import PolicyUsed
 from kumulus.extras.lab.run.arriving import OnClaim, came, nothing_ends
 from kumulus.extras.lab.run.second import SecondSwitch, started
-from kumulus.extras.lab.run.switch import SchedulerAction
 from kumulus.extras.schedulers import registry
 from kumulus.extras.schedulers.launch.plan import Switches
 
@@ -135,35 +134,6 @@ class Policies:
         )
 
 
-class PolicySwitch:
-    """The kube-scheduler that asks the policy, as the switch of a run; a failed policy ends it, too."""
-
-    def __init__(self, second: SecondSwitch, policies: Policies) -> None:
-        self._second, self._policies = second, policies
-        self.settings = second.settings
-
-    @property
-    def component(self) -> str:
-        """See :class:`SecondSwitch`."""
-        return self._second.component
-
-    async def set_scheduler(self, how: SchedulerAction) -> str:
-        """See :class:`SecondSwitch`."""
-        return await self._second.set_scheduler(how)
-
-    async def restore(self) -> None:
-        """See :class:`SecondSwitch`."""
-        await self._second.restore()
-
-    def ended(self) -> str:
-        """Why the policy ended the run, or how the scheduler ended by itself."""
-        return self._policies.ended or self._second.ended()
-
-    async def close(self) -> None:
-        """See :class:`SecondSwitch`."""
-        await self._second.close()
-
-
 @asynccontextmanager
 async def extending(loaded: Loaded, client: Client, directory: Path) -> AsyncIterator[tuple[Policies, str]]:
     """Serve an experiment's policy.
@@ -207,8 +177,8 @@ async def started_with(
     directory: Path,
     components: Components,
     run: str,
-) -> PolicySwitch:
-    """Start the kube-scheduler that asks the policy."""
+) -> SecondSwitch:
+    """Start the kube-scheduler that asks the policy; a failed policy ends it, too."""
     experiment = loaded.experiment
     wanted = experiment.scheduler
     own = loaded.directory / wanted.config if wanted.config else None
@@ -218,4 +188,5 @@ async def started_with(
     asking = wanted.model_copy(update={"config": str(file)})
     switches = Switches(decisions=experiment.why)
     second = await started(asking, kubeconfig, directory, loaded.directory, components, run, switches=switches)
-    return PolicySwitch(second, policies)
+    second.ended_otherwise = lambda: policies.ended
+    return second

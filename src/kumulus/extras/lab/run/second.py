@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
@@ -24,9 +24,13 @@ class SecondSwitch:
     Args:
         running: the scheduler.
         components: the cluster's processes, among which it is measured.
+
+    Attributes:
+        ended_otherwise: why the run ends while the scheduler still runs; empty while it does not.
     """
 
     def __init__(self, running: Running, components: Components) -> None:
+        self.ended_otherwise: Callable[[], str] = str
         self._running = running
         self._components = components
         self._stopped = False
@@ -59,7 +63,8 @@ class SecondSwitch:
 
     def ended(self) -> str:
         """How it ended, if it did so by itself; otherwise empty."""
-        return "" if self._stopped else " ".join((self._running.failure() or "").split())
+        ended = "" if self._stopped else " ".join((self._running.failure() or "").split())
+        return self.ended_otherwise() or ended
 
     async def close(self) -> None:
         """End it, and delete its objects in the cluster."""

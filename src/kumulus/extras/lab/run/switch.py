@@ -18,52 +18,6 @@ from kumulus.host.files import last_lines
 SchedulerAction = Literal["stop", "start", "restart"]
 
 
-class OwnScheduler:
-    """Stops and starts the scheduler of a local cluster.
-
-    Args:
-        directory: the cluster's directory.
-        components: its processes.
-        journal: makes sure the scheduler is started again if the run is killed.
-    """
-
-    def __init__(self, directory: Path, components: Components, journal: Journal) -> None:
-        self._directory = directory
-        self._components = components
-        self._journal = journal
-        self._how: Stopped | None = None
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was stopped here and not started again."""
-        return self._how is not None
-
-    def stop(self) -> None:
-        """Stop the scheduler."""
-        pids = self._components.pids(SCHEDULER)
-        if not pids:
-            raise LabError(
-                "the cluster's scheduler does not run on this machine, so the timeline cannot stop it; "
-                "leave scheduler: out of the timeline, or use a stack of the kwok runtime"
-            )
-        self._how = programs.described(self._directory, SCHEDULER, pids[0])
-        self._journal.add(stopped=self._how)
-        processes.end(pids)
-
-    def start(self) -> None:
-        """Start the scheduler again, as it was started before."""
-        if self._how is None:
-            return
-        pid = programs.start(self._how)
-        self._how = None
-        self._journal.drop(stopped=None)
-        self._components.look({SCHEDULER: [pid]})
-
-    def log_tail(self) -> str:
-        """The last line of the scheduler's log."""
-        return last_lines(self._directory / "logs" / f"{SCHEDULER}.log", 1).strip()
-
-
 class SchedulerSwitch(Protocol):
     """Stops and starts a scheduler."""
 
@@ -86,31 +40,53 @@ class SchedulerSwitch(Protocol):
 
 
 class OwnSwitch:
-    """The cluster's own scheduler."""
+    """The cluster's own scheduler, if it runs on this machine.
 
-    def __init__(self, own: OwnScheduler, components: Components) -> None:
-        self._own = own
+    Args:
+        directory: the cluster's directory.
+        components: its processes.
+        journal: makes sure the scheduler is started again if the run is killed.
+    """
+
+    def __init__(self, directory: Path, components: Components, journal: Journal) -> None:
+        self._directory = directory
         self._components = components
+        self._journal = journal
+        self._how: Stopped | None = None
         self._there = bool(components.pids(SCHEDULER))
         self.component = SCHEDULER
         self.settings: Mapping[str, str] = components.settings().get(SCHEDULER, {})
 
     async def set_scheduler(self, how: SchedulerAction) -> str:
         """Stop it, start it, or both."""
-        if how != "start" and not self._own.stopped:
-            await asyncio.to_thread(self._own.stop)
+        if how != "start" and self._how is None:
+            await asyncio.to_thread(self._stop)
         if how != "stop":
-            self._own.start()
+            await self.restore()
         return f"scheduler {'stopped' if how == 'stop' else how + 'ed'}"
 
     async def restore(self) -> None:
-        """Start it if it was stopped."""
-        if self._own.stopped:
-            self._own.start()
+        """Start it as it was started before, if it was stopped."""
+        if self._how is not None:
+            pid = programs.start(self._how)
+            self._how = None
+            self._journal.drop(stopped=None)
+            self._components.look({SCHEDULER: [pid]})
 
     def ended(self) -> str:
         """How it ended, if it did so by itself; otherwise empty."""
-        if not self._there or self._own.stopped or self._components.pids(SCHEDULER):
+        if not self._there or self._how is not None or self._components.pids(SCHEDULER):
             return ""
-        tail = self._own.log_tail()
+        tail = last_lines(self._directory / "logs" / f"{SCHEDULER}.log", 1).strip()
         return "the scheduler has ended by itself" + (f"; its last words: {tail}" if tail else "")
+
+    def _stop(self) -> None:
+        pids = self._components.pids(SCHEDULER)
+        if not pids:
+            raise LabError(
+                "the cluster's scheduler does not run on this machine, so the timeline cannot stop it; "
+                "leave scheduler: out of the timeline, or use a stack of the kwok runtime"
+            )
+        self._how = programs.described(self._directory, SCHEDULER, pids[0])
+        self._journal.add(stopped=self._how)
+        processes.end(pids)

@@ -6,16 +6,19 @@ import csv
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.model.durations import moment
 from kumulus.model.errors import shown
 from kumulus.model.names import suggest
+
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 LATEST = 1e12
 """Seconds; a later time is a mistake, such as one in milliseconds with too many digits."""
@@ -50,12 +53,17 @@ class Notes:
 
 
 class Row:
-    """A row of a table, with its cells converted to what they have to be."""
+    """A row of a table, with its cells converted to what they have to be.
 
-    __slots__ = ("_cells",)
+    Args:
+        cells: by their headings.
+        line: of the file; 0 for what is no line of it.
+    """
 
-    def __init__(self, cells: Mapping[str, str | None]) -> None:
-        self._cells = cells
+    __slots__ = ("_cells", "line")
+
+    def __init__(self, cells: Mapping[str, str | None], line: int = 0) -> None:
+        self._cells, self.line = cells, line
 
     def text(self, heading: str) -> str:
         """A cell's text; empty where there is none."""
@@ -161,7 +169,23 @@ def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] =
         if len(cells) != len(found):
             notes.reject(file, line, f"has {len(cells)} cells, not {len(found)}")
             continue
-        yield line, Row(dict(zip(found, cells, strict=True)))
+        yield line, Row(dict(zip(found, cells, strict=True)), line)
+
+
+def made(items: Iterable[tuple[int, In]], make: Callable[[In], Out], file: Path, notes: Notes) -> Iterator[Out]:
+    """What the items of a file stand for; those that cannot stand for it are counted and recorded.
+
+    Args:
+        items: each with its line.
+        make: raises :class:`BadRow` where an item cannot be it.
+        file: for the record.
+        notes: takes what is bad.
+    """
+    for line, item in items:
+        try:
+            yield make(item)
+        except BadRow as error:
+            notes.reject(file, line, str(error))
 
 
 def _records(file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -10,102 +10,58 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from kumulus.kube.message_tables import Tables, classes_of
+from kumulus.kube.message_tables import classes_of, tables_of
 
 SERVICE = "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider"
 
-_EMPTY: Mapping[str, tuple[int, str]] = {}
-_ID: Mapping[str, tuple[int, str]] = {"id": (1, "string")}
-
-TABLES: Tables = {
-    # Google's well-known types; only these fields are used.
-    "Any": {"type_url": (1, "string"), "value": (2, "bytes")},
-    "Timestamp": {"seconds": (1, "int64"), "nanos": (2, "int32")},
-    "Duration": {"seconds": (1, "int64"), "nanos": (2, "int32")},
-    "NodeGroup": {"id": (1, "string"), "minSize": (2, "int32"), "maxSize": (3, "int32"), "debug": (4, "string")},
-    "ExternalGrpcNode": {
-        "providerID": (1, "string"),
-        "name": (2, "string"),
-        "labels": (3, "{}string"),
-        "annotations": (4, "{}string"),
-    },
-    "InstanceErrorInfo": {
-        "errorCode": (1, "string"),
-        "errorMessage": (2, "string"),
-        "instanceErrorClass": (3, "int32"),
-    },
-    # The state is an enumeration: 1 running, 2 creating, 3 deleting.
-    "InstanceStatus": {"instanceState": (1, "int32"), "errorInfo": (2, "InstanceErrorInfo")},
-    "Instance": {"id": (1, "string"), "status": (2, "InstanceStatus")},
-    "NodeGroupAutoscalingOptions": {
-        "scaleDownUtilizationThreshold": (1, "double"),
-        "scaleDownGpuUtilizationThreshold": (2, "double"),
-        "zeroOrMaxNodeScaling": (6, "bool"),
-        "ignoreDaemonSetsUtilization": (7, "bool"),
-        "scaleDownUnneededDuration": (8, "Duration"),
-        "scaleDownUnreadyDuration": (9, "Duration"),
-        "MaxNodeProvisionDuration": (10, "Duration"),
-    },
-    "NodeGroupsRequest": _EMPTY,
-    "NodeGroupsResponse": {"nodeGroups": (1, "*NodeGroup")},
-    "NodeGroupForNodeRequest": {"node": (1, "ExternalGrpcNode")},
-    "NodeGroupForNodeResponse": {"nodeGroup": (1, "NodeGroup")},
-    "PricingNodePriceRequest": {
-        "node": (1, "ExternalGrpcNode"),
-        "startTimestamp": (4, "Timestamp"),
-        "endTimestamp": (5, "Timestamp"),
-    },
-    "PricingNodePriceResponse": {"price": (1, "double")},
-    "PricingPodPriceRequest": {
-        "pod_bytes": (4, "bytes"),
-        "startTimestamp": (5, "Timestamp"),
-        "endTimestamp": (6, "Timestamp"),
-    },
-    "PricingPodPriceResponse": {"price": (1, "double")},
-    "GPULabelRequest": _EMPTY,
-    "GPULabelResponse": {"label": (1, "string")},
-    "GetAvailableGPUTypesRequest": _EMPTY,
-    "GetAvailableGPUTypesResponse": {"gpuTypes": (1, "{}Any")},
-    "CleanupRequest": _EMPTY,
-    "CleanupResponse": _EMPTY,
-    "RefreshRequest": _EMPTY,
-    "RefreshResponse": _EMPTY,
-    "NodeGroupTargetSizeRequest": _ID,
-    "NodeGroupTargetSizeResponse": {"targetSize": (1, "int32")},
-    "NodeGroupIncreaseSizeRequest": {"delta": (1, "int32"), "id": (2, "string")},
-    "NodeGroupIncreaseSizeResponse": _EMPTY,
-    "NodeGroupDeleteNodesRequest": {"nodes": (1, "*ExternalGrpcNode"), "id": (2, "string")},
-    "NodeGroupDeleteNodesResponse": _EMPTY,
-    "NodeGroupDecreaseTargetSizeRequest": {"delta": (1, "int32"), "id": (2, "string")},
-    "NodeGroupDecreaseTargetSizeResponse": _EMPTY,
-    "NodeGroupNodesRequest": _ID,
-    "NodeGroupNodesResponse": {"instances": (1, "*Instance")},
-    "NodeGroupTemplateNodeInfoRequest": _ID,
-    "NodeGroupTemplateNodeInfoResponse": {"nodeBytes": (2, "bytes")},
-    "NodeGroupAutoscalingOptionsRequest": {"id": (1, "string"), "defaults": (2, "NodeGroupAutoscalingOptions")},
-    "NodeGroupAutoscalingOptionsResponse": {"nodeGroupAutoscalingOptions": (1, "NodeGroupAutoscalingOptions")},
-}
+TABLES = tables_of(
+    """
+    Any: type_url 1 string, value 2 bytes
+    Timestamp: seconds 1 int64, nanos 2 int32
+    Duration: seconds 1 int64, nanos 2 int32
+    NodeGroup: id 1 string, minSize 2 int32, maxSize 3 int32, debug 4 string
+    ExternalGrpcNode: providerID 1 string, name 2 string, labels 3 {}string, annotations 4 {}string
+    InstanceErrorInfo: errorCode 1 string, errorMessage 2 string, instanceErrorClass 3 int32
+    InstanceStatus: instanceState 1 int32, errorInfo 2 InstanceErrorInfo
+    Instance: id 1 string, status 2 InstanceStatus
+    NodeGroupAutoscalingOptions: scaleDownUtilizationThreshold 1 double, scaleDownGpuUtilizationThreshold 2 double,
+        zeroOrMaxNodeScaling 6 bool, ignoreDaemonSetsUtilization 7 bool, scaleDownUnneededDuration 8 Duration,
+        scaleDownUnreadyDuration 9 Duration, MaxNodeProvisionDuration 10 Duration
+    NodeGroupsRequest:
+    NodeGroupsResponse: nodeGroups 1 *NodeGroup
+    NodeGroupForNodeRequest: node 1 ExternalGrpcNode
+    NodeGroupForNodeResponse: nodeGroup 1 NodeGroup
+    PricingNodePriceRequest: node 1 ExternalGrpcNode, startTimestamp 4 Timestamp, endTimestamp 5 Timestamp
+    PricingNodePriceResponse: price 1 double
+    PricingPodPriceRequest: pod_bytes 4 bytes, startTimestamp 5 Timestamp, endTimestamp 6 Timestamp
+    PricingPodPriceResponse: price 1 double
+    GPULabelRequest:
+    GPULabelResponse: label 1 string
+    GetAvailableGPUTypesRequest:
+    GetAvailableGPUTypesResponse: gpuTypes 1 {}Any
+    CleanupRequest:
+    CleanupResponse:
+    RefreshRequest:
+    RefreshResponse:
+    NodeGroupTargetSizeRequest: id 1 string
+    NodeGroupTargetSizeResponse: targetSize 1 int32
+    NodeGroupIncreaseSizeRequest: delta 1 int32, id 2 string
+    NodeGroupIncreaseSizeResponse:
+    NodeGroupDeleteNodesRequest: nodes 1 *ExternalGrpcNode, id 2 string
+    NodeGroupDeleteNodesResponse:
+    NodeGroupDecreaseTargetSizeRequest: delta 1 int32, id 2 string
+    NodeGroupDecreaseTargetSizeResponse:
+    NodeGroupNodesRequest: id 1 string
+    NodeGroupNodesResponse: instances 1 *Instance
+    NodeGroupTemplateNodeInfoRequest: id 1 string
+    NodeGroupTemplateNodeInfoResponse: nodeBytes 2 bytes
+    NodeGroupAutoscalingOptionsRequest: id 1 string, defaults 2 NodeGroupAutoscalingOptions
+    NodeGroupAutoscalingOptionsResponse: nodeGroupAutoscalingOptions 1 NodeGroupAutoscalingOptions
+    """
+)
 
 # The prefix of a call's messages, if it is not the call's name.
 _CALLED = {"NodeGroupGetOptions": "NodeGroupAutoscalingOptions"}
-CALLS = (
-    "NodeGroups",
-    "NodeGroupForNode",
-    "PricingNodePrice",
-    "PricingPodPrice",
-    "GPULabel",
-    "GetAvailableGPUTypes",
-    "Cleanup",
-    "Refresh",
-    "NodeGroupTargetSize",
-    "NodeGroupIncreaseSize",
-    "NodeGroupDeleteNodes",
-    "NodeGroupDecreaseTargetSize",
-    "NodeGroupNodes",
-    "NodeGroupTemplateNodeInfo",
-    "NodeGroupGetOptions",
-)
-"""All calls that cluster-autoscaler may make."""
 
 
 @cache

@@ -29,23 +29,9 @@ _ASSETS = {
     **{f"{name}.js": (f"{name}.js", "text/javascript") for name in bundle.ordered("app")},
 }
 COLUMNS = (
-    "name",
-    "zone",
-    "group",
-    "product",
-    "block",
-    "rack",
-    "state",
-    "gpus",
-    "gpusTaken",
-    "cpu",
-    "cpuTaken",
-    "memory",
-    "memoryTaken",
-    "pods",
-    "podsTaken",
-    "why",
-)
+    "name", "zone", "group", "product", "block", "rack", "state", "gpus", "gpusTaken", "cpu", "cpuTaken", "memory",
+    "memoryTaken", "pods", "podsTaken", "why",
+)  # fmt: skip
 """The fields of a node's row, in this order; CPU in thousandths of a core, memory in bytes."""
 
 

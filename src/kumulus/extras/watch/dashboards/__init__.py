@@ -1,6 +1,6 @@
 """What is shown of a fleet: Grafana dashboards, and the recording and alert rules that they stand on.
 
-The dashboards are described once, in Python (`overview`, `scheduler`, `control_plane`, `faults`, `cost`), and made when
+The dashboards are described once, in dashboards.yaml, and made when
 they are asked for; `python -m kumulus.extras.watch.dashboards DIRECTORY` writes their JSON files. This package imports
 nothing else of the project.
 """
@@ -12,11 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.watch.dashboards.control_plane import CONTROL_PLANE
-from kumulus.extras.watch.dashboards.cost import COST
-from kumulus.extras.watch.dashboards.faults import FAULTS
-from kumulus.extras.watch.dashboards.overview import OVERVIEW
-from kumulus.extras.watch.dashboards.scheduler import SCHEDULER
+from kumulus.extras.watch.dashboards.grafana import text
+from kumulus.extras.watch.dashboards.model import load
 
 NODE_LABELS = (
     "kumulus.io/group",
@@ -47,7 +44,7 @@ _PRICE = """      - record: kumulus:price:hourly
         expr: vector({hourly})
         labels: {{instance_type: {instanceType}, region: {region}, capacity_type: {capacityType}}}
 """
-DASHBOARDS = (OVERVIEW, SCHEDULER, CONTROL_PLANE, FAULTS, COST)
+DASHBOARDS = load(HERE / "dashboards.yaml")
 
 
 def allowed(keys: Sequence[str]) -> str:
@@ -71,8 +68,4 @@ def rules(prices: Sequence[Mapping[str, Any]] = ()) -> str:
 
 def provisioned() -> dict[str, str]:
     """The dashboards as Grafana reads them, by file name."""
-    # Imported here: whoever asks for the rules alone needs no dashboard.
-    from kumulus.extras.watch.dashboards import DASHBOARDS
-    from kumulus.extras.watch.dashboards.grafana import text
-
     return {f"{each.uid}.json": text(each) for each in sorted(DASHBOARDS, key=lambda each: each.uid)}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
 
 Kind = Literal["timeseries", "stat", "gauge", "bargauge", "piechart"]
 WIDTH = 24
@@ -67,6 +70,14 @@ class Variable:
     metric: str
 
 
+CHOICES = (
+    Variable("zone", "Zone", "kumulus:nodes:count"),
+    Variable("node_group", "Node group", "kumulus:nodes:count"),
+    Variable("product", "GPU", "kumulus:nodes:count"),
+)
+CHOSEN = ",".join(f'{each.name}=~"${each.name}"' for each in CHOICES)
+
+
 @dataclass(frozen=True)
 class Dashboard:
     """A page.
@@ -91,11 +102,22 @@ class Dashboard:
             yield from row.panels
 
 
-def last(title: str, expr: str, kind: Kind = "stat", *, legend: str = "", unit: str = "short", **more: object) -> Panel:
-    """A panel that shows the last value of one query."""
-    return Panel(title, (Query(expr, legend),), kind, unit, **more)  # type: ignore[arg-type]
+def load(file: Path) -> tuple[Dashboard, ...]:
+    """The dashboards of a file; `CHOSEN` in an expression stands for the dashboard's choices."""
+    text = file.read_text(encoding="utf-8").replace("CHOSEN", CHOSEN)
+    return tuple(
+        Dashboard(
+            each["uid"],
+            each["title"],
+            each["about"],
+            tuple(Row(title, tuple(map(_panel, panels.items()))) for title, panels in each["rows"].items()),
+            CHOICES if each.get("choices") else (),
+        )
+        for each in yaml.safe_load(text)
+    )
 
 
-def over_time(title: str, *queries: tuple[str, str], unit: str = "short", **more: object) -> Panel:
-    """A panel that shows queries over time, each with its legend."""
-    return Panel(title, tuple(Query(*query) for query in queries), "timeseries", unit, **more)  # type: ignore[arg-type]
+def _panel(described: tuple[str, dict[str, Any]]) -> Panel:
+    title, fields = described
+    queries = fields.pop("queries", None) or {"": fields.pop("query")}
+    return Panel(title, tuple(Query(expr, legend) for legend, expr in queries.items()), **fields)

@@ -135,6 +135,27 @@ def moment(history: History, at: int) -> Moment:
     return found.moment()
 
 
+def holding(history: History) -> list[tuple[int, int]]:
+    """How many pods had a node over time: milliseconds and a number, from each change on."""
+    found: list[tuple[int, int]] = []
+    there: set[int] = set()
+    for event in history:
+        if event.kind == Kind.POD:
+            (there.add if event.one in HOLDING else there.discard)(event.what)
+            if found and found[-1][0] == event.at:
+                found.pop()
+            found.append((event.at, len(there)))
+    return found
+
+
+def fullest(history: History) -> int:
+    """The last moment at which the most pods had a node, in milliseconds; the end if none ever had one."""
+    held = holding(history)
+    most = max((number for _, number in held), default=0)
+    last = max((index for index, (_, number) in enumerate(held) if number == most), default=-1)
+    return held[last + 1][0] - 1 if most and last + 1 < len(held) else history.end
+
+
 class _Replay:
     """Replays events, one after the other."""
 

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from kumulus.cli import which
+from kumulus.extras.journal import outages
 from kumulus.extras.lab.commands import run
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.federation.members import Federation, Worker, require_inside, require_outside
 from kumulus.extras.lab.file.model import Experiment
-from kumulus.runtimes import outages
 
 GROUP = {
     "name": "cpu",

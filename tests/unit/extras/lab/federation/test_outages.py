@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from kumulus.extras.journal import book
+from kumulus.extras.journal import outages as runtime
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
 from kumulus.extras.lab.errors import LabError
@@ -22,7 +23,6 @@ from kumulus.extras.lab.federation.outages import Outages
 from kumulus.extras.lab.file.timeline import Event
 from kumulus.host import lifetime
 from kumulus.kube import Client, Connection
-from kumulus.runtimes import outages as runtime
 from tests.support.apiserver import listening
 
 EVENTS = [Event(partition="east"), Event(restore="east")]

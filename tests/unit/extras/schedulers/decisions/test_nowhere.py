@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kumulus.extras.schedulers.decisions.nowhere import runs, tried_nothing
+from kumulus.extras.schedulers.decisions.attempts import runs, tried_nothing
 
 FILTERS = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit")
 ACTIVE = dict.fromkeys(FILTERS, True) | {"NodePorts": False}

@@ -113,14 +113,6 @@ def test_kubernetes_own_groups_say_whether_they_are_placed(live: Live, hands: Ha
     assert not moment(memory.history, 0).jobs[f"a/{kind}/train"].there
 
 
-def test_queues_come_and_go(live: Live, hands: Hands) -> None:
-    memory = Memory("test", live, clock=hands)
-    told(memory, "/api/v1/resourcequotas", "ADDED", status={"hard": {"pods": "5"}, "used": {"pods": "1"}})
-    assert moment(memory.history, 0).queues == {"ResourceQuota/a/train": [{"pods": "5"}, {"pods": "1"}, 0, 0]}
-    told(memory, "/api/v1/resourcequotas", "DELETED")
-    assert moment(memory.history, 0).queues == {}
-
-
 def test_who_listens_is_told_what_is_new_and_no_more(live: Live, hands: Hands) -> None:
     live.fleet.set_node("n-0", node("n-0"))
     memory = Memory("test", live, clock=hands)

@@ -9,7 +9,7 @@ heading is one of these words need not be named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, rows
+from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
 from kumulus.extras.lab.traces.task import Task
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
@@ -47,21 +47,14 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
         remedy = f"write --columns arrival=HEADING; it has {', '.join(there[:12])}"
         raise LabError(f"{files[0]} has no column arrival: {remedy}")
     notes.unused = [heading for heading in there if heading not in columns.values()]
-    return Found([], _tasks(files[0], columns, unit, notes))
+    found = rows(files[0], notes, list(columns.values()))
+    return Found([], made(found, lambda row: _task(row, columns, unit), files[0], notes))
 
 
 FORMAT = Format("csv", "FILE.csv", "a CSV file of any headings, named by --columns", "docs/traces.md", read)
 
 
-def _tasks(file: Path, columns: Mapping[str, str], unit: str, notes: Notes) -> Iterator[Task]:
-    for line, row in rows(file, notes, list(columns.values())):
-        try:
-            yield _task(row, columns, unit, line)
-        except BadRow as error:
-            notes.reject(file, line, str(error))
-
-
-def _task(row: Row, columns: Mapping[str, str], unit: str, line: int) -> Task:
+def _task(row: Row, columns: Mapping[str, str], unit: str) -> Task:
     def cell(key: str) -> str:
         return row.text(columns[key]) if key in columns else ""
 
@@ -72,7 +65,7 @@ def _task(row: Row, columns: Mapping[str, str], unit: str, line: int) -> Task:
         raise BadRow(f"{columns['gpus']} is {asked:g}; only a part of a single GPU can be asked for")
     share = WHOLE_GPU if asked >= 1 else round(asked * WHOLE_GPU)
     return Task(
-        name=cell("name") or f"job-{line}",
+        name=cell("name") or f"job-{row.line}",
         arrival=arrival,
         duration=row.number(columns["duration"]) if cell("duration") else None,
         workers=row.whole(columns["workers"], 1, MOST_WORKERS, 1) if cell("workers") else 1,

@@ -10,14 +10,14 @@ Pod list: `name`; `cpu_milli`; `memory_mib`; `num_gpu`; `gpu_milli`, milli-GPU o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, rows
+from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
 from kumulus.extras.lab.traces.task import Task
 
 _NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -32,7 +32,8 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
     pods = [file for file in files if "num_gpu" in headings(file)]
     if len(nodes) != 1 or len(pods) != 1:
         raise LabError("one of the files has to be a node list, with a column sn, and one a pod list, with num_gpu")
-    return Found(list(_machines(nodes[0], notes)), _tasks(pods[0], notes))
+    machines = made(rows(nodes[0], notes, _NODES), _machine, nodes[0], notes)
+    return Found(list(machines), made(rows(pods[0], notes, _PODS), lambda row: _task(row, notes), pods[0], notes))
 
 
 FORMAT = Format(
@@ -41,28 +42,12 @@ FORMAT = Format(
 )  # fmt: skip
 
 
-def _machines(file: Path, notes: Notes) -> Iterator[Machine]:
-    for line, row in rows(file, notes, _NODES):
-        try:
-            cpu, memory = row.whole("cpu_milli", 1), row.whole("memory_mib", 1)
-            yield Machine(row.text("sn"), cpu, memory, row.whole("gpu", 0, _MOST_GPUS), row.text("model"))
-        except BadRow as error:
-            notes.reject(file, line, str(error))
+def _machine(row: Row) -> Machine:
+    cpu, memory = row.whole("cpu_milli", 1), row.whole("memory_mib", 1)
+    return Machine(row.text("sn"), cpu, memory, row.whole("gpu", 0, _MOST_GPUS), row.text("model"))
 
 
-def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
-    for line, row in rows(file, notes, _PODS):
-        try:
-            task = _task(row)
-        except BadRow as error:
-            notes.reject(file, line, str(error))
-            continue
-        if row.text("pod_phase") == "Pending":
-            notes.left_out["was still waiting when the trace ended: its duration is not known"] += 1
-        yield task
-
-
-def _task(row: Row) -> Task:
+def _task(row: Row, notes: Notes) -> Task:
     gpus = row.whole("num_gpu", 0, _MOST_GPUS)
     share = row.whole("gpu_milli", 1, WHOLE_GPU) if gpus else 0
     if gpus > 1 and share != WHOLE_GPU:
@@ -72,7 +57,7 @@ def _task(row: Row) -> Task:
     waits = row.text("pod_phase") == "Pending" or started is None or ended is None
     if not waits and started is not None and ended is not None and ended < started:
         raise BadRow(f"deletion_time {ended:g} is before scheduled_time {started:g}")
-    return Task(
+    task = Task(
         name=row.text("name"),
         arrival=arrival,
         duration=None if waits or ended is None or started is None else ended - started,
@@ -83,3 +68,6 @@ def _task(row: Row) -> Task:
         models=tuple(model for model in row.text("gpu_spec").split("|") if model) if gpus else (),
         qos=row.text("qos"),
     )
+    if row.text("pod_phase") == "Pending":
+        notes.left_out["was still waiting when the trace ended: its duration is not known"] += 1
+    return task

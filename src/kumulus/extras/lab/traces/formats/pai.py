@@ -17,7 +17,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, rows
+from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
 from kumulus.extras.lab.traces.task import Task
 
 TASKS = (
@@ -36,7 +36,8 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
     narrow = [file for file in files if len(headings(file)) == len(MACHINES)]
     if len(wide) != 1 or len(wide) + len(narrow) != len(files):
         raise LabError(f"one of the files has to be pai_task_table.csv, of {len(TASKS)} columns, the other of machines")
-    return Found([machine for file in narrow for machine in _machines(file, notes)], _tasks(wide[0], notes))
+    machines = [machine for file in narrow for machine in made(_table(file, MACHINES, notes), _machine, file, notes)]
+    return Found(machines, made(_table(wide[0], TASKS, notes), lambda row: _task(row, notes), wide[0], notes))
 
 
 FORMAT = Format(
@@ -49,21 +50,9 @@ def _table(file: Path, names: Sequence[str], notes: Notes) -> Iterator[tuple[int
     return rows(file, notes, names, () if headings(file) == list(names) else names)
 
 
-def _machines(file: Path, notes: Notes) -> Iterator[Machine]:
-    for line, row in _table(file, MACHINES, notes):
-        try:
-            cpu, memory = round(1000 * row.number("cap_cpu", 1)), round(row.number("cap_mem", 1) * _MIB_OF_GB)
-            yield Machine(row.text("machine"), cpu, memory, row.whole("cap_gpu", 0, 64), row.text("gpu_type"))
-        except BadRow as error:
-            notes.reject(file, line, str(error))
-
-
-def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
-    for line, row in _table(file, TASKS, notes):
-        try:
-            yield _task(row, notes)
-        except BadRow as error:
-            notes.reject(file, line, str(error))
+def _machine(row: Row) -> Machine:
+    cpu, memory = round(1000 * row.number("cap_cpu", 1)), round(row.number("cap_mem", 1) * _MIB_OF_GB)
+    return Machine(row.text("machine"), cpu, memory, row.whole("cap_gpu", 0, 64), row.text("gpu_type"))
 
 
 def _task(row: Row, notes: Notes) -> Task:

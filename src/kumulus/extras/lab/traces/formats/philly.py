@@ -5,6 +5,10 @@ Source: msr-fiddle/philly-traces, README.md; the trace of Jeon et al., USENIX AT
 A job: `jobid`; `vc`, its virtual cluster; `user`; `status`; `submitted_time`, a date without a zone; `attempts`, each
 with `start_time`, `end_time` (dates, or null where they are not known) and `detail`, a list of servers: `ip`, `gpus`.
 Machine list: `machineId`, `number of GPUs`, `single GPU mem`, such as 24GB. CPU and memory are in neither file.
+
+And as adaptdl reduced it, one CSV line for each job (petuum/adaptdl, branch osdi21-artifact,
+simulator/traces/philly.csv; Qiao et al., OSDI 2021): `timestamp`, when it was submitted, a date; `duration` in seconds;
+`num_gpus`; `gpu_time`, GPU-seconds, which follows from these; `cluster`, the virtual cluster.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from typing import Any
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
-from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, opened, rows, seconds
+from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly, one_file
+from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, opened, rows, seconds
 from kumulus.extras.lab.traces.task import Task
 
 _PIECE = 1 << 16
@@ -26,6 +30,9 @@ _LONGEST = 1 << 24
 _MACHINES = ("machineId", "number of GPUs")
 # Neither the trace nor the paper gives a machine's CPUs and memory. No task requests any.
 _CPU, _MEMORY = 64_000, 524_288
+_COLUMNS = ("timestamp", "duration", "num_gpus")
+PER_MACHINE = 8
+"""GPUs of a machine, where the trace does not say: the usual ones have eight."""
 
 
 def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
@@ -35,8 +42,8 @@ def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
     lists = [file for file in files if file not in logs and "machineId" in headings(file)]
     if len(logs) != 1 or len(logs) + len(lists) != len(files):
         raise LabError("one of the files has to be cluster_job_log, a JSON array; the other cluster_machine_list")
-    machines = [machine for file in lists for machine in _machines(file, notes)]
-    return Found(machines, _tasks(logs[0], notes))
+    machines = [m for file in lists for m in made(rows(file, notes, _MACHINES), _machine, file, notes)]
+    return Found(machines, made(_items(logs[0], notes), lambda job: _task(job, notes), logs[0], notes))
 
 
 FORMAT = Format(
@@ -50,25 +57,12 @@ def _is_json(file: Path) -> bool:
         return text.read(_PIECE).lstrip().startswith("[")
 
 
-def _machines(file: Path, notes: Notes) -> Iterator[Machine]:
-    for line, row in rows(file, notes, _MACHINES):
-        try:
-            model = row.text("single GPU mem").replace(" ", "")
-            yield Machine(row.text("machineId"), _CPU, _MEMORY, row.whole("number of GPUs", 0, 64), model)
-        except BadRow as error:
-            notes.reject(file, line, str(error))
+def _machine(row: Row) -> Machine:
+    model = row.text("single GPU mem").replace(" ", "")
+    return Machine(row.text("machineId"), _CPU, _MEMORY, row.whole("number of GPUs", 0, 64), model)
 
 
-def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
-    for line, job in _items(file):
-        notes.rows += 1
-        try:
-            yield _task(job, notes)
-        except BadRow as error:
-            notes.reject(file, line, str(error))
-
-
-def _items(file: Path) -> Iterator[tuple[int, object]]:
+def _items(file: Path, notes: Notes) -> Iterator[tuple[int, object]]:
     """The items of a JSON array with the line each starts on, with only one of them in memory at a time."""
     decoder, text, line = json.JSONDecoder(), "", 1
     with opened(file) as source:
@@ -87,6 +81,7 @@ def _items(file: Path) -> Iterator[tuple[int, object]]:
                     raise LabError(f"{file}, line {line}: is no JSON array of jobs: {error.msg}") from None
                 text += more
                 continue
+            notes.rows += 1
             yield line, item
             line += text[:end].count("\n")
             text = text[end:]
@@ -141,3 +136,38 @@ def _ran(attempts: Sequence[Mapping[Any, Any]]) -> float | None:
             raise BadRow("a try ends before it starts")
         total += end - start
     return total
+
+
+def _csv_tasks(file: Path, notes: Notes) -> Iterator[Task]:
+    return made(rows(file, notes, _COLUMNS), lambda row: _csv_task(row, notes), file, notes)
+
+
+def _csv_task(row: Row, notes: Notes) -> Task:
+    arrival = row.time("timestamp")
+    assert arrival is not None
+    workers, gpus, share = _workers_of(row.whole("num_gpus", 1), notes)
+    duration, user = row.number("duration"), row.text("cluster")
+    return Task(f"job-{row.line}", arrival, duration, workers, gpus=gpus, gpu_milli=share, user=user)
+
+
+def _workers_of(gpus: int, notes: Notes) -> tuple[int, int, int]:
+    """How many workers a job of so many GPUs has, the GPUs of each, and the milli-GPU of each GPU.
+
+    Args:
+        gpus: of the job.
+        notes: counts jobs that cannot be divided evenly, whose last worker is given as many GPUs as the others.
+    """
+    if gpus <= PER_MACHINE:
+        return 1, gpus, WHOLE_GPU if gpus else 0
+    workers = -(-gpus // PER_MACHINE)
+    each = -(-gpus // workers)
+    if workers * each != gpus:
+        notes.left_out[f"has GPUs that are no multiple of its workers: asks for up to {PER_MACHINE - 1} more"] += 1
+    return workers, each, WHOLE_GPU
+
+
+CSV = Format(
+    "philly-csv", "philly.csv", "Microsoft's Philly, reduced to a CSV file by adaptdl",
+    "https://github.com/petuum/adaptdl",
+    one_file("philly.csv", _csv_tasks),
+)  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.policies.pod import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, one_file
-from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, rows
+from kumulus.extras.lab.traces.reading import Notes, Row, made, rows
 from kumulus.extras.lab.traces.task import Task
 
 _NEEDED = ("job_id", "user", "gpu_num", "cpu_num", "node_num", "submit_time", "duration")
@@ -23,11 +23,7 @@ _MIB_OF_GB = 1e9 / 2**20
 
 
 def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
-    for line, row in rows(file, notes, _NEEDED):
-        try:
-            yield _task(row, notes)
-        except BadRow as error:
-            notes.reject(file, line, str(error))
+    return made(rows(file, notes, _NEEDED), lambda row: _task(row, notes), file, notes)
 
 
 def _task(row: Row, notes: Notes) -> Task:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.traces.formats.base import Format, one_file
-from kumulus.extras.lab.traces.reading import LATEST, BadRow, Notes, opened
+from kumulus.extras.lab.traces.reading import LATEST, BadRow, Notes, made, opened
 from kumulus.extras.lab.traces.task import Task
 from kumulus.model.errors import shown
 
@@ -24,16 +24,16 @@ _NUMBER, _SUBMITTED, _RAN, _GOT, _ASKED, _MEMORY, _USER, _QUEUE = 0, 1, 3, 4, 7,
 
 
 def _tasks(file: Path, notes: Notes) -> Iterator[Task]:
+    return made(_lines(file, notes), lambda cells: _task(cells, notes), file, notes)
+
+
+def _lines(file: Path, notes: Notes) -> Iterator[tuple[int, list[str]]]:
     with opened(file) as text:
         for line, written in enumerate(text, start=1):
-            stripped = written.strip()
-            if not stripped or stripped.startswith(";"):
-                continue
-            notes.rows += 1
-            try:
-                yield _task(stripped.split(), notes)
-            except BadRow as error:
-                notes.reject(file, line, str(error))
+            cells = written.split()
+            if cells and not cells[0].startswith(";"):
+                notes.rows += 1
+                yield line, cells
 
 
 def _task(cells: Sequence[str], notes: Notes) -> Task:

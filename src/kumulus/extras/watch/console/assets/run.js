@@ -63,7 +63,8 @@ class Side {
     const whole = history.jobs.length ? `, ${number(jobs)} of ${counted(history.jobs.length, "job")} whole` : "";
     const unheard = [history.about.unheard ?? []].flat().join("; ").slice(0, 600);
     const lacks = unheard && `. Times are as they were heard, and not all was heard in time: ${unheard}`;
-    this.result.textContent = `Result: ${gpus}${number(pods)} of ${counted(history.pods.length, "pod")} had a node${whole}${lacks}`;
+    const assumed = [history.about.assumed ?? []].flat().map(text => `. ${text}`).join("");
+    this.result.textContent = `Result: ${gpus}${number(pods)} of ${counted(history.pods.length, "pod")} had a node${whole}${lacks}${assumed}`;
   }
 
   open(name) {

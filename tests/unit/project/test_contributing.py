@@ -1,0 +1,71 @@
+"""CONTRIBUTING's table of what a change touches: of an example of each, the files that know it are those of its row."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kumulus import toolchain
+from tests.support.project import ROOT
+
+SRC = ROOT / "src" / "kumulus"
+# A row's first words, and a pattern of what its example is called wherever it is known.
+EXAMPLES = {
+    "a scheduler": r'extras\.schedulers\.yunikorn:|name = "yunikorn"',
+    "a field of a node group": "gpuOperator|gpu_operator",
+    "a property of one of the plugin's resources": "clusterOutlivesStack",
+    "a fault of known effects": "xid-48",
+    "a panel": "Nodes with a price",
+    "a command": r'[\'"]price[\'"]: Command',
+    "a Kubernetes version": re.escape(toolchain.kubernetes_versions()[1]),
+}
+
+
+@cache
+def rows() -> dict[str, tuple[int, list[Path]]]:
+    """By its first words: how many files a row says, and the files or folders that it names for that."""
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| Change |")[2].partition("\n\n")[0]
+    found: dict[str, tuple[int, list[Path]]] = {}
+    for line in table.splitlines()[2:]:
+        change, files, _ = (cell.strip() for cell in line.strip("| ").split(" | "))
+        count = int(files.partition(":")[0])
+        named = [Path(each.removeprefix("src/kumulus/")) for each in re.findall(r"`([^`]+/[^`]+|[a-z]+)`", files)]
+        if change.startswith("…"):
+            # It takes those of the row before, too.
+            named = [*found[next(reversed(found))][1], *named]
+        found[change] = count, named[:count]
+    return found
+
+
+class _Code(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
+
+
+@cache
+def texts() -> dict[Path, str]:
+    """The files of the package, without comments and docstrings."""
+    files = [each for each in SRC.rglob("*") if each.suffix in (".py", ".toml", ".yaml") and each.is_file()]
+    return {each.relative_to(SRC): _code(each.suffix, each.read_text(encoding="utf-8")) for each in files}
+
+
+def _code(suffix: str, text: str) -> str:
+    return ast.unparse(_Code().visit(ast.parse(text))) if suffix == ".py" else text
+
+
+@pytest.mark.parametrize("change", EXAMPLES)
+def test_the_files_that_know_an_example_are_those_that_its_row_names(change: str) -> None:
+    count, places = rows()[change]
+    knowing = [path for path, text in texts().items() if re.search(EXAMPLES[change], text)]
+    assert len(knowing) == len(places) == count, knowing
+    for place in places:
+        assert [path for path in knowing if path.is_relative_to(place)], (place, knowing)
+
+
+@pytest.mark.parametrize("change", rows())
+def test_what_a_row_names_is_there(change: str) -> None:
+    assert all((SRC / place).exists() for place in rows()[change][1])
