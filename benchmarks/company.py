@@ -23,7 +23,6 @@ _GROUPS = ("web", "search", "gpu", "batch")
 _RACK = 20
 _QUEUES, _COHORTS = 20, 3
 _KUEUE = "kueue.x-k8s.io/v1beta2"
-_KINDS = ("ResourceFlavor", "ClusterQueue", "Cohort", "LocalQueue", "WorkloadPriorityClass")
 _WAITING = ("huge-", "gated-")
 
 
@@ -142,7 +141,7 @@ async def fill(kubeconfig: Path, count: int, nodes: int) -> None:
     """
     async with Client(load_kubeconfig(kubeconfig)) as client:
         await wait_until_all_are_managed(client, asyncio.Event())
-        await define(client, _KINDS)
+        await define(client, [body for _, body in queues()])
         volumes = captured.with_volumes(count, ZONES[0])
         for path, body in chain(captured.objects(), queues()):
             await client.write("POST", path, body)

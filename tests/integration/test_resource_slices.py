@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kumulus.model.node_effects import XID_ANNOTATION
 from kumulus.model.pools import POOL_LABEL
 from kumulus.provider.resources.base import Properties
 from tests.integration.conftest import NODES, PODS, Faults, Plane, Pools, pod
@@ -265,7 +266,9 @@ async def test_a_fault_taints_a_gpu_and_what_claims_it_is_told(
 
     workloads(PODS, claims(f"{product}-first"))
     plane.api.until(PODS, lambda found: found[f"{product}-first"]["status"]["phase"] == "Running")
-    await faults.begin(faults.inputs("ill", {pool: "0"}, "gpu-fell-off-bus", devices="taint"))
+    # The catalog's kinds taint the node as well.
+    ill = {"annotations": {XID_ANNOTATION: "79"}, "capacity": {"nvidia.com/gpu": "-1"}, "devices": "taint"}
+    await faults.begin(faults.inputs("ill", {pool: "0"}, **ill))
     (struck,) = slices(plane, inputs).values()
     tainted = {each["name"]: each.get("taints") for each in struck["spec"]["devices"]}
     assert tainted["gpu-0"] is None

@@ -11,7 +11,7 @@ from typing import Any
 
 from kumulus.kwok.stages import absent, is_in, not_in, stage
 
-PROVISIONER = "kumulus.io/emulated"
+PROVISIONER = "emulated.kumulus.io"
 """The `provisioner` of such a StorageClass, and the CSI driver of its volumes."""
 _ASKED = '.metadata.annotations["volume.kubernetes.io/storage-provisioner"]'
 _MADE_BY = "pv.kubernetes.io/provisioned-by"

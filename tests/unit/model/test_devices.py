@@ -334,7 +334,7 @@ def test_a_fault_taints_the_devices_that_it_takes_as_nvidias_driver_does(
     made = pool({"partitionable": True} if divided else {})
     effects = NodeEffects(capacity={"nvidia.com/gpu": "-2"}, devices="taint", **fault)
     since = "2026-11-27T20:00:00Z"
-    struck = replace(made, faults=faults_of(made.name, [ActiveFault("f", effects, {made.name: {1}}, since)]))
+    struck = replace(made, faults=faults_of(made.name, [ActiveFault("f", effects, {made.name: frozenset({1})}, since)]))
     assert made.devices is not None
 
     def tainted(ordinal: int) -> dict[str, Any]:

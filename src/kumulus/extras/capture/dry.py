@@ -167,7 +167,9 @@ class Dry:
         self._journal.add(outside=[f"{path}/{name}"])
         metadata = {"name": name, "labels": {RUN_LABEL: self._run}}
         try:
-            body = {"metadata": metadata, "spec": {**probe.group, "priorityClassName": priority_class}}
+            # The policy is defaulted before it is compared with that of the class, and has to be the same.
+            never = {"priorityClassName": priority_class, "preemptionPolicy": "Never"}
+            body = {"metadata": metadata, "spec": {**probe.group, **never}}
             await self._post(path, body, priority_class)
         except ApiError as error:
             if error.status != 404:

@@ -141,13 +141,16 @@ async def _nodes(
     left, there = probe.count - before, len(nodes)
     for name, like in _shapes(nodes).items():
         one = await dry.nodes(like, 1)
-        verdict = await dry.pods(probe.one_by_one(), left, priority, among=there + 1)
+        # Of a gang, one node would take none.
+        verdict = await dry.pods(probe.alone_on(one[0]) if probe.group else probe, left, priority, among=there + 1)
         await dry.drop(one)
         each = verdict.on[one[0]]
         if not each:
             answer.tried.append(f"one more node like those of {name} takes none")
             continue
-        needed = max(1, math.ceil((left - verdict.fitted + each) / each))
+        needed = math.ceil(left / each)
+        if probe.group and needed <= _MOST_NODES:
+            needed = await _fewest(dry, probe, priority, like, needed, there)
         if needed > _MOST_NODES:
             answer.tried.append(f"a node more like those of {name} takes {each:,}: {needed:,} would be needed")
             continue
@@ -159,6 +162,18 @@ async def _nodes(
             answer.changes.append(Change(what, needed))
         else:
             answer.tried.append(f"with {what} {before + verdict.fitted:,} of {probe.count:,} fit")
+
+
+async def _fewest(dry: Dry, probe: Probe, priority: str, like: dict[str, Any], most: int, there: int) -> int:
+    """How few more nodes a gang needs, beside what is free on the others; `most` if fewer do not suffice."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        added = await dry.nodes(like, middle)
+        verdict = await dry.pods(probe, probe.count, priority, among=there + middle)
+        await dry.drop(added)
+        low, high = (low, middle) if verdict.all_fit else (middle + 1, high)
+    return low
 
 
 def _cost(node: Mapping[str, Any], count: int) -> str:

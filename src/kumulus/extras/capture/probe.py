@@ -28,6 +28,7 @@ GROUPS = "scheduling.k8s.io/v1beta1"
 CONSTRAINTS = ("nodeSelector", "nodeAffinity", "podAffinity", "podAntiAffinity", "topologySpreadConstraints")
 """The constraints that can be removed from a pod so that it may fit; a group's `schedulingConstraints` is another."""
 _OF_GROUP = "schedulingConstraints"
+_HOSTNAME = "kubernetes.io/hostname"
 _KEPT = ("schedulingPolicy", _OF_GROUP)
 # kube-scheduler's texts. Checked against Kubernetes 1.35 to 1.37.
 _NODES_LOOKED_AT = re.compile(r"0/(\d+) nodes")
@@ -66,6 +67,11 @@ class Probe:
     def one_by_one(self) -> Probe:
         """The same pods without their group."""
         return replace(self, group={})
+
+    def alone_on(self, node: str) -> Probe:
+        """The same pods without their group, on one node only."""
+        selector = {**(self.spec.get("nodeSelector") or {}), _HOSTNAME: node}
+        return replace(self, spec={**self.spec, "nodeSelector": selector}, group={})
 
     def without(self, constraint: str) -> Probe:
         """The same pods without one of their constraints."""

@@ -209,7 +209,7 @@ async def test_placements_are_counted_over_the_measurement_unless_the_scheduler_
 
 def test_a_group_whose_placement_was_not_heard_of_at_once_has_no_time() -> None:
     found = records()
-    item = {"spec": {"schedulingPolicy": {"basic": {}}}, "status": {}}
+    item: dict[str, Any] = {"spec": {"schedulingPolicy": {"basic": {}}}, "status": {}}
     found.groups.put("a/g", item, 1.0, 1.0)
     found.put(pod("g", group="a/g"), 1.0)
     placed = {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True"}]}

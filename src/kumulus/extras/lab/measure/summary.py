@@ -17,7 +17,7 @@ from kumulus.extras.lab.measure.statistics import RESOLUTION, Between, Measured,
 
 # kube-scheduler's texts about pods, and about groups in topologies. Checked against Kubernetes 1.35 to 1.37.
 _AVAILABLE = re.compile(r"\d+/\d+ (?:nodes are available: |placements are available, first placement status: )")
-_PREEMPTION = re.compile(r"\.? *preemption: .*", re.DOTALL)
+_PREEMPTION = re.compile(r"[.,]? *(?:pod group )?preemption: .*", re.DOTALL)
 # Dynamic resource allocation adds this to the message, whether a pod has claims or not.
 _CLAIMS = re.compile(r"\.? *no new claims to deallocate,?")
 _COUNT = re.compile(r"\b\d+ (?=(?:node\(s\)|Insufficient|Preemption|No preemption))")
