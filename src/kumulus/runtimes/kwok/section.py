@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -29,6 +31,9 @@ def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
 
 
 Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form="switches")]
+
+
+_IMAGE = r"^[a-z0-9][a-z0-9._-]*(:[0-9]+)?(/[a-z0-9._-]+)*$"
 
 
 class Kwok(RuntimeSection):
@@ -82,3 +87,21 @@ class Kwok(RuntimeSection):
         ),
         examples=["api"],
     )
+    processes: dict[Annotated[str, Field(pattern=_IMAGE)], Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description=(
+            "Pods that really run, as processes of this machine: an image, without its tag, and the program that it "
+            "stands for: a path, relative to the project's directory, or a tool that Kumulus has (docs/pods.md)."
+        ),
+        examples=["{registry.k8s.io/kueue/kueue: kueue}", "{example.com/team/operator: ./bin/operator}"],
+    )
+
+    def options(self, base: Path = Path()) -> dict[str, Any]:
+        """See :meth:`RuntimeSection.options`; programs with a path have their whole one."""
+        found = super().options(base)
+        if self.processes:
+            found["processes"] = {
+                image: str(Path(base, os.path.expanduser(program)).absolute()) if "/" in program else program
+                for image, program in self.processes.items()
+            }
+        return found
