@@ -330,7 +330,7 @@ class EmulatedCluster(pulumi.ComponentResource):
         # Imported here, as the provider's SDK is.
         from kumulus.components.helm_addon import HelmAddon, arguments_of
 
-        system = [self._system(loaded.system_pool)] if loaded.system_pool else []
+        system = [self._system(loaded.system_pool, loaded.spec.kwok.processes)] if loaded.system_pool else []
         places = {addon.name: number for number, addon in enumerate(loaded.spec.clusterAddons)}
         made: dict[str, HelmAddon] = {}
         for addon in loaded.addons_in_order():
@@ -343,10 +343,11 @@ class EmulatedCluster(pulumi.ComponentResource):
             )
         return made
 
-    def _system(self, pool: Pool) -> KwokNodeGroup:
+    def _system(self, pool: Pool, processes: Mapping[str, str]) -> KwokNodeGroup:
         """The pool for the pods of add-ons, on a runtime whose nodes run no containers."""
+        but = ", but for those of kwok.processes" if processes else ""
         pulumi.log.info(
-            "add-ons on the kwok runtime are emulated: their objects are real, their containers do not run; "
+            f"add-ons on the kwok runtime are emulated: their objects are real, their containers do not run{but}; "
             "their pods are placed on the 'system' pool",
             self,
         )

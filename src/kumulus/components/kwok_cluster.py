@@ -36,6 +36,8 @@ class KwokClusterArgs(ControlPlaneArgs, total=False):
     """Multiplies the intervals of the nodes' heartbeats, 1 to 1000."""
     create_through: str
     """``api`` to post every node. Default: ``storage``, wherever that gives the same nodes."""
+    processes: Mapping[str, str]
+    """Pods that really run, as processes of this machine: programs by image (docs/pods.md)."""
     stage_objects: bool
     """Whether KWOK takes its stages from objects of the cluster, as faults of pods need it. Default: False."""
     observability: Annotated[Mapping[str, Any], SectionOf("kumulus.model.observability:Observability")]

@@ -19,8 +19,13 @@ def inside(namespace: str | None) -> str:
 def collection(manifest: Mapping[str, Any]) -> str:
     """The collection of an object, `/apis/batch/v1/namespaces/default/jobs`, if the plural of its kind is regular."""
     kind = manifest["kind"].lower()
-    plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
-    return f"{root(manifest['apiVersion'])}{inside(manifest['metadata'].get('namespace'))}/{plural}"
+    return f"{root(manifest['apiVersion'])}{inside(manifest['metadata'].get('namespace'))}/{_plural(kind)}"
+
+
+def _plural(kind: str) -> str:
+    if kind.endswith("y") and kind[-2] not in "aeiou":
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def address(manifest: Mapping[str, Any]) -> str:

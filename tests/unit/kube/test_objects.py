@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kumulus.kube import ApiError, objects
+from kumulus.kube import ApiError, objects, paths
 from kumulus.kube.pods import each_bound
 from tests.support.apiserver import Server, ok, serving, status
 
@@ -111,3 +111,11 @@ async def test_pods_of_few_nodes_are_asked_for_by_node_and_of_many_at_once(
     assert set(found) == {"n1"}
     assert len(server.seen) == requests
     assert all("status.phase!=Succeeded" in seen.query["fieldSelector"] for seen in server.seen)
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural"), [("Job", "jobs"), ("Ingress", "ingresses"), ("Topology", "topologies"), ("Gateway", "gateways")]
+)
+def test_the_collection_of_an_object_has_the_regular_plural_of_its_kind(kind: str, plural: str) -> None:
+    manifest = {"apiVersion": "a.b/v1", "kind": kind, "metadata": {"name": "x"}}
+    assert paths.collection(manifest) == f"/apis/a.b/v1/{plural}"

@@ -45,6 +45,10 @@ class Addition:
         """Stages of KWOK for its nodes or pods."""
         return []
 
+    def announced(self, options: Options) -> list[str]:
+        """What the preview of a new cluster says of it, for people."""
+        return []
+
     def described(self, old: Options, new: Options) -> list[str]:
         """What a change of the options means for it, for people."""
         return []

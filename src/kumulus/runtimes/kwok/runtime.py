@@ -82,6 +82,8 @@ class KwokRuntime(Runtime):
         layout = Layout.of(wanted.home, wanted.name)
         if identity is None:
             directories.require_free(layout, wanted.owner, preview=True)
+            for line in (line for each in addition.asked(wanted.options) for line in each.announced(wanted.options)):
+                report.info(line)
         await gates.require_known(layout, wanted)
         return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -27,6 +29,9 @@ def _as_texts(raw: Mapping[str, bool | str]) -> dict[str, str]:
 
 
 Switches = Annotated[dict[str, str], checked(_switches_problems, _as_texts, form="switches")]
+
+
+_IMAGE = r"^[a-z0-9][a-z0-9._-]*(:[0-9]+)?(/[a-z0-9._-]+)*$"
 
 
 class Kwok(RuntimeSection):
@@ -58,3 +63,19 @@ class Kwok(RuntimeSection):
     createThrough: Literal["storage", "api"] | None = Field(default=None, examples=["api"])
     """How new nodes are created: written to the API server's storage, which is several times faster, or posted one by
     one; by default `storage`, wherever that gives the same nodes."""
+    processes: dict[Annotated[str, Field(pattern=_IMAGE)], Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=dict,
+        examples=["{registry.k8s.io/kueue/kueue: kueue}", "{example.com/team/operator: ./bin/operator}"],
+    )
+    """Pods that really run, as processes of this machine: an image, without its tag, and the program that it stands
+    for: a path, relative to the project's directory, or a tool that Kumulus has (docs/pods.md)."""
+
+    def options(self, base: Path = Path()) -> dict[str, Any]:
+        """See :meth:`RuntimeSection.options`; programs with a path have their whole one."""
+        found = super().options(base)
+        if self.processes:
+            found["processes"] = {
+                image: str(Path(base, os.path.expanduser(program)).absolute()) if "/" in program else program
+                for image, program in self.processes.items()
+            }
+        return found

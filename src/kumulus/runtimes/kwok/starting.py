@@ -160,12 +160,12 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
     started: list[str] = []
     if configuration.has_additions(wanted.options):
         additions.configure(layout, wanted, [], claims)
-        async with api.client(layout) as client:
-            await additions.define(client, layout, wanted)
+        await _define(layout, wanted, report)
         started = dead(layout)
         for each in addition.every():
             each.require_space(layout, started)
         await start_components(layout)
+        await all_running(layout, report)
     async with api.client(layout) as client:
         await additions.apply(client, layout, wanted)
     for each in addition.every():
