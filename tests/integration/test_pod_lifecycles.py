@@ -71,13 +71,10 @@ def lifecycles() -> list[Lifecycle]:
 
 @dataclasses.dataclass
 class Living(Plane):
-    """A control plane with pods that live there, all at once.
-
-    Attributes:
-        before: the resourceVersion of pods before these were made, from which their lives can be read again.
-    """
+    """A control plane with pods that live there, all at once."""
 
     before: str
+    """The resourceVersion of pods before these were made, from which their lives can be read again."""
 
     def begin(self) -> None:
         """Make the pods of the tests that look at single lives: side by side they take as long as the longest."""

@@ -89,19 +89,16 @@ class Condition(Section):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of a condition.
-
-    Attributes:
-        about: the condition, in words.
-        holds: whether it holds.
-        count: how many objects match.
-        progress: how near it is, from 0 to 1.
-    """
+    """What was found of a condition."""
 
     about: str
+    """The condition, in words."""
     holds: bool
+    """Whether it holds."""
     count: int
+    """How many objects match."""
     progress: float
+    """How near it is, from 0 to 1."""
 
     def __str__(self) -> str:
         """In words."""
@@ -110,13 +107,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of all conditions of a problem.
-
-    Attributes:
-        outcomes: of each condition.
-    """
+    """What was found of all conditions of a problem."""
 
     outcomes: tuple[Outcome, ...]
+    """Of each condition."""
 
     @property
     def solved(self) -> bool:

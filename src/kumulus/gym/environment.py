@@ -30,25 +30,22 @@ _EVENTS = 10
 
 @dataclass(frozen=True)
 class Observation:
-    """What an agent sees after a command, or at the beginning.
-
-    Attributes:
-        text: what the command said, or what the problem is.
-        code: the command's exit code.
-        nodes: each node's name, whether it is ready, cordoned, its taints.
-        pods: each pod's namespace, name, phase, node, and why it is not what it should be.
-        events: the last warnings, in words.
-        step: how many commands the episode has had.
-        ends: why it is over: `solved`, `gave up`, `steps` or `time`; empty while it goes on.
-    """
+    """What an agent sees after a command, or at the beginning."""
 
     text: str
+    """What the command said, or what the problem is."""
     code: int
+    """The command's exit code."""
     nodes: list[dict[str, Any]]
+    """Each node's name, whether it is ready, cordoned, its taints."""
     pods: list[dict[str, Any]]
+    """Each pod's namespace, name, phase, node, and why it is not what it should be."""
     events: list[str]
+    """The last warnings, in words."""
     step: int = 0
+    """How many commands the episode has had."""
     ends: str = ""
+    """Why it is over: `solved`, `gave up`, `steps` or `time`; empty while it goes on."""
 
     def __str__(self) -> str:
         """As a text: what was said, and the state in short."""

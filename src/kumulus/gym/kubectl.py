@@ -41,17 +41,14 @@ _MOST_TEXT = 16_000
 
 @dataclass(frozen=True)
 class Command:
-    """An agent's command.
-
-    Attributes:
-        words: those of the command line.
-        text: its standard input.
-        refused: why it is not run, and what to do instead; empty if it is.
-    """
+    """An agent's command."""
 
     words: tuple[str, ...] = ()
+    """Those of the command line."""
     text: str = ""
+    """Its standard input."""
     refused: str = ""
+    """Why it is not run, and what to do instead; empty if it is."""
 
     @property
     def reads_only(self) -> bool:

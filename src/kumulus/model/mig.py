@@ -23,17 +23,14 @@ _MIG_DEVICE = re.compile(r"(gpu-[0-9]+)-mig-.+-[0-9]+-[0-9]+")
 
 
 class Profile(NamedTuple):
-    """A kind of MIG device, available on any GPU that supports MIG.
-
-    Attributes:
-        number: NVML's number of it, the ID in `nvidia-smi mig -lgip`.
-        starts: the eighths of the memory at which such a device can begin.
-        size: how many eighths it takes.
-    """
+    """A kind of MIG device, available on any GPU that supports MIG."""
 
     number: int
+    """NVML's number of it, the ID in `nvidia-smi mig -lgip`."""
     starts: tuple[int, ...]
+    """The eighths of the memory at which such a device can begin."""
     size: int
+    """How many eighths it takes."""
 
 
 PROFILES = (

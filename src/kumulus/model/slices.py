@@ -44,15 +44,12 @@ _GPUS_OF_A_SLICE = _MOST_COUNTING // DEVICES_OF_A_GPU
 
 
 class Part(NamedTuple):
-    """One of the slices that a node publishes.
-
-    Attributes:
-        ordinal: which of its pool's nodes, from 0.
-        number: which of that node's slices, from 0.
-    """
+    """One of the slices that a node publishes."""
 
     ordinal: int
+    """Which of its pool's nodes, from 0."""
     number: int
+    """Which of that node's slices, from 0."""
 
 
 def slice_count(devices: Devices) -> int:

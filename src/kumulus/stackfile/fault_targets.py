@@ -33,24 +33,21 @@ _ACTION_REASONS = {"fail": "Error", "failInit": "Error", "evict": "Evicted", "im
 
 @dataclass(frozen=True)
 class ResolvedFault:
-    """A fault with the nodes that it affects.
-
-    Args:
-        kind: the catalog's entry, or empty.
-        nodes: which nodes; empty for a fault of pods anywhere.
-        node: what it does to each of them.
-        pods: what it does to pods; None for a fault of nodes.
-        lost: what the fleet loses by it, quantities by resource.
-        offers: what it does to an autoscaler's offerings; None for other faults.
-    """
+    """A fault with the nodes that it affects."""
 
     name: str
     kind: str
+    """The catalog's entry, or empty."""
     nodes: NodeSet
+    """Which nodes; empty for a fault of pods anywhere."""
     node: NodeEffects
+    """What it does to each of them."""
     pods: PodEffects | None
+    """What it does to pods; None for a fault of nodes."""
     lost: Mapping[str, str]
+    """What the fleet loses by it, quantities by resource."""
     offers: OfferEffects | None = None
+    """What it does to an autoscaler's offerings; None for other faults."""
 
 
 def resolve(

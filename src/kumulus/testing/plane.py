@@ -79,29 +79,26 @@ class Progress(Reporter):
 
 @dataclass
 class Plane:
-    """A control plane that is up.
-
-    Attributes:
-        folder: the temporary folder, in which is all that the cluster keeps.
-        loaded: what was asked for.
-        observed: the control plane.
-        client: of its API server, for the event loop that started it.
-        owner: what its nodes, records and faults are marked with.
-        pools: as they are wanted now, by name.
-        report: takes lines of progress.
-        storages: its etcd, to which many nodes are written.
-        way: has its controllers yield meanwhile.
-    """
+    """A control plane that is up."""
 
     folder: Path
+    """The temporary folder, in which is all that the cluster keeps."""
     loaded: Loaded
+    """What was asked for."""
     observed: Observed
+    """The control plane."""
     client: Client
+    """Of its API server, for the event loop that started it."""
     owner: Owner
+    """What its nodes, records and faults are marked with."""
     pools: dict[str, Pool]
+    """As they are wanted now, by name."""
     report: Reporter
+    """Takes lines of progress."""
     storages: Storages = field(default_factory=Storages)
+    """Its etcd, to which many nodes are written."""
     way: CpuYield = field(default_factory=CpuYield)
+    """Has its controllers yield meanwhile."""
 
     @property
     def layout(self) -> Layout:
