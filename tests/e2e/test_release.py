@@ -27,7 +27,8 @@ from tests.support.pods import is_ready
 from tests.support.project import NODES
 from tests.support.registries import Registries
 
-pytestmark = pytest.mark.e2e
+# pip unpacks 67 packages for a stranger, on a busy machine too.
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 LATER = "99.0.0"
 PLUGIN = ROOT / "plugin"
@@ -78,7 +79,7 @@ def of_stranger(user: User, internet: Registries, **more: str) -> dict[str, str]
 def install(user: User, internet: Registries) -> subprocess.CompletedProcess[str]:
     script = user.home / "install.sh"
     script.write_bytes(internet.files[f"/releases/v{VERSION}/install.sh"])
-    return user.run(["sh", str(script)], user.home, of_stranger(user, internet), timeout=500)
+    return user.run(["sh", str(script)], user.home, of_stranger(user, internet), timeout=1200)
 
 
 def brought_up(user: User, shell: dict[str, str]) -> tuple[Path, dict[str, str]]:
