@@ -167,7 +167,7 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
         "kubeSchedulerBinary": str(toolchain.find("kube-scheduler", version)),
         **ports,
     }
-    # kwokctl uses it only for `kwokctl kubectl`.
+    # kwokctl asks by it whether a new API server answers, and downloads it where there is none.
     with contextlib.suppress(toolchain.ToolMissing):
         kwokctl["kubectlBinary"] = str(toolchain.find("kubectl"))
     if options.get("apiServerPort"):
