@@ -37,7 +37,7 @@ async def test_a_claim_of_the_class_is_bound_and_its_volume_attached_where_the_p
         {"metadata": {"name": name}, "spec": {"containers": [container], "volumes": volumes, "nodeSelector": selector}},
     )
     plane.api.until(PODS, lambda found: found[name]["status"]["phase"] == "Running")
-    claim = plane.api.get(f"{CLAIMS}/{name}")
+    claim = plane.api.until(CLAIMS, lambda found: "capacity" in found[name]["status"])[name]
     volume = plane.api.get(f"{VOLUMES}/{claim['spec']['volumeName']}")
     assert (claim["status"]["phase"], claim["status"]["capacity"]) == ("Bound", {"storage": "7Gi"})
     assert (volume["status"]["phase"], volume["spec"]["csi"]["driver"]) == ("Bound", PROVISIONER)

@@ -10,7 +10,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from kumulus.components.arguments import check
 from kumulus.components.inputs import Checked
 from kumulus.components.resources import ClusterLike, depended_on, marked
-from kumulus.model.slices import RESOURCE_API, device_class_spec
+from kumulus.model.slices import RESOURCE_API, device_class_expression, device_class_spec
 from kumulus.stackfile.resource_slices import ResourceSlices
 
 
@@ -47,7 +47,7 @@ class DeviceClass(pulumi.ComponentResource):
             api_version=RESOURCE_API,
             kind="DeviceClass",
             metadata=marked({"name": name}, cluster),
-            spec=_spec(found["driver"], name, args.get("extended_resource_name", "")),
+            spec=device_class_spec(_expression(found["driver"], name), args.get("extended_resource_name", "")),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 provider=cluster.kubernetes,
@@ -61,7 +61,7 @@ class DeviceClass(pulumi.ComponentResource):
         self.register_outputs({"name": name})
 
 
-def _spec(driver: Any, name: str, extended: str) -> Any:
+def _expression(driver: Any, name: str) -> Any:
     if isinstance(driver, pulumi.Output):
-        return driver.apply(lambda known: device_class_spec(known, name, extended))
-    return device_class_spec(driver, name, extended)
+        return driver.apply(lambda known: device_class_expression(known, name))
+    return device_class_expression(driver, name)

@@ -94,14 +94,17 @@ def device_class_expression(driver: str, name: str) -> str:
     return f'{expression} && device.attributes["{driver}"].type == "{"mig" if name == MIG_CLASS else "gpu"}"'
 
 
-def device_class_spec(driver: str, name: str, extended: str = "") -> dict[str, Any]:
-    """The `spec` of a driver's DeviceClass.
+def device_class_spec(expression: Any, extended: str = "") -> dict[str, Any]:
+    """The `spec` of a DeviceClass.
 
     Args:
+        expression: from :func:`device_class_expression`; of a program, it may be known later.
         extended: the extended resource that pods may request instead of claiming devices; empty for none.
     """
-    selectors = [{"cel": {"expression": device_class_expression(driver, name)}}]
-    return {"selectors": selectors, **({"extendedResourceName": extended} if extended else {})}
+    return {
+        "selectors": [{"cel": {"expression": expression}}],
+        **({"extendedResourceName": extended} if extended else {}),
+    }
 
 
 def slice_labels(pool: Pool) -> dict[str, str]:

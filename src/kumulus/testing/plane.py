@@ -19,7 +19,7 @@ from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.identity import Owner, drawn
 from kumulus.model.pools import Pool
-from kumulus.model.slices import RESOURCE_API, device_class_spec
+from kumulus.model.slices import RESOURCE_API, device_class_expression, device_class_spec
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults import operations
 from kumulus.nodes.faults.new_pods import wait_until_managed
@@ -245,7 +245,7 @@ async def _declared(plane: Plane) -> None:
     sections = [group.resourceSlices for group in spec.nodeGroups]
     extended = extended_names(sections)
     for name, driver in device_classes(sections).items():
-        described = device_class_spec(driver, name, extended.get(name, ""))
+        described = device_class_spec(device_class_expression(driver, name), extended.get(name, ""))
         objects.append(
             {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": described}
         )

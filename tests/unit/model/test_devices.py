@@ -315,9 +315,9 @@ def test_claims_for_the_extended_resource_are_made_where_the_gate_is_on_and_a_cl
     (group_of,) = cluster(group(asked)).nodeGroups
     assert extended_names([group_of.resourceSlices, None]) == {"gpu.nvidia.com": "nvidia.com/gpu"}
     assert extended_names([cluster(group({})).nodeGroups[0].resourceSlices]) == {}
-    spec = device_class_spec("gpu.nvidia.com", "gpu.nvidia.com", "nvidia.com/gpu")
+    spec = device_class_spec("true", "nvidia.com/gpu")
     assert spec["extendedResourceName"] == "nvidia.com/gpu"
-    assert "extendedResourceName" not in device_class_spec("gpu.nvidia.com", "gpu.nvidia.com")
+    assert "extendedResourceName" not in device_class_spec("true")
 
 
 @pytest.mark.parametrize(
