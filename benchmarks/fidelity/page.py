@@ -277,7 +277,9 @@ def _clone(known: Mapping[str, Any]) -> str:
             rows.append(f"| {words} | not measured in one of the places | | |")
             continue
         real, emulated = map(statistics.median, sides)
-        spans = " | ".join(f"{statistics.median(side):.2f} s ({side[0]:.2f} to {side[-1]:.2f})" for side in sides)
+        spans = " | ".join(
+            f"{statistics.median(side):.2f} s ({side[0]:.2f} to {side[-1]:.2f}; {len(side)} measured)" for side in sides
+        )
         rows.append(f"| {words} | {spans} | {emulated / real - 1:+.1%} |")
     recorded = known["clone recorded"]
     return (
