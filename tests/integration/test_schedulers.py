@@ -37,9 +37,8 @@ READABLE: dict[str, set[str]] = {
     "coscheduling": HEALTH | {"/metrics"},
     "volcano": {"/healthz", "/metrics"},
     "kueue": HEALTH,
-    # As its sources have it: KAI was not there to be asked.
-    "kai": HEALTH | {"/metrics"},
-    # Its library registers what Go knows of the process, wherever it listens.
+    # What Go knows of the process is registered wherever these listen.
+    "kai": {"/metrics", "/debug/pprof/", "/debug/vars"},
     "yunikorn": {"/readyz", "/metrics", "/debug/pprof/", "/debug/vars"},
 }
 ASKED = ("/", "/healthz", "/readyz", "/metrics", "/debug/pprof/", "/debug/vars", "/configz", "/ws/v1/partitions")

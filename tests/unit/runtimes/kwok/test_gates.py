@@ -120,3 +120,12 @@ async def test_a_version_that_is_not_there_is_not_asked(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(toolchain, "find", missing)
     await gates.require_known(Layout.of(str(tmp_path), "none"), wanted("v1.37.2", Old=True))
+
+
+async def test_pods_that_are_processes_need_a_kubernetes_that_has_mutating_policies(tmp_path: Path) -> None:
+    layout, options = Layout(tmp_path / "none"), {"processes": {"example.com/tool": "./tool"}}
+    with pytest.raises(
+        ProviderError, match=r"kwok.processes is for Kubernetes 1.36 and later; change kubernetesVersion"
+    ):
+        await gates.require_known(layout, Wanted("dev", "me", "/home", "v1.35.4", options))
+    await gates.require_known(layout, Wanted("dev", "me", "/home", "v1.36.3", options))

@@ -16,8 +16,15 @@ from kumulus.extras.schedulers.templates import Manifest
 _RESERVATIONS = "kai-resource-reservation"
 """The namespace of the pods by which the binder reserves the GPU of a fraction, and their account."""
 _SCALING = "kai-scale-adjust"
-_AFTER_A_CYCLE = "action_scheduling_latency_milliseconds{"
-"""In the scheduler's metrics: they are there before it has read the cluster."""
+_WORKS = {
+    "kai-scheduler": "action_scheduling_latency_milliseconds{",
+    "kai-binder": 'controller_runtime_max_concurrent_reconciles{controller="bindrequest"}',
+    "kai-podgrouper": 'controller_runtime_max_concurrent_reconciles{controller="pod"}',
+}
+"""What their metrics have once they work: the scheduler has had a cycle, the others follow the cluster.
+
+The binder has a port for probes on which it answers none.
+"""
 _SETTINGS: dict[str, Setting] = {
     "clientQPS": CLIENT_QPS,
     "clientBurst": CLIENT_BURST,
@@ -38,10 +45,8 @@ def plan(request: Request) -> Plan:
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     file = request.directory / "kai-scheduler.conf"
-    metrics = request.port()
     own = {
         "kai-scheduler": (
-            f"--listen-address=127.0.0.1:{metrics}",
             # Of 127.0.0.1, as KAI has it.
             f"--plugin-server-port={request.port()}",
             f"--schedule-period={_SETTINGS['schedulePeriodSeconds']}s",
@@ -59,24 +64,27 @@ def plan(request: Request) -> Plan:
     }
     programs = []
     for tool, arguments in own.items():
-        first = tool == scheduler.tools[0]
-        ready = f"127.0.0.1:{metrics if first else request.port()}"
-        probes = () if first else (f"--health-probe-bind-address={ready}", "--metrics-bind-address=0")
+        first, metrics = tool == scheduler.tools[0], f"127.0.0.1:{request.port()}"
+        listens = (
+            (f"--listen-address={metrics}",)
+            if first
+            else (f"--metrics-bind-address={metrics}", "--health-probe-bind-address=0")
+        )
         programs.append(
             Program(
                 name=tool,
                 binary=executable if first else definitions.find(tool, scheduler.tool_set),
                 arguments=(
                     *arguments,
-                    *probes,
+                    *listens,
                     f"--qps={CLIENT_QPS}",
                     f"--burst={CLIENT_BURST}",
                     "--leader-elect=false",
                 ),
                 # The scheduler has no flag for it, and would take ~/.kube/config.
                 environment={"KUBECONFIG": str(request.kubeconfig), "TMPDIR": str(request.directory)},
-                ready=f"http://{ready}/{'metrics' if first else 'readyz'}",
-                ready_says=_AFTER_A_CYCLE if first else "",
+                ready=f"http://{metrics}/metrics",
+                ready_says=_WORKS[tool],
             )
         )
     account = {"name": _RESERVATIONS, "namespace": _RESERVATIONS}
