@@ -56,7 +56,7 @@ def have(folder: Path, *packages: str) -> None:
 
 def got(*command: str, cwd: Path | None = None) -> str:
     """Run a program that gets what others publish; skip the test, saying so, where that is not to be had."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=900)
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing was said").splitlines()[-1]
         pytest.skip(f"{' '.join(command)}: {said}")

@@ -1,0 +1,129 @@
+"""contrib/image: built from a base made here, run without root, and used by the examples of docs/testing.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kumulus import toolchain
+from kumulus.kind_image.debian import SUITE
+from kumulus.testing.wanted import loaded, tools
+from tests.support import examples, processes
+from tests.support.api import Api
+from tests.support.docker import docker, require
+from tests.support.project import NODES, ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+IMAGE, BASE = "kumulus", "kumulus-test-base"
+PACKAGES = "ca-certificates,openssl,python3-venv,socat"
+AUTHORITIES = Path("etc/ssl/certs/ca-certificates.crt")
+PARTS = ("kumulus", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "NOTICE", "src", "contrib/image")
+LARGEST = 600e6
+# No image of others can be pulled here, such as the one that cleans up for Testcontainers.
+ALONE = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true"}
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The image, built on a Debian that is made here, with the tools that are here."""
+    require()
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        pytest.skip("a base image takes root and debootstrap (Debian: debootstrap), as none can be pulled")
+    root = tmp_path_factory.mktemp("base") / "root"
+    examples.got("unshare", "--mount", "debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(root))
+    # Whatever authorities this machine trusts to reach packages.
+    shutil.copy(Path("/") / AUTHORITIES, root / AUTHORITIES)
+    trusting = [f"--change=ENV {name}=/{AUTHORITIES}" for name in ("PIP_CERT", "SSL_CERT_FILE")]
+    with subprocess.Popen(["tar", "-C", str(root), "--exclude=./dev/*", "-c", "."], stdout=subprocess.PIPE) as packed:
+        subprocess.run(["docker", "import", *trusting, "-", BASE], stdin=packed.stdout, check=True, timeout=300)
+    folder = context(tmp_path_factory.mktemp("context"))
+    options = ["--network=host", f"--build-arg=BASE={BASE}", "-f", "contrib/image/Dockerfile", "-t", IMAGE, "."]
+    # Builders differ in what they take; the older one is everywhere.
+    environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
+    built = subprocess.run(
+        ["docker", "build", *options],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    assert built.returncode == 0, (built.stdout + built.stderr)[-5000:]
+    yield IMAGE
+    docker("image", "rm", "--force", IMAGE, BASE, timeout=120)
+
+
+def context(folder: Path) -> Path:
+    """The parts of the checkout that the image is made of, with the tools that a cluster needs."""
+    for part in PARTS:
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, folder / part)
+    (folder / "contrib/image/tools").mkdir()
+    # kwokctl takes kubectl to define KWOK's kinds, and downloads it where there is none.
+    for tool in [*tools(loaded(None, 1, "", {})), "kubectl"]:
+        shutil.copy(toolchain.find(tool), folder / "contrib/image/tools" / tool)
+    return folder
+
+
+def test_a_container_has_thirty_nodes_without_root_and_ends_in_order(image: str, tmp_path: Path) -> None:
+    assert int(docker("image", "inspect", "--format={{.Size}}", image)) < LARGEST
+    container = docker("run", "--detach", "--env=NODES=h100=28 l4=2", "--publish=127.0.0.1::6443", image).strip()
+    try:
+        assert healthy(container)
+        port = docker("port", container, "6443/tcp").strip().rpartition(":")[2]
+        text = docker("exec", container, "cat", "/kumulus/kubeconfig")
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(text.replace("localhost:6443", f"127.0.0.1:{port}"))
+        api = Api(kubeconfig)
+        assert len(api.list(NODES)) == 30
+        api.close()
+        assert docker("exec", container, "id", "-u").strip() == "10001"
+        docker("stop", "--time=30", container, timeout=60)
+        assert json.loads(docker("inspect", "--format={{json .State}}", container))["ExitCode"] == 0
+    finally:
+        docker("rm", "--force", "--volumes", container)
+
+
+def test_a_stack_file_is_mounted_and_a_mistake_in_it_ends_the_container(image: str, tmp_path: Path) -> None:
+    (tmp_path / "stack.yaml").write_text("config: {kumulus:cluster: {nodeGroups: [{name: a, replica: 3}]}}\n")
+    (tmp_path / "stack.yaml").chmod(0o644)
+    options = ["--rm", "--env=STACK=/stack.yaml", f"--volume={tmp_path / 'stack.yaml'}:/stack.yaml:ro"]
+    done = subprocess.run(["docker", "run", *options, image], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1, done.stdout
+    assert "replica" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_testcontainers_for_python_start_it(image: str, tmp_path: Path) -> None:
+    folder = examples.write(tmp_path / "empty", "test_in_container.py")
+    examples.have(folder, "testcontainers==4.15.0", "kubernetes==37.0.2")
+    assert "1 passed" in examples.run(folder, *examples.pytest_of("test_in_container.py"), env=ALONE)
+
+
+def test_testcontainers_for_go_start_it(image: str, tmp_path: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("there is no go on PATH")
+    folder = examples.write(tmp_path / "empty", "container_test.go")
+    examples.got("go", "mod", "init", "example.com/container", cwd=folder)
+    modules = ("github.com/testcontainers/testcontainers-go@v0.45.0", "k8s.io/client-go@v0.35.3")
+    examples.got("go", "get", "-t", *modules, "./...", cwd=folder)
+    done = subprocess.run(
+        ["go", "test", "-count=1", "-v", "./..."],
+        cwd=folder, env=ALONE, capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    assert "--- PASS: TestThirtyNodesAreThere" in done.stdout, done.stdout + done.stderr
+
+
+def healthy(container: str) -> bool:
+    """Whether a container becomes healthy, by Docker's own check, before it ends."""
+    state = "{{if .State.Running}}{{.State.Health.Status}}{{else}}ended{{end}}"
+    said = partial(docker, "inspect", f"--format={state}", container)
+    processes.await_that(lambda: said().strip() != "starting", 120, "the container starts", pause=0.2)
+    return said().strip() == "healthy"
