@@ -108,7 +108,9 @@ def grouped(pods: Iterable[Mapping[str, Any]], label: str = "") -> tuple[dict[st
     for pod in pods:
         try:
             metadata = pod.get("metadata") or {}
-            owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), {})
+            owner: Mapping[str, Any] = next(
+                (each for each in metadata.get("ownerReferences") or () if each.get("controller")), {}
+            )
             kind = str((metadata.get("labels") or {}).get(label, "") if label else owner.get("kind") or "")
             if kind:
                 selector = {"labels": {label: kind}} if label else {"ownerKinds": [kind]}
