@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from kumulus.model.lifecycles import EMULATED
 from tests.integration.conftest import JOBS, PODS, Plane, Pools
 from tests.support import processes
 from tests.support.api import Api, Object
 from tests.support.ends_of_pods import (
     CLASSES,
-    EMULATED,
     NOT_EMULATED,
     OWNERS,
     PRIORITIES,
