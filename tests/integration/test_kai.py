@@ -38,7 +38,7 @@ async def api(plane: Plane, tmp_path: Path) -> AsyncIterator[Any]:
     running = await start("kai", Path(plane.observed.kubeconfig), tmp_path / "kai")
     yield plane.api
     plane.api.request("DELETE", PODS)
-    assert running.alive
+    assert running.failure() is None
     await running.stop()
 
 

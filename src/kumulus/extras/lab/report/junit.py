@@ -48,8 +48,8 @@ def _suite(suites: ElementTree.Element, report: Report, test: Test) -> None:
     for name in text.MEASURES:
         if name in test.details.measures:
             ElementTree.SubElement(properties, "property", name=name, value=f"{test.details.measures[name]:g}")
-    for label in report.metadata.fidelity:
-        ElementTree.SubElement(properties, "property", name="fidelity", value=printable(label))
+    for line in report.metadata.fidelity:
+        ElementTree.SubElement(properties, "property", name="fidelity", value=printable(line))
     end = ElementTree.SubElement(suite, "testcase", name="comes to its end", classname=classname)
     if partial:
         ElementTree.SubElement(end, "error", message=printable(test.details.ended))
