@@ -267,7 +267,11 @@ async def test_a_fault_taints_a_gpu_and_what_claims_it_is_told(
     workloads(PODS, claims(f"{product}-first"))
     plane.api.until(PODS, lambda found: found[f"{product}-first"]["status"]["phase"] == "Running")
     # The catalog's kinds taint the node as well.
-    ill: dict[str, Any] = {"annotations": {XID_ANNOTATION: "79"}, "capacity": {"nvidia.com/gpu": "-1"}, "devices": "taint"}
+    ill: dict[str, Any] = {
+        "annotations": {XID_ANNOTATION: "79"},
+        "capacity": {"nvidia.com/gpu": "-1"},
+        "devices": "taint",
+    }
     await faults.begin(faults.inputs("ill", {pool: "0"}, **ill))
     (struck,) = slices(plane, inputs).values()
     tainted = {each["name"]: each.get("taints") for each in struck["spec"]["devices"]}
