@@ -40,19 +40,16 @@ _SHOWN, _TIMES = 5, 5
 
 @dataclass(frozen=True)
 class Command:
-    """How a `kumulus` command ended.
-
-    Attributes:
-        seconds: from its start to its end.
-        memory: peak resident memory, in MB.
-        cpu: its own CPU seconds.
-        said: its output.
-    """
+    """How a `kumulus` command ended."""
 
     seconds: float
+    """From its start to its end."""
     memory: float
+    """Peak resident memory, in MB."""
     cpu: float
+    """Its own CPU seconds."""
     said: str
+    """Its output."""
 
 
 def size() -> tuple[int, int]:

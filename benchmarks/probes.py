@@ -23,21 +23,18 @@ _COUNTS = (1, 1, 2, 5, 12)
 
 @dataclass(frozen=True)
 class Fleet:
-    """What pods can request in a cluster.
-
-    Args:
-        namespaces: those that exist.
-        selectors: sets of labels, each of which some nodes have.
-        tolerations: of the existing taints.
-        neighbours: labels that pods have.
-        resource: an extended resource that some nodes have.
-    """
+    """What pods can request in a cluster."""
 
     namespaces: tuple[str, ...]
+    """Those that exist."""
     selectors: tuple[Mapping[str, str], ...]
+    """Sets of labels, each of which some nodes have."""
     tolerations: tuple[Mapping[str, str], ...]
+    """Of the existing taints."""
     neighbours: tuple[Mapping[str, str], ...]
+    """Labels that pods have."""
     resource: str
+    """An extended resource that some nodes have."""
 
 
 def draw(seed: int, fleet: Fleet) -> Probe:

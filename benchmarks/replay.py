@@ -108,15 +108,12 @@ class LongDay(RecordedDay):
 
 @dataclass(frozen=True)
 class _Replay:
-    """The result of one replay.
-
-    Args:
-        report: its report.
-        lines: the API server's audit log of it.
-    """
+    """The result of one replay."""
 
     report: Report
+    """Its report."""
     lines: list[str]
+    """The API server's audit log of it."""
 
     @property
     def beside(self) -> ReplayBeside:

@@ -20,21 +20,18 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
 @dataclass
 class Row:
-    """One comparison.
-
-    Attributes:
-        what: what is compared with what.
-        must: what has to be reached, in words.
-        reached: the figure, in words.
-        passed: whether it was reached.
-        figures: every number behind it, by name with its unit.
-    """
+    """One comparison."""
 
     what: str
+    """What is compared with what."""
     must: str
+    """What has to be reached, in words."""
     reached: str
+    """The figure, in words."""
     passed: bool
+    """Whether it was reached."""
     figures: dict[str, float] = field(default_factory=dict)
+    """Every number behind it, by name with its unit."""
 
 
 def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> None:

@@ -23,15 +23,12 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 @dataclass(frozen=True)
 class Usage:
-    """What each component has used so far.
-
-    Attributes:
-        cpu: seconds of CPU time since the component's start.
-        memory: resident memory in MB now.
-    """
+    """What each component has used so far."""
 
     cpu: dict[str, float]
+    """Seconds of CPU time since the component's start."""
     memory: dict[str, float]
+    """Resident memory in MB now."""
 
     def cpu_since(self, before: Usage) -> dict[str, float]:
         """Seconds of CPU time by component since an earlier measurement."""

@@ -27,32 +27,26 @@ _MASKS = (
 
 @dataclass(frozen=True)
 class Difference:
-    """A path whose value in one place occurs in no run of the other.
-
-    Attributes:
-        path: of the fact.
-        real: how many runs had each value, on real kubelets.
-        emulated: likewise, on emulated nodes.
-    """
+    """A path whose value in one place occurs in no run of the other."""
 
     path: str
+    """Of the fact."""
     real: Mapping[str, int]
+    """How many runs had each value, on real kubelets."""
     emulated: Mapping[str, int]
+    """Likewise, on emulated nodes."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What comparing came to.
-
-    Attributes:
-        equal: paths with one value in every run of both places.
-        within: paths whose real value varies, and every emulated value is one of these.
-        differences: all others.
-    """
+    """What comparing came to."""
 
     equal: int
+    """Paths with one value in every run of both places."""
     within: int
+    """Paths whose real value varies, and every emulated value is one of these."""
     differences: Sequence[Difference]
+    """All others."""
 
     @property
     def counts(self) -> tuple[int, int, int]:

@@ -28,15 +28,12 @@ _SHOWN, _LONGEST, _WITHIN = 3, 110, 0.01
 
 @dataclass
 class Line:
-    """A line of the ledger: all differences of one rule.
-
-    Attributes:
-        rule: the rule.
-        found: the differences, each with the situation it is of.
-    """
+    """A line of the ledger: all differences of one rule."""
 
     rule: Rule
+    """The rule."""
     found: list[tuple[Situation, Difference]] = field(default_factory=list)
+    """The differences, each with the situation it is of."""
 
     @property
     def situations(self) -> list[str]:

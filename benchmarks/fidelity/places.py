@@ -41,19 +41,16 @@ _OWN = ("kubernetes.io/hostname",)
 
 @dataclass
 class Place:
-    """A cluster.
-
-    Attributes:
-        name: "kind" or "emulated".
-        kubeconfig: of the cluster.
-        nodes: the names of its nodes by their shapes.
-        about: what the nodes are like, and what else is on them, so that others can be made like them.
-    """
+    """A cluster."""
 
     name: str
+    """"kind" or "emulated"."""
     kubeconfig: Path
+    """Of the cluster."""
     nodes: Mapping[str, str]
+    """The names of its nodes by their shapes."""
     about: Object = field(default_factory=dict)
+    """What the nodes are like, and what else is on them, so that others can be made like them."""
 
     def lose(self, node: str) -> None:
         """Silence a node's kubelet; ending it would have the next one forget the GPUs."""

@@ -25,15 +25,10 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Situation:
-    """One of them; situations.yaml says what the fields are.
-
-    Attributes:
-        group: one of :data:`GROUPS`.
-        finalizers: of the bare pod.
-        ends: steps after which nothing is compared any more.
-    """
+    """One of them; situations.yaml says what the fields are."""
 
     group: str
+    """One of :data:`GROUPS`."""
     name: str
     steps: Sequence[Mapping[str, Any]]
     pod: Mapping[str, Any] | None = None
@@ -45,7 +40,9 @@ class Situation:
     lifecycle: Mapping[str, Any] | None = None
     fault: Mapping[str, Any] | None = None
     finalizers: Sequence[str] = ()
+    """Of the bare pod."""
     ends: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    """Steps after which nothing is compared any more."""
     about: str = ""
 
     @property

@@ -42,29 +42,26 @@ _FIRST = {"share": "the largest pods", "cpu": "pods of the most CPU", "memory": 
 
 @dataclass(frozen=True)
 class Advice:
-    """The advised fleet.
-
-    Args:
-        nodes: how many of each offer, none of them 0; the offers have what the pods of DaemonSets leave.
-        packed: US dollars per hour of the best packing, before pods were placed one by one.
-        bound: lower bound of the price of any fleet, in US dollars per hour.
-        pods: how many pods the workload has.
-        unmodelled: rules between pods that only the scheduler enforces.
-        unpriced: types that have no price and were not considered.
-        order: how the pods are ordered, one of :data:`kumulus.extras.advise.demand.ORDERS`.
-        in_file_order: how many pods find no node in the files' order, rather than the largest first.
-        uncounted: objects with pods that are not in it, as it is not known how many they are.
-    """
+    """The advised fleet."""
 
     nodes: tuple[tuple[Offer, int], ...]
+    """How many of each offer, none of them 0; the offers have what the pods of DaemonSets leave."""
     packed: float
+    """US dollars per hour of the best packing, before pods were placed one by one."""
     bound: float
+    """Lower bound of the price of any fleet, in US dollars per hour."""
     pods: int
+    """How many pods the workload has."""
     unmodelled: tuple[str, ...] = ()
+    """Rules between pods that only the scheduler enforces."""
     unpriced: tuple[str, ...] = ()
+    """Types that have no price and were not considered."""
     order: str = "share"
+    """How the pods are ordered, one of :data:`kumulus.extras.advise.demand.ORDERS`."""
     in_file_order: int = 0
+    """How many pods find no node in the files' order, rather than the largest first."""
     uncounted: tuple[str, ...] = ()
+    """Objects with pods that are not in it, as it is not known how many they are."""
 
     @property
     def hourly(self) -> float:
@@ -183,15 +180,12 @@ def _cost(offers: Sequence[Offer], nodes: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Packing:
-    """The result of placing pods.
-
-    Args:
-        pending: how many of each shape found no node.
-        used: how many nodes have pods.
-    """
+    """The result of placing pods."""
 
     pending: tuple[int, ...]
+    """How many of each shape found no node."""
     used: int
+    """How many nodes have pods."""
 
 
 def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape], seed: int = 0) -> Packing:

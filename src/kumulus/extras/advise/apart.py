@@ -22,21 +22,18 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Pods:
-    """Pods that are alike.
-
-    Args:
-        name: of their workload.
-        spec: of each.
-        labels: of each.
-        count: how many.
-        namespace: theirs.
-    """
+    """Pods that are alike."""
 
     name: str
+    """Of their workload."""
     spec: Object
+    """Of each."""
     labels: Object
+    """Of each."""
     count: int
+    """How many."""
     namespace: str = "default"
+    """Theirs."""
 
 
 @dataclass(frozen=True)

@@ -31,43 +31,37 @@ class Unadvisable(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """Pods that are the same for a scheduler.
-
-    Args:
-        name: the first workload with such pods.
-        wants: amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in bytes.
-        count: how many pods.
-        spec: the part of the pod's spec that says where it may run.
-        apart: what these pods have in common with all that they may not share a node with, one another first; empty if
-            they may share it with any.
-        labels: those of the pods, if rules may select them.
-    """
+    """Pods that are the same for a scheduler."""
 
     name: str
+    """The first workload with such pods."""
     wants: Mapping[str, int]
+    """Amounts by resource, in whole units: `cpu` in thousandths, `memory` and `ephemeral-storage` in bytes."""
     count: int
+    """How many pods."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """The part of the pod's spec that says where it may run."""
     apart: str = ""
+    """What these pods have in common with all that they may not share a node with, one another first; empty if they may
+    share it with any."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Those of the pods, if rules may select them."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A workload.
-
-    Args:
-        shapes: its pods, in the order in which they are created.
-        everywhere: amounts that each node needs for the pods of DaemonSets.
-        unmodelled: rules between pods that are left to the scheduler, by name.
-        whole: the pods again, with all their rules, including those that are left to the scheduler.
-        uncounted: objects with pods that are not in it, as it is not known how many they are.
-    """
+    """A workload."""
 
     shapes: tuple[Shape, ...]
+    """Its pods, in the order in which they are created."""
     everywhere: Mapping[str, int]
+    """Amounts that each node needs for the pods of DaemonSets."""
     unmodelled: tuple[str, ...] = ()
+    """Rules between pods that are left to the scheduler, by name."""
     whole: tuple[Shape, ...] = ()
+    """The pods again, with all their rules, including those that are left to the scheduler."""
     uncounted: tuple[str, ...] = ()
+    """Objects with pods that are not in it, as it is not known how many they are."""
 
     @property
     def pods(self) -> int:

@@ -33,23 +33,20 @@ OWN_LABELS = (CLUSTER_LABEL, GROUP_LABEL, POOL_LABEL, ZONE_LABEL, REGION_LABEL)
 
 @dataclass(frozen=True)
 class Offer:
-    """A machine that can be used in any number.
-
-    Args:
-        kind: its instance type, or the group of a stack that it is of.
-        zones: where it is: one zone, or several in which it is the same, price included.
-        hourly: US dollars per hour.
-        has: its allocatable amounts, in the units of :class:`kumulus.extras.advise.demand.Shape`.
-        labels: of its node.
-        group: a stack file's node group for it, without name and placement.
-    """
+    """A machine that can be used in any number."""
 
     kind: str
+    """Its instance type, or the group of a stack that it is of."""
     zones: tuple[str, ...]
+    """Where it is: one zone, or several in which it is the same, price included."""
     hourly: float
+    """US dollars per hour."""
     has: Mapping[str, int]
+    """Its allocatable amounts, in the units of :class:`kumulus.extras.advise.demand.Shape`."""
     labels: Mapping[str, str]
+    """Of its node."""
     group: Mapping[str, Any] = field(default_factory=dict)
+    """A stack file's node group for it, without name and placement."""
 
     def takes(self, shape: Shape) -> bool:
         """Whether a pod may run on such a node, and fits on an empty one."""
@@ -59,15 +56,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Offers:
-    """The machines to choose from.
-
-    Args:
-        found: the machines.
-        unpriced: types that were asked for or considered, but have no price there.
-    """
+    """The machines to choose from."""
 
     found: tuple[Offer, ...]
+    """The machines."""
     unpriced: tuple[str, ...]
+    """Types that were asked for or considered, but have no price there."""
 
 
 def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, spot: bool = False) -> Offers:

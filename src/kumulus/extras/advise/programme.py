@@ -27,28 +27,22 @@ _MOST_UNITS = 1 << 26
 
 @dataclass(frozen=True)
 class Column:
-    """A node with pods on it.
-
-    Args:
-        offer: the index of the offer.
-        pods: how many of each shape.
-    """
+    """A node with pods on it."""
 
     offer: int
+    """The index of the offer."""
     pods: tuple[int, ...]
+    """How many of each shape."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The fleet found.
-
-    Args:
-        columns: nodes with their pods, each with the number of such nodes.
-        bound: lower bound of the price of any fleet, in US dollars per hour.
-    """
+    """The fleet found."""
 
     columns: tuple[tuple[Column, int], ...]
+    """Nodes with their pods, each with the number of such nodes."""
     bound: float
+    """Lower bound of the price of any fleet, in US dollars per hour."""
 
 
 class Programme:

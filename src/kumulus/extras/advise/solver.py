@@ -17,19 +17,16 @@ _GAP = 1e-4
 
 @dataclass(frozen=True)
 class Solved:
-    """A solution.
-
-    Args:
-        values: those of the columns.
-        value: their total cost.
-        proven: a lower bound of the cost of any solution.
-        duals: those of the rows, for a linear programme.
-    """
+    """A solution."""
 
     values: Sequence[float]
+    """Those of the columns."""
     value: float
+    """Their total cost."""
     proven: float
+    """A lower bound of the cost of any solution."""
     duals: Sequence[float]
+    """Those of the rows, for a linear programme."""
 
 
 def solve(

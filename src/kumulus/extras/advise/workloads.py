@@ -27,17 +27,14 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Workloads:
-    """Pods, and DaemonSets' pods, which run once on each node.
-
-    Args:
-        pods: the workload's.
-        daemons: specs of the pods of DaemonSets.
-        uncounted: objects with pods of which it is not known how many, by kind and name.
-    """
+    """Pods, and DaemonSets' pods, which run once on each node."""
 
     pods: tuple[Pods, ...] = ()
+    """The workload's."""
     daemons: tuple[Object, ...] = ()
+    """Specs of the pods of DaemonSets."""
     uncounted: tuple[str, ...] = ()
+    """Objects with pods of which it is not known how many, by kind and name."""
 
     def plus(self, other: Workloads) -> Workloads:
         """The pods of both."""

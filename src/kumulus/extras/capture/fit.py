@@ -32,32 +32,26 @@ _MOST_NODES = 1000
 
 @dataclass
 class Change:
-    """A change that makes all pods fit, as was tried.
-
-    Attributes:
-        what: the change, as the end of a sentence.
-        cost: for sorting, the smallest first: nodes added, 1 for a quota, or 0 for a dropped constraint.
-    """
+    """A change that makes all pods fit, as was tried."""
 
     what: str
+    """The change, as the end of a sentence."""
     cost: int
+    """For sorting, the smallest first: nodes added, 1 for a quota, or 0 for a dropped constraint."""
 
 
 @dataclass
 class Answer:
-    """The answer about a workload.
-
-    Attributes:
-        verdict: how many pods fit, on which nodes, and what limits them.
-        groups: how many pods went to each group of nodes.
-        changes: the changes that would make all fit, the smallest first.
-        tried: the changes that were tried and do not suffice.
-    """
+    """The answer about a workload."""
 
     verdict: Verdict
+    """How many pods fit, on which nodes, and what limits them."""
     groups: Counter[str] = field(default_factory=Counter)
+    """How many pods went to each group of nodes."""
     changes: list[Change] = field(default_factory=list)
+    """The changes that would make all fit, the smallest first."""
     tried: list[str] = field(default_factory=list)
+    """The changes that were tried and do not suffice."""
 
 
 async def fit(

@@ -29,31 +29,25 @@ _NOW = {"gracePeriodSeconds": 0}
 
 @dataclass
 class Contents:
-    """The contents of a workload file.
-
-    Attributes:
-        objects: all but pods, in the form of a capture.
-        pods: as `reading.captured_pod` makes them.
-    """
+    """The contents of a workload file."""
 
     objects: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    """All but pods, in the form of a capture."""
     pods: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    """As `reading.captured_pod` makes them."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The changes between two captures.
-
-    Attributes:
-        gone: pods that no longer exist or have changed, and then objects, those that refer to others first.
-        objects: new ones, in the order in which they must be created; without namespaces and pods: `follow` creates
-            those that are missing.
-        patches: changed objects, each with its changes as a JSON merge patch.
-    """
+    """The changes between two captures."""
 
     gone: list[dict[str, Any]]
+    """Pods that no longer exist or have changed, and then objects, those that refer to others first."""
     objects: list[dict[str, Any]]
+    """New ones, in the order in which they must be created; without namespaces and pods: `follow` creates those that
+    are missing."""
     patches: list[tuple[dict[str, Any], dict[str, Any]]]
+    """Changed objects, each with its changes as a JSON merge patch."""
 
 
 def contents(file: Path) -> Contents:

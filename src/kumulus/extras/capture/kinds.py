@@ -11,21 +11,18 @@ _VERSION = re.compile(r"v[0-9]{1,2}(?:(?:alpha|beta)[0-9]{1,2})?")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind that is read.
-
-    Args:
-        name: as in `kind`.
-        plural: as in the path.
-        group: the API group; empty for the core.
-        versions: the versions to try; the first one that is served is used.
-        pages: as which its pages are kept, if another group has a kind of that name; empty for its name.
-    """
+    """A kind that is read."""
 
     name: str
+    """As in `kind`."""
     plural: str
+    """As in the path."""
     group: str = ""
+    """The API group; empty for the core."""
     versions: tuple[str, ...] = ("v1",)
+    """The versions to try; the first one that is served is used."""
     pages: str = ""
+    """As which its pages are kept, if another group has a kind of that name; empty for its name."""
 
     @property
     def kept_as(self) -> str:

@@ -21,27 +21,24 @@ FEWEST = 5
 
 @dataclass
 class Lives:
-    """What was seen of pods that are alike; all times in seconds.
-
-    Attributes:
-        selector: of the lifecycle that they get.
-        pods: how many were seen.
-        pulls: from a pod's start to that of its first container.
-        inits: of each init container.
-        starts: from the last container's start until the pod was ready, of pods that are and were never restarted.
-        runs: of containers that ended with 0.
-        failures: the same of all others, by exit code and reason.
-        runs_on: pods that still run, whose end is not known.
-    """
+    """What was seen of pods that are alike; all times in seconds."""
 
     selector: Mapping[str, Any]
+    """Of the lifecycle that they get."""
     pods: int = 0
+    """How many were seen."""
     pulls: list[float] = field(default_factory=list)
+    """From a pod's start to that of its first container."""
     inits: list[float] = field(default_factory=list)
+    """Of each init container."""
     starts: list[float] = field(default_factory=list)
+    """From the last container's start until the pod was ready, of pods that are and were never restarted."""
     runs: list[float] = field(default_factory=list)
+    """Of containers that ended with 0."""
     failures: dict[tuple[int, str], list[float]] = field(default_factory=dict)
+    """The same of all others, by exit code and reason."""
     runs_on: int = 0
+    """Pods that still run, whose end is not known."""
 
     def add(self, pod: Mapping[str, Any]) -> None:
         """Add what a pod's status says."""

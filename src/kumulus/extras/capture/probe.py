@@ -186,19 +186,16 @@ def _group(
 
 @dataclass
 class Verdict:
-    """What happened to dry pods.
-
-    Attributes:
-        wanted: how many pods were wanted.
-        on: how many went to each node.
-        reason: the message of the scheduler, or of the quota, about the first pod that did not fit.
-        refused: how many the API server rejected.
-    """
+    """What happened to dry pods."""
 
     wanted: int
+    """How many pods were wanted."""
     on: Counter[str] = field(default_factory=Counter)
+    """How many went to each node."""
     reason: str = ""
+    """The message of the scheduler, or of the quota, about the first pod that did not fit."""
     refused: int = 0
+    """How many the API server rejected."""
 
     @property
     def fitted(self) -> int:

@@ -39,19 +39,16 @@ _TOOLS = {KUEUE: "kueue", VOLCANO: "volcano"}
 
 @dataclass
 class Put:
-    """The result of putting a workload file into a cluster.
-
-    Attributes:
-        made: how many objects exist now, by kind.
-        refused: what the cluster refused, by kind: names, with its messages.
-        unserved: kinds that the cluster does not have, with how many objects of each.
-        undefined: why some of these kinds could not be defined, by kind.
-    """
+    """The result of putting a workload file into a cluster."""
 
     made: dict[str, int] = field(default_factory=dict)
+    """How many objects exist now, by kind."""
     refused: dict[str, list[str]] = field(default_factory=dict)
+    """What the cluster refused, by kind: names, with its messages."""
     unserved: dict[str, int] = field(default_factory=dict)
+    """Kinds that the cluster does not have, with how many objects of each."""
     undefined: dict[str, str] = field(default_factory=dict)
+    """Why some of these kinds could not be defined, by kind."""
 
 
 def read(file: Path) -> Iterator[dict[str, Any]]:
@@ -120,17 +117,14 @@ def checked(shape: dict[str, Any], file: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Putting:
-    """Posts objects and pods into a cluster, and records the results.
-
-    Attributes:
-        client: of the cluster.
-        done: what has been created, or refused.
-        progress: takes a kind and how many of its objects exist.
-    """
+    """Posts objects and pods into a cluster, and records the results."""
 
     client: Client
+    """Of the cluster."""
     done: Put
+    """What has been created, or refused."""
     progress: Progress
+    """Takes a kind and how many of its objects exist."""
 
     async def objects(self, listed: list[dict[str, Any]]) -> None:
         """Post objects of one or several kinds."""

@@ -29,15 +29,12 @@ _EXCEEDED = re.compile(
 
 @dataclass(frozen=True)
 class Raised:
-    """The effect of raised quotas.
-
-    Args:
-        what: which were raised, from what to what, as the end of a sentence.
-        fitted: how many of all pods then have a node.
-    """
+    """The effect of raised quotas."""
 
     what: str
+    """Which were raised, from what to what, as the end of a sentence."""
     fitted: int
+    """How many of all pods then have a node."""
 
 
 async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, verdict: Verdict) -> Raised | None:
@@ -94,19 +91,16 @@ async def _lent(client: Client, namespace: str, quota: Exceeded, pods: int) -> s
 
 @dataclass(frozen=True)
 class Exceeded:
-    """The API server's message about a pod that a quota does not admit.
-
-    Args:
-        name: of the quota.
-        requested: the pod's requests of the resources that are exceeded.
-        used: what is used of these so far.
-        limited: the quota's limits of these.
-    """
+    """The API server's message about a pod that a quota does not admit."""
 
     name: str
+    """Of the quota."""
     requested: Mapping[str, str]
+    """The pod's requests of the resources that are exceeded."""
     used: Mapping[str, str]
+    """What is used of these so far."""
     limited: Mapping[str, str]
+    """The quota's limits of these."""
 
     def needed(self, pods: int) -> dict[str, str]:
         """The amounts that the quota would need for so many more pods."""

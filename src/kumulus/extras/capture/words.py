@@ -81,15 +81,12 @@ class WrongTable(Exception):
 
 @dataclass
 class Words:
-    """The word for each name; words for new names are added on demand.
-
-    Args:
-        key: secret; with the same key, names get the same words again.
-        by_name: words by name.
-    """
+    """The word for each name; words for new names are added on demand."""
 
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    """Secret; with the same key, names get the same words again."""
     by_name: dict[str, str] = field(default_factory=dict)
+    """Words by name."""
 
     def __post_init__(self) -> None:
         self._taken = {word: name for name, word in self.by_name.items()}

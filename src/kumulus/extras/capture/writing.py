@@ -28,23 +28,20 @@ _WIDTH = 120
 
 @dataclass
 class Written:
-    """The contents of a capture.
-
-    Attributes:
-        counts: number of objects by kind.
-        groups: number of node groups.
-        shapes: number of pod shapes.
-        missing: why kinds could not be read, by kind.
-        unnamed: objects left out because their rules could not be renamed, as "kind name", with the renamed name.
-        gates: feature gates that a clone needs.
-    """
+    """The contents of a capture."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    """Number of objects by kind."""
     groups: int = 0
+    """Number of node groups."""
     shapes: int = 0
+    """Number of pod shapes."""
     missing: dict[str, str] = field(default_factory=dict)
+    """Why kinds could not be read, by kind."""
     unnamed: list[str] = field(default_factory=list)
+    """Objects left out because their rules could not be renamed, as "kind name", with the renamed name."""
     gates: dict[str, bool] = field(default_factory=dict)
+    """Feature gates that a clone needs."""
 
 
 def write(spool: Spool, directory: Path, words: Words | None) -> Written:

@@ -25,19 +25,16 @@ Manifest = Mapping[str, Any]
 
 @dataclass
 class DeclaredState:
-    """Objects as they are.
-
-    Attributes:
-        missing: the objects that do not exist, as ``Kind name``.
-        altered: what differs, by object.
-        foreign: the objects that somebody else has made, with their owners.
-        extra: addresses of our objects that are no longer wanted.
-    """
+    """Objects as they are."""
 
     missing: list[str] = field(default_factory=list)
+    """The objects that do not exist, as ``Kind name``."""
     altered: dict[str, str] = field(default_factory=dict)
+    """What differs, by object."""
     foreign: dict[str, str] = field(default_factory=dict)
+    """The objects that somebody else has made, with their owners."""
     extra: list[str] = field(default_factory=list)
+    """Addresses of our objects that are no longer wanted."""
 
     def drift(self) -> dict[str, str]:
         """What is not as wanted, for the outputs of a resource."""

@@ -27,19 +27,16 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue that a cluster is to have.
-
-    Attributes:
-        name: the name of the LocalQueue in each namespace, of its ClusterQueue, and of the objects that this uses.
-        namespaces: where Jobs may be.
-        quota: by resource, as quantities.
-        namespace: Kueue's own.
-    """
+    """A queue that a cluster is to have."""
 
     name: str
+    """The name of the LocalQueue in each namespace, of its ClusterQueue, and of the objects that this uses."""
     namespaces: Sequence[str]
+    """Where Jobs may be."""
     quota: Mapping[str, str]
+    """By resource, as quantities."""
     namespace: str = NAMESPACE
+    """Kueue's own."""
 
 
 def account(hub: str) -> str:

@@ -13,143 +13,122 @@ EXPERIMENT = "experiment"
 
 @dataclass(frozen=True)
 class Stopped:
-    """A program of the cluster that was stopped, and how to start it.
-
-    Attributes:
-        directory: the cluster's.
-        name: the component's.
-        command: its command line.
-        environment: what it needs of its environment, without anything that could be secret.
-        working_directory: where it was started.
-    """
+    """A program of the cluster that was stopped, and how to start it."""
 
     directory: str
+    """The cluster's."""
     name: str
+    """The component's."""
     command: tuple[str, ...]
+    """Its command line."""
     environment: Mapping[str, str]
+    """What it needs of its environment, without anything that could be secret."""
     working_directory: str
+    """Where it was started."""
 
 
 @dataclass(frozen=True)
 class SecondScheduler:
-    """A scheduler that was started beside the cluster's own.
-
-    Attributes:
-        name: in the catalog of schedulers.
-        directory: its own; programs that run from there belong to it.
-    """
+    """A scheduler that was started beside the cluster's own."""
 
     name: str
+    """In the catalog of schedulers."""
     directory: str
+    """Its own; programs that run from there belong to it."""
 
 
 @dataclass(frozen=True)
 class Exchanged:
-    """What an autoscaler had before a run gave it something else.
-
-    Attributes:
-        pools: its NodePools, each as JSON; empty if the run leaves them.
-        made: paths of NodePools that the run has created in addition.
-        delay: the merge patch, as JSON, that restores its node class's delay; empty if the run leaves it.
-    """
+    """What an autoscaler had before a run gave it something else."""
 
     pools: tuple[str, ...]
+    """Its NodePools, each as JSON; empty if the run leaves them."""
     made: tuple[str, ...]
+    """Paths of NodePools that the run has created in addition."""
     delay: str = ""
+    """The merge patch, as JSON, that restores its node class's delay; empty if the run leaves it."""
 
 
 @dataclass(frozen=True)
 class Rerouted:
-    """A worker that the hub of a federation reaches through a proxy of the run.
-
-    Attributes:
-        secret: path of the Secret on the hub with the worker's kubeconfig.
-        server: the worker's own address.
-        proxy: the address that the run has put in its place.
-    """
+    """A worker that the hub of a federation reaches through a proxy of the run."""
 
     secret: str
+    """Path of the Secret on the hub with the worker's kubeconfig."""
     server: str
+    """The worker's own address."""
     proxy: str
+    """The address that the run has put in its place."""
 
 
 @dataclass(frozen=True)
 class RaisedQuota:
-    """A ResourceQuota whose amounts were raised.
-
-    Attributes:
-        path: the quota's.
-        former: its own amounts, by resource, as JSON.
-        raised: those that it was given instead, as JSON. If it has others by now, somebody else has set them.
-    """
+    """A ResourceQuota whose amounts were raised."""
 
     path: str
+    """The quota's."""
     former: str
+    """Its own amounts, by resource, as JSON."""
     raised: str
+    """Those that it was given instead, as JSON. If it has others by now, somebody else has set them."""
 
 
 @dataclass(frozen=True)
 class Restoring:
-    """A snapshot that is being restored.
-
-    Attributes:
-        kubeconfig: beside the cluster's files.
-        snapshot: the file.
-        of_another: whether it is of another cluster, and what users had there comes into this one.
-        objects: paths of those that the restore may touch; empty for all, where a cluster's keys are restored.
-    """
+    """A snapshot that is being restored."""
 
     kubeconfig: str
+    """Beside the cluster's files."""
     snapshot: str
+    """The file."""
     of_another: bool = False
+    """Whether it is of another cluster, and what users had there comes into this one."""
     objects: tuple[str, ...] = ()
+    """Paths of those that the restore may touch; empty for all, where a cluster's keys are restored."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a run of a command has changed in a cluster.
-
-    Attributes:
-        run: the run's id.
-        name: of its experiment, workload, capture or snapshot.
-        cluster: UID of the cluster's kube-system namespace.
-        process: what runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something.
-        namespaces: those it has created.
-        outside: paths of objects outside of them, in the order of their creation.
-        faults: names of the faults it has begun.
-        nodes: paths of the nodes it has added.
-        stopped: the cluster's own scheduler, when it was stopped.
-        scheduler: the one that was started beside the cluster's own.
-        autoscaler: what it had, if the run has given it something else.
-        killed: kubeconfigs of workers whose control planes it has killed.
-        rerouted: the workers that this cluster, a hub, reaches through a proxy of the run.
-        pods: paths of the collections in which it has pods that carry its mark.
-        quotas: those it has raised.
-        restoring: the snapshot that it is restoring.
-        commands: the user's own commands that it has started.
-        command: which command it is a run of.
-        finish: the command line that finishes what is neither done nor to be undone; None if all of it is undone.
-    """
+    """What a run of a command has changed in a cluster."""
 
     run: str
+    """The run's id."""
     name: str
+    """Of its experiment, workload, capture or snapshot."""
     cluster: str
+    """UID of the cluster's kube-system namespace."""
     process: str
+    """What runs it, in the form of :mod:`kumulus.host.lifetime`; empty when it has ended and left something."""
     namespaces: tuple[str, ...] = ()
+    """Those it has created."""
     outside: tuple[str, ...] = ()
+    """Paths of objects outside of them, in the order of their creation."""
     faults: tuple[str, ...] = ()
+    """Names of the faults it has begun."""
     nodes: tuple[str, ...] = ()
+    """Paths of the nodes it has added."""
     stopped: Stopped | None = None
+    """The cluster's own scheduler, when it was stopped."""
     scheduler: SecondScheduler | None = None
+    """The one that was started beside the cluster's own."""
     autoscaler: Exchanged | None = None
+    """What it had, if the run has given it something else."""
     killed: tuple[str, ...] = ()
+    """Kubeconfigs of workers whose control planes it has killed."""
     rerouted: tuple[Rerouted, ...] = ()
+    """The workers that this cluster, a hub, reaches through a proxy of the run."""
     pods: tuple[str, ...] = ()
+    """Paths of the collections in which it has pods that carry its mark."""
     quotas: tuple[RaisedQuota, ...] = ()
+    """Those it has raised."""
     restoring: Restoring | None = None
+    """The snapshot that it is restoring."""
     commands: tuple[str, ...] = ()
+    """The user's own commands that it has started."""
     command: str = EXPERIMENT
+    """Which command it is a run of."""
     finish: str | None = None
+    """The command line that finishes what is neither done nor to be undone; None if all of it is undone."""
 
     @property
     def what(self) -> str:

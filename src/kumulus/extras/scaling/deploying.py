@@ -35,17 +35,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DeploymentState:
-    """The state of an autoscaler's objects in a cluster.
-
-    Attributes:
-        missing: objects that do not exist, as ``Kind name``.
-        altered: objects that differ from what is wanted, likewise.
-        wanted: how many objects there should be.
-    """
+    """The state of an autoscaler's objects in a cluster."""
 
     missing: tuple[str, ...]
+    """Objects that do not exist, as ``Kind name``."""
     altered: tuple[str, ...]
+    """Objects that differ from what is wanted, likewise."""
     wanted: int
+    """How many objects there should be."""
 
     @property
     def there(self) -> bool:

@@ -17,21 +17,18 @@ Asked = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where an autoscaler's processes run.
-
-    Attributes:
-        folder: its own, with the files that it reads.
-        kubeconfig: with which it reaches the API server, as its own user.
-        ports: those that its programs listen on at 127.0.0.1: `health` of the first, `program/http` of a further one.
-        administrator: the kubeconfig of the cluster's administrator.
-        pki: the directory of the cluster's certificates.
-    """
+    """Where an autoscaler's processes run."""
 
     folder: Path
+    """Its own, with the files that it reads."""
     kubeconfig: Path
+    """With which it reaches the API server, as its own user."""
     ports: Mapping[str, int]
+    """Those that its programs listen on at 127.0.0.1: `health` of the first, `program/http` of a further one."""
     administrator: Path = Path("/nowhere")
+    """The kubeconfig of the cluster's administrator."""
     pki: Path = Path("/nowhere")
+    """The directory of the cluster's certificates."""
 
 
 def _nothing(asked: Asked, place: Place) -> list[str]:
@@ -44,55 +41,49 @@ def _without(asked: Asked, place: Place) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Program:
-    """One of an autoscaler's processes.
-
-    Attributes:
-        name: of the process, and of its log.
-        executable: the program to run.
-        ports: the names of the ports it listens on.
-        arguments: its command line.
-        environment: its variables.
-        after: the autoscaler's processes that start before it.
-    """
+    """One of an autoscaler's processes."""
 
     name: str
+    """Of the process, and of its log."""
     executable: Callable[[Asked], Path]
+    """The program to run."""
     ports: tuple[str, ...]
+    """The names of the ports it listens on."""
     arguments: Callable[[Asked, Place], list[str]] = _nothing
+    """Its command line."""
     environment: Callable[[Asked, Place], Mapping[str, str]] = _without
+    """Its variables."""
     after: tuple[str, ...] = ()
+    """The autoscaler's processes that start before it."""
 
 
 @dataclass(frozen=True)
 class Autoscaler:
-    """One autoscaler that can run beside a control plane.
-
-    Attributes:
-        name: its name in stack files, and that of its first process.
-        about: what it is, for docs/autoscalers.md.
-        tool: its program in pins.toml, which also brings the CRDs of its kinds; empty for the user's own.
-        user: its user name at the API server, to which the roles among its objects are bound.
-        programs: its processes, itself first.
-        files: the files that they read, by name, in its folder.
-        objects: what it needs in the cluster, in the order of creation.
-        stages: KWOK's stages for its nodes, besides those for all nodes.
-        instances: the collections of its kinds whose objects have finalizers that it alone removes.
-        nodes: selects the nodes that it has created, which are removed with it; empty if node groups own them.
-        deployment: all that it needs to run in the cluster, including its Deployment, in the order of creation; None
-            if it runs only beside the cluster.
-        forget: deletes, while it does not run, machines that were being launched when it ended and that it would not
-            finish, and returns how many; None for one that remembers nothing about them.
-    """
+    """One autoscaler that can run beside a control plane."""
 
     name: str
+    """Its name in stack files, and that of its first process."""
     about: str
+    """What it is, for docs/autoscalers.md."""
     tool: str
+    """Its program in pins.toml, which also brings the CRDs of its kinds; empty for the user's own."""
     user: str
+    """Its user name at the API server, to which the roles among its objects are bound."""
     programs: tuple[Program, ...]
+    """Its processes, itself first."""
     files: Callable[[Asked, Place], Mapping[str, str]]
+    """The files that they read, by name, in its folder."""
     objects: Callable[[Asked], list[Manifest]]
+    """What it needs in the cluster, in the order of creation."""
     stages: Callable[[Asked], list[Manifest]]
+    """KWOK's stages for its nodes, besides those for all nodes."""
     instances: tuple[str, ...]
+    """The collections of its kinds whose objects have finalizers that it alone removes."""
     nodes: str
+    """Selects the nodes that it has created, which are removed with it; empty if node groups own them."""
     deployment: Callable[[Asked], list[Manifest]] | None = None
+    """All that it needs to run in the cluster, including its Deployment, in the order of creation; None if it runs only
+    beside the cluster."""
     forget: Callable[[Client], Awaitable[int]] | None = None
+    """Deletes, while it does not run, machines that were being launched when it ended and that it would not finish, and
+    returns how many; None for one that remembers nothing about them."""

@@ -23,53 +23,50 @@ Bind = Callable[[Sequence[Manifest], str], None]
 
 @dataclass(frozen=True)
 class Scheduler:
-    """One scheduler that can run alongside the cluster's own.
-
-    Attributes:
-        name: as in an experiment or on the command line.
-        runs: the programs that run, for docs/schedulers.md.
-        scheduler_name: the `spec.schedulerName` of its pods.
-        tools: its programs in pins.toml, the one that schedules first; the definitions of its kinds are kept with that.
-        plan: gives the plan of a start; raises SchedulerError if a program is missing or a configuration is unusable.
-            None if nothing is started, because it is the cluster's own.
-        require: checks, if nothing is started, that the cluster's own can do it; raises SchedulerError.
-        tool_set: what to pass to `./kumulus tools --with`; empty if the required tools suffice.
-        gang: declares a gang, see :func:`kumulus.extras.schedulers.workloads.gang`; None if it supports none.
-        single: declares a workload, see :func:`kumulus.extras.schedulers.workloads.single`; None if a name suffices.
-        bind: puts a declared gang into one domain of a topology, by the key of its label; None if it cannot.
-        disrupt: says how a declared gang is preempted, `all` or `single`; None if it cannot.
-        queues: whether its workloads wait in queues with quotas.
-        queue: declares a queue, see :func:`kumulus.extras.schedulers.workloads.queue`; None if queues are not objects.
-        counted: the resources that its queues have a quota of; empty for any.
-        needed_queue: a queue that must be created for workloads that name none; empty if none is needed.
-        gangs_are: how a gang is declared, for docs/schedulers.md.
-        queues_are: how a queue is declared, likewise.
-        decisions: whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.extras.schedulers.decisions`).
-        api_groups: the API groups of its own kinds, to recognize its objects when the cluster does not know their kind.
-        profiles: reads the `spec.schedulerName` values from the user's configuration; raises SchedulerError. None if
-            the configuration does not decide them.
-    """
+    """One scheduler that can run alongside the cluster's own."""
 
     name: str
+    """As in an experiment or on the command line."""
     runs: str
+    """The programs that run, for docs/schedulers.md."""
     scheduler_name: str
+    """The `spec.schedulerName` of its pods."""
     tools: tuple[str, ...]
+    """Its programs in pins.toml, the one that schedules first; the definitions of its kinds are kept with that."""
     plan: Callable[[Request], Plan] | None
+    """Gives the plan of a start; raises SchedulerError if a program is missing or a configuration is unusable. None if
+    nothing is started, because it is the cluster's own."""
     require: Callable[[Client], Awaitable[None]] | None = None
+    """Checks, if nothing is started, that the cluster's own can do it; raises SchedulerError."""
     tool_set: str = ""
+    """What to pass to `./kumulus tools --with`; empty if the required tools suffice."""
     gang: Gang | None = None
+    """Declares a gang, see :func:`kumulus.extras.schedulers.workloads.gang`; None if it supports none."""
     bind: Bind | None = None
+    """Puts a declared gang into one domain of a topology, by the key of its label; None if it cannot."""
     disrupt: Bind | None = None
+    """Says how a declared gang is preempted, `all` or `single`; None if it cannot."""
     single: Single | None = None
+    """Declares a workload, see :func:`kumulus.extras.schedulers.workloads.single`; None if a name suffices."""
     queues: bool = False
+    """Whether its workloads wait in queues with quotas."""
     queue: Queue | None = None
+    """Declares a queue, see :func:`kumulus.extras.schedulers.workloads.queue`; None if queues are not objects."""
     counted: tuple[str, ...] = ()
+    """The resources that its queues have a quota of; empty for any."""
     needed_queue: str = ""
+    """A queue that must be created for workloads that name none; empty if none is needed."""
     gangs_are: str = ""
+    """How a gang is declared, for docs/schedulers.md."""
     queues_are: str = ""
+    """How a queue is declared, likewise."""
     decisions: bool = False
+    """Whether it logs how it decides, as kube-scheduler does (:mod:`kumulus.extras.schedulers.decisions`)."""
     api_groups: tuple[str, ...] = ()
+    """The API groups of its own kinds, to recognize its objects when the cluster does not know their kind."""
     profiles: Callable[[Path], tuple[str, ...]] | None = None
+    """Reads the `spec.schedulerName` values from the user's configuration; raises SchedulerError. None if the
+    configuration does not decide them."""
 
     def names(self, config: Path | None) -> tuple[str, ...]:
         """The `spec.schedulerName` values of the pods that it places; the first is for pods that choose none.

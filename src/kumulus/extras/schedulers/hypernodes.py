@@ -25,23 +25,20 @@ HYPERNODES = f"/apis/{API_VERSION}/hypernodes"
 
 @dataclass
 class HyperNodesState:
-    """HyperNodes as they are.
-
-    Attributes:
-        installed: whether the cluster knows the kind at all.
-        missing: wanted names that are not there.
-        altered: what differs, by name.
-        extra: HyperNodes that carry the cluster's label but are not wanted.
-        foreign: wanted names that other owners' HyperNodes have, with the owner in words.
-        matching: how many are as wanted.
-    """
+    """HyperNodes as they are."""
 
     installed: bool = True
+    """Whether the cluster knows the kind at all."""
     missing: list[str] = field(default_factory=list)
+    """Wanted names that are not there."""
     altered: dict[str, str] = field(default_factory=dict)
+    """What differs, by name."""
     extra: list[str] = field(default_factory=list)
+    """HyperNodes that carry the cluster's label but are not wanted."""
     foreign: dict[str, str] = field(default_factory=dict)
+    """Wanted names that other owners' HyperNodes have, with the owner in words."""
     matching: int = 0
+    """How many are as wanted."""
 
     @property
     def present(self) -> int:

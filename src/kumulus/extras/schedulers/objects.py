@@ -39,15 +39,12 @@ _KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue")
 
 @dataclass(frozen=True)
 class Mark:
-    """For whom a scheduler is started; its objects in the cluster are marked with that.
-
-    Attributes:
-        run: the experiment's run; empty for none.
-        owner: the stack whose cluster it is.
-    """
+    """For whom a scheduler is started; its objects in the cluster are marked with that."""
 
     run: str = ""
+    """The experiment's run; empty for none."""
     owner: Owner = NOBODY
+    """The stack whose cluster it is."""
 
     @property
     def labels(self) -> dict[str, str]:

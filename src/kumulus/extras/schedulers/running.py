@@ -32,27 +32,24 @@ _ASK_EVERY = 0.05
 
 @dataclass
 class Running:
-    """A scheduler that was started, whether it still runs or not.
-
-    Attributes:
-        name: in the registry.
-        version: of the program that schedules; empty when it is the user's own.
-        scheduler_names: the `spec.schedulerName` values of the pods that it places.
-        settings: what must be equal for a fair comparison with another run.
-        kubeconfig: of its cluster.
-        directory: its own, for configuration and logs.
-        programs: the programs that run, the one that schedules first.
-        run: the experiment's run that started it; empty for none.
-    """
+    """A scheduler that was started, whether it still runs or not."""
 
     name: str
+    """In the registry."""
     version: str
+    """Of the program that schedules; empty when it is the user's own."""
     scheduler_names: tuple[str, ...]
+    """The `spec.schedulerName` values of the pods that it places."""
     settings: Mapping[str, Setting]
+    """What must be equal for a fair comparison with another run."""
     kubeconfig: Path
+    """Of its cluster."""
     directory: Path
+    """Its own, for configuration and logs."""
     programs: tuple[Program, ...]
+    """The programs that run, the one that schedules first."""
     run: str = ""
+    """The experiment's run that started it; empty for none."""
     _started: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, repr=False)
     _readers: list[subprocess.Popen[bytes]] = field(default_factory=list, repr=False)
 

@@ -42,30 +42,27 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class About:
-    """What a snapshot contains.
-
-    Args:
-        cluster: the identity of its cluster: the UID of the namespace kube-system.
-        taken: when, RFC 3339 in UTC.
-        nodes: how many nodes there were.
-        pods: how many pods.
-        keys: how many objects in all.
-        sha256: of what follows the line.
-        form: `etcd`: keys and values as etcd has them; `objects`: paths and objects of the API.
-        namespaces: the selected ones, in a snapshot of objects; empty for all of the users' namespaces.
-        forbidden: kinds that are not in it, because the right to list them was missing.
-    """
+    """What a snapshot contains."""
 
     stack: str
     cluster: str
+    """The identity of its cluster: the UID of the namespace kube-system."""
     taken: str
+    """When, RFC 3339 in UTC."""
     nodes: int = 0
+    """How many nodes there were."""
     pods: int = 0
+    """How many pods."""
     keys: int = 0
+    """How many objects in all."""
     sha256: str = ""
+    """Of what follows the line."""
     form: str = "etcd"
+    """`etcd`: keys and values as etcd has them; `objects`: paths and objects of the API."""
     namespaces: tuple[str, ...] = ()
+    """The selected ones, in a snapshot of objects; empty for all of the users' namespaces."""
     forbidden: tuple[str, ...] = ()
+    """Kinds that are not in it, because the right to list them was missing."""
 
 
 def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> About:

@@ -49,29 +49,23 @@ _TABLES: Tables = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where an object is stored.
-
-    Args:
-        resource: the name below which it is, such as ``pods``; for a custom resource ``<group>/<plural>``.
-        namespace: empty for an object that is in none.
-    """
+    """Where an object is stored."""
 
     resource: str
+    """The name below which it is, such as ``pods``; for a custom resource ``<group>/<plural>``."""
     namespace: str
+    """Empty for an object that is in none."""
     name: str
 
 
 @dataclass(frozen=True)
 class Workloads:
-    """The objects of a cluster that move.
-
-    Args:
-        entries: keys and values.
-        left: namespaces that stay, because they have a Helm release, or do not move and are not in the other cluster.
-    """
+    """The objects of a cluster that move."""
 
     entries: Mapping[bytes, bytes]
+    """Keys and values."""
     left: tuple[str, ...]
+    """Namespaces that stay, because they have a Helm release, or do not move and are not in the other cluster."""
 
     def within(self, there: Collection[str], known: frozenset[str]) -> Workloads:
         """The objects whose namespace moves too, or is in the other cluster already.

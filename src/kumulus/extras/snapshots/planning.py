@@ -13,26 +13,23 @@ from kumulus.extras.snapshots.scope import CLAIMS, Contents
 
 @dataclass(frozen=True)
 class Plan:
-    """What a restore does, by the objects' paths.
-
-    Args:
-        wanted: the snapshot's objects, without those that are left alone.
-        removed: what is deleted and not created again by the restore.
-        replaced: what is deleted and created again, under the same name.
-        changed: what is changed back in its place.
-        created: what is created, as it is gone.
-        remade: names of objects whose controllers create again what they own.
-        left: names of what stays as it is, by the reason.
-    """
+    """What a restore does, by the objects' paths."""
 
     wanted: Objects
+    """The snapshot's objects, without those that are left alone."""
     present: Objects
     removed: frozenset[str]
+    """What is deleted and not created again by the restore."""
     replaced: frozenset[str]
+    """What is deleted and created again, under the same name."""
     changed: frozenset[str]
+    """What is changed back in its place."""
     created: frozenset[str]
+    """What is created, as it is gone."""
     remade: tuple[str, ...]
+    """Names of objects whose controllers create again what they own."""
     left: Mapping[str, tuple[str, ...]]
+    """Names of what stays as it is, by the reason."""
 
     @property
     def deleted(self) -> frozenset[str]:

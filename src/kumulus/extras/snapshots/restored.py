@@ -39,21 +39,18 @@ class CutOff(ProviderError):
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore did.
-
-    Args:
-        written: how many objects were created or changed back.
-        removed: how many were removed and not put back.
-        same: how many were as they were.
-        left: names of what stays as it is, by the reason.
-        remade: names of objects whose controllers create again what they own, under other names.
-    """
+    """What a restore did."""
 
     written: int
+    """How many objects were created or changed back."""
     removed: int
+    """How many were removed and not put back."""
     same: int
+    """How many were as they were."""
     left: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of what stays as it is, by the reason."""
     remade: tuple[str, ...] = ()
+    """Names of objects whose controllers create again what they own, under other names."""
 
     @property
     def summary(self) -> str:

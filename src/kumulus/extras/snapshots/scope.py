@@ -34,20 +34,17 @@ _DROPPED = ("managedFields", "resourceVersion", "generation", "selfLink")
 
 @dataclass(frozen=True)
 class Contents:
-    """What users have in a cluster's namespaces.
-
-    Args:
-        objects: by path; namespaces are among them.
-        left: namespaces that are left as they are, because they contain a Helm release.
-        forbidden: kinds that may not be listed; they are left as they are, too.
-        claimants: UIDs of the namespaces that contain claims or volumes' snapshots, and of the owners of such: whoever
-            deletes one of these deletes the claim with it.
-    """
+    """What users have in a cluster's namespaces."""
 
     objects: Mapping[str, dict[str, Any]]
+    """By path; namespaces are among them."""
     left: tuple[str, ...]
+    """Namespaces that are left as they are, because they contain a Helm release."""
     forbidden: tuple[str, ...]
+    """Kinds that may not be listed; they are left as they are, too."""
     claimants: frozenset[str]
+    """UIDs of the namespaces that contain claims or volumes' snapshots, and of the owners of such: whoever deletes one
+    of these deletes the claim with it."""
 
 
 async def contents(client: Client, chosen: Collection[str] = ()) -> Contents:

@@ -44,8 +44,11 @@ class _Plain(GenerateJsonSchema):
 @cache
 def _docs(written: type) -> dict[str, str]:
     """The docstrings beneath the fields of a class, if it is one of a file's models and was written as a class."""
+    if not issubclass(written, Section):
+        return {}
     with suppress(OSError):
-        return docs_beneath(definition_of(written)) if issubclass(written, Section) else {}
+        # A file's `from` is a field `from_`.
+        return {name.rstrip("_"): doc for name, doc in docs_beneath(definition_of(written)).items()}
     return {}
 
 

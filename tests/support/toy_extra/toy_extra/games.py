@@ -16,7 +16,8 @@ class Games(ClusterSection):
     """Who plays: each in a namespace of its own."""
 
     example: ClassVar[str] = "{players: [anna]}"
-    players: list[str] = Field(min_length=1, description="The players.", examples=["[anna]"])
+    players: list[str] = Field(min_length=1, examples=["[anna]"])
+    """The players."""
 
     def declare(self, resource_name: str, cluster: Any, opts: pulumi.ResourceOptions) -> Sequence[pulumi.Resource]:
         """A tenant for each player."""

@@ -17,7 +17,8 @@ from kumulus.runtimes.section import RuntimeSection
 class Toy(RuntimeSection):
     """Settings of the runtime toy."""
 
-    size: int = Field(default=1, description="How large it is.", examples=["3"])
+    size: int = Field(default=1, examples=["3"])
+    """How large it is."""
 
 
 class ToyRuntime(Runtime):

@@ -35,19 +35,16 @@ _TIMEOUT_BESIDE = 600.0
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of an import.
-
-    Args:
-        day: what was read.
-        counted: the number of entries, and the bad ones.
-        recording: the file of the recording.
-        lasted: seconds from the day's first step to its end.
-    """
+    """The result of an import."""
 
     day: Day
+    """What was read."""
     counted: Counted
+    """The number of entries, and the bad ones."""
     recording: Path
+    """The file of the recording."""
     lasted: float
+    """Seconds from the day's first step to its end."""
 
 
 def import_day(

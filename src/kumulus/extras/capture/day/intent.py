@@ -23,19 +23,16 @@ _SYSTEM = frozenset(("kube-system", "kube-public", "kube-node-lease"))
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was requested.
-
-    Args:
-        at: when, in seconds since 1970.
-        do: create, change, delete, evict, drain, cordon or uncordon.
-        job: the key of the workload that it is about, or the name of a node.
-        what: the object, or the fields of its spec that change.
-    """
+    """A step that was requested."""
 
     at: float
+    """When, in seconds since 1970."""
     do: str
+    """Create, change, delete, evict, drain, cordon or uncordon."""
     job: str
+    """The key of the workload that it is about, or the name of a node."""
     what: dict[str, Any] = field(default_factory=dict)
+    """The object, or the fields of its spec that change."""
 
 
 @dataclass

@@ -57,15 +57,12 @@ class PodThen:
 
 @dataclass
 class PodsThen:
-    """All pods of a recording.
-
-    Attributes:
-        there: pods that exist, by namespace and name.
-        every: all pods, in the order of their creation.
-    """
+    """All pods of a recording."""
 
     there: dict[tuple[str, str], PodThen] = field(default_factory=dict)
+    """Pods that exist, by namespace and name."""
     every: list[PodThen] = field(default_factory=list)
+    """All pods, in the order of their creation."""
 
     def create(self, key: tuple[str, str], at: float, job: str, queue: str, spec: Any, node: str = "") -> None:
         """Record that a pod was created."""

@@ -73,17 +73,14 @@ class Request:
 
 @dataclass
 class Counted:
-    """Counts what was read.
-
-    Attributes:
-        entries: number of all entries.
-        bad: the first entries that cannot be read, with their lines.
-        bad_count: number of entries that cannot be read.
-    """
+    """Counts what was read."""
 
     entries: int = 0
+    """Number of all entries."""
     bad: list[str] = field(default_factory=list)
+    """The first entries that cannot be read, with their lines."""
     bad_count: int = 0
+    """Number of entries that cannot be read."""
 
     MOST = 10
 

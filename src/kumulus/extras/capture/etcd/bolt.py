@@ -38,19 +38,16 @@ class Damaged(Exception):
 
 
 class Entry(NamedTuple):
-    """An entry of a bucket.
-
-    Args:
-        key: its key.
-        at: the offset of its value in the file.
-        size: length of the value, in bytes.
-        value: its value.
-    """
+    """An entry of a bucket."""
 
     key: bytes
+    """Its key."""
     at: int
+    """The offset of its value in the file."""
     size: int
+    """Length of the value, in bytes."""
     value: bytes
+    """Its value."""
 
 
 class Bolt:

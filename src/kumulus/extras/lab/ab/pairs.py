@@ -34,17 +34,14 @@ _Numbers = npt.NDArray[np.float64]
 
 @dataclass
 class Pairs:
-    """Runs of A and B, two by two.
-
-    Args:
-        measures: what is compared; all of them share the chance of a wrong verdict.
-        margin: a difference below this part of A's figure is none that matters.
-        runs: the measures of A and of B of each pair.
-    """
+    """Runs of A and B, two by two."""
 
     measures: Sequence[str]
+    """What is compared; all of them share the chance of a wrong verdict."""
     margin: float
+    """A difference below this part of A's figure is none that matters."""
     runs: list[tuple[Measures, Measures]] = field(default_factory=list)
+    """The measures of A and of B of each pair."""
 
     @property
     def verdict(self) -> Verdict:

@@ -20,47 +20,38 @@ _TRIED = 3
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two.
-
-    Args:
-        name: what it is called: `main.yaml`.
-        loaded: its experiment.
-    """
+    """One of the two."""
 
     name: str
+    """What it is called: `main.yaml`."""
     loaded: Loaded
+    """Its experiment."""
 
 
 @dataclass(frozen=True)
 class Until:
-    """When to end.
-
-    Args:
-        decided: whether as soon as it is decided.
-        pairs: the most.
-    """
+    """When to end."""
 
     decided: bool
+    """Whether as soon as it is decided."""
     pairs: int
+    """The most."""
 
 
 @dataclass
 class Comparison:
-    """What A and B came to.
-
-    Args:
-        experiment: the experiment's name.
-        sides: the names of A and B.
-        pairs: their measures.
-        reports: of A and B, of each pair.
-        cut_off: why it ended before it was to; empty if it did not.
-    """
+    """What A and B came to."""
 
     experiment: str
+    """The experiment's name."""
     sides: tuple[str, str]
+    """The names of A and B."""
     pairs: Pairs
+    """Their measures."""
     reports: list[tuple[Report, Report]] = field(default_factory=list)
+    """Of A and B, of each pair."""
     cut_off: str = ""
+    """Why it ended before it was to; empty if it did not."""
 
     @property
     def verdict(self) -> str:

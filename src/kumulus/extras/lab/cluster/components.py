@@ -24,15 +24,12 @@ CLIENTS = (SCHEDULER, "kube-controller-manager", "kwok-controller")
 
 @dataclass(frozen=True)
 class Usage:
-    """What a component has used.
-
-    Args:
-        cpu: seconds of CPU time since its start.
-        memory: resident bytes now.
-    """
+    """What a component has used."""
 
     cpu: float
+    """Seconds of CPU time since its start."""
     memory: int
+    """Resident bytes now."""
 
 
 class Components:

@@ -49,19 +49,16 @@ def _named(file: Path) -> Path:
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs are made.
-
-    Args:
-        found: the stack's cluster; None for one that is known by its kubeconfig alone.
-        kubeconfig: of the cluster.
-        federation: whose hub it is; None for a single cluster.
-        prices: of machines.
-    """
+    """Where runs are made."""
 
     found: which.Which | None
+    """The stack's cluster; None for one that is known by its kubeconfig alone."""
     kubeconfig: Path
+    """Of the cluster."""
     federation: Federation | None
+    """Whose hub it is; None for a single cluster."""
     prices: Prices
+    """Of machines."""
 
     def options(
         self, args: argparse.Namespace, progress: Progress, on_report: Callable[[Report, Path], None]

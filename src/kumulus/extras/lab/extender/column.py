@@ -20,35 +20,32 @@ LIMIT = 256 << 20
 
 @dataclass(frozen=True)
 class Column:
-    """A policy's scores of one pod's nodes.
-
-    Attributes:
-        pod: namespace/name.
-        policy: its name.
-        decides: whether the policy chose the node.
-        offered: how many nodes kube-scheduler's filters left.
-        fitting: on how many of them the pod fits by the policy's account.
-        node: the node in question; empty for the one in the binding, if the policy found several equally good.
-        score: its score; None if the pod does not fit there by that account, or the policy gives no scores.
-        higher: how many nodes have a higher score.
-        equal: how many have this score, itself included.
-        other: the best other node: the best of all, or if none is better, the best with a lower score.
-        other_score: its score.
-        failure: the policy's error instead of scores.
-    """
+    """A policy's scores of one pod's nodes."""
 
     pod: str
+    """Namespace/name."""
     policy: str
+    """Its name."""
     decides: bool
+    """Whether the policy chose the node."""
     offered: int
+    """How many nodes kube-scheduler's filters left."""
     fitting: int = 0
+    """On how many of them the pod fits by the policy's account."""
     node: str = ""
+    """The node in question; empty for the one in the binding, if the policy found several equally good."""
     score: float | None = None
+    """Its score; None if the pod does not fit there by that account, or the policy gives no scores."""
     higher: int = 0
+    """How many nodes have a higher score."""
     equal: int = 0
+    """How many have this score, itself included."""
     other: str = ""
+    """The best other node: the best of all, or if none is better, the best with a lower score."""
     other_score: float | None = None
+    """Its score."""
     failure: str = ""
+    """The policy's error instead of scores."""
 
 
 class Columns:

@@ -23,23 +23,20 @@ _CHOICE = 5.0
 
 @dataclass
 class Done:
-    """What an extender did in a repetition.
-
-    Attributes:
-        asked: how often it was asked.
-        failed: how often the policy failed.
-        failure: the message of the first failure; empty if there is none.
-        elsewhere: pods that were bound to a node other than the chosen one.
-        seconds: how long each answer took.
-        places: the node and the GPUs of each pod that was bound, by its job.
-    """
+    """What an extender did in a repetition."""
 
     asked: int = 0
+    """How often it was asked."""
     failed: int = 0
+    """How often the policy failed."""
     failure: str = ""
+    """The message of the first failure; empty if there is none."""
     elsewhere: int = 0
+    """Pods that were bound to a node other than the chosen one."""
     seconds: list[float] = field(default_factory=list)
+    """How long each answer took."""
     places: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
+    """The node and the GPUs of each pod that was bound, by its job."""
 
     def took(self) -> dict[str, float]:
         """The spread of the answers' durations, in seconds."""

@@ -21,17 +21,14 @@ from kumulus.extras.lab.policies.pod import Kind
 
 @dataclass(frozen=True)
 class Reservation:
-    """The part of a node that a pod has or is to have.
-
-    Args:
-        pod: what it asks for.
-        where: what it has.
-        seen: whether the cluster has reported it as bound there; until then it is only expected.
-    """
+    """The part of a node that a pod has or is to have."""
 
     pod: Pod
+    """What it asks for."""
     where: Placement
+    """What it has."""
     seen: bool
+    """Whether the cluster has reported it as bound there; until then it is only expected."""
 
 
 class Ledger:

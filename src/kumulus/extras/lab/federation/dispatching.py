@@ -29,33 +29,30 @@ _PODS_WITHIN = 30.0
 
 @dataclass(slots=True)
 class JobProgress(Timed):
-    """The progress of a Job.
-
-    Attributes:
-        workers: how many pods it is to have.
-        created: when the hub accepted it; None before.
-        dispatched: when the hub first knew that a worker had admitted it.
-        latest: when the hub first knew so of its present worker.
-        cluster: its present worker; empty while it waits.
-        completed: when the hub first reported that it had.
-        failed: whether the hub reports that it has.
-        gone: whether its Workload was deleted before that, such as with its Job.
-        requeued: how often it was taken from its worker.
-        begun: where its pods have run: the cluster, and the UID of the Job there.
-        ended: the clusters on which pods of it have completed.
-    """
+    """The progress of a Job."""
 
     workers: int
+    """How many pods it is to have."""
     created: float | None = None
+    """When the hub accepted it; None before."""
     dispatched: float | None = None
+    """When the hub first knew that a worker had admitted it."""
     latest: float = 0.0
+    """When the hub first knew so of its present worker."""
     cluster: str = ""
+    """Its present worker; empty while it waits."""
     completed: float | None = None
+    """When the hub first reported that it had."""
     failed: bool = False
+    """Whether the hub reports that it has."""
     gone: bool = False
+    """Whether its Workload was deleted before that, such as with its Job."""
     requeued: int = 0
+    """How often it was taken from its worker."""
     begun: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Where its pods have run: the cluster, and the UID of the Job there."""
     ended: set[str] = field(default_factory=set)
+    """The clusters on which pods of it have completed."""
 
     @property
     def over(self) -> bool:

@@ -17,36 +17,30 @@ _TIMELINE = (*OUTAGES, "delete")
 
 @dataclass(frozen=True)
 class Worker:
-    """A cluster that runs the hub's Jobs.
-
-    Args:
-        name: what the stack file calls it.
-        kubeconfig: by which this machine reaches it.
-    """
+    """A cluster that runs the hub's Jobs."""
 
     name: str
+    """What the stack file calls it."""
     kubeconfig: Path
+    """By which this machine reaches it."""
 
 
 @dataclass(frozen=True)
 class Federation:
-    """Clusters that work as one by MultiKueue.
-
-    Args:
-        hub: what the stack file calls it.
-        hub_kubeconfig: by which this machine reaches it.
-        hub_name: its own name, after which its account on workers is named.
-        workers: in the order of the file.
-        queue: the LocalQueue, and the ClusterQueue behind it, on each of them.
-        namespace: Kueue's.
-    """
+    """Clusters that work as one by MultiKueue."""
 
     hub: str
+    """What the stack file calls it."""
     hub_kubeconfig: Path
+    """By which this machine reaches it."""
     hub_name: str
+    """Its own name, after which its account on workers is named."""
     workers: tuple[Worker, ...]
+    """In the order of the file."""
     queue: str
+    """The LocalQueue, and the ClusterQueue behind it, on each of them."""
     namespace: str
+    """Kueue's."""
 
     def worker(self, name: str) -> Worker:
         """The worker of that name.

@@ -31,19 +31,16 @@ _CLASS = "PriorityClass"
 
 @dataclass
 class Member:
-    """A worker.
-
-    Args:
-        name: what the stack file calls it.
-        client: of the worker.
-        journal: the run's on it.
-        creator: creates a repetition's objects in it besides Jobs; None before the first repetition.
-    """
+    """A worker."""
 
     name: str
+    """What the stack file calls it."""
     client: Client
+    """Of the worker."""
     journal: Journal
+    """The run's on it."""
     creator: Creator | None = None
+    """Creates a repetition's objects in it besides Jobs; None before the first repetition."""
 
 
 class Session:

@@ -35,17 +35,14 @@ def _from_text(unit: Unit, raw: str) -> float | None:
 
 @dataclass(frozen=True)
 class Amount:
-    """How far a measure may be from a former one.
-
-    Args:
-        value: a share of the former value, or in the measure's unit.
-        relative: which of the two.
-        written: as the user wrote it.
-    """
+    """How far a measure may be from a former one."""
 
     value: float
+    """A share of the former value, or in the measure's unit."""
     relative: bool
+    """Which of the two."""
     written: str
+    """As the user wrote it."""
 
     def above(self, former: float) -> float:
         """What is so much more than a former value."""

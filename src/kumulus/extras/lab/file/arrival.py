@@ -16,67 +16,40 @@ from kumulus.model.fields import FORM, Section, found, whole
 class Columns(Section):
     """The columns of a trace, by their headings in its first line."""
 
-    arrival: Needed = Field(
-        default="arrival",
-        description=(
-            "The column of a job's arrival: a number of seconds (from any epoch; the first job arrives at 0), or a "
-            "date."
-        ),
-        examples=["submit_time"],
-    )
-    size: str = Field(
-        default="size",
-        description="The column of a job's number of workers; if empty, every job has the workload's.",
-        examples=["num_workers"],
-    )
-    duration: str = Field(
-        default="duration",
-        description="The column of a job's duration in seconds; if empty, every job has the workload's.",
-        examples=["duration"],
-    )
-    name: str = Field(
-        default="", description="The column of a job's name; empty if the trace has none.", examples=["name"]
-    )
-    cpu: str = Field(
-        default="",
-        description=(
-            "The column of the CPU that each worker requests, a quantity; if empty, every job has the workload's "
-            "`requests`, as for the following."
-        ),
-        examples=["cpu"],
-    )
-    memory: str = Field(
-        default="",
-        description="The column of the memory that each worker requests, a quantity.",
-        examples=["memory"],
-    )
-    gpus: str = Field(
-        default="", description="The column of how many GPUs each worker requests.", examples=["num_gpus"]
-    )
-    gpuMilli: str = Field(
-        default="",
-        description="The column of the part of each GPU, in thousandths: less than 1000 only for a single GPU.",
-        examples=["gpu_milli"],
-    )
-    gpuModels: str = Field(
-        default="",
-        description="The column of the GPU models that a job may run on, `A|B`, values of the `productLabel`.",
-        examples=["gpu_spec"],
-    )
-    priority: str = Field(default="", description="The column of a job's priority, a whole number.", examples=["prio"])
-    user: str = Field(default="", description="The column of a job's user, queue or virtual cluster.", examples=["vc"])
-    qos: str = Field(
-        default="", description="The column of a job's quality of service, in the trace's words.", examples=["qos"]
-    )
+    arrival: Needed = Field(default="arrival", examples=["submit_time"])
+    """The column of a job's arrival: a number of seconds (from any epoch; the first job arrives at 0), or a date."""
+    size: str = Field(default="size", examples=["num_workers"])
+    """The column of a job's number of workers; if empty, every job has the workload's."""
+    duration: str = Field(default="duration", examples=["duration"])
+    """The column of a job's duration in seconds; if empty, every job has the workload's."""
+    name: str = Field(default="", examples=["name"])
+    """The column of a job's name; empty if the trace has none."""
+    cpu: str = Field(default="", examples=["cpu"])
+    """The column of the CPU that each worker requests, a quantity; if empty, every job has the workload's `requests`,
+    as for the following."""
+    memory: str = Field(default="", examples=["memory"])
+    """The column of the memory that each worker requests, a quantity."""
+    gpus: str = Field(default="", examples=["num_gpus"])
+    """The column of how many GPUs each worker requests."""
+    gpuMilli: str = Field(default="", examples=["gpu_milli"])
+    """The column of the part of each GPU, in thousandths: less than 1000 only for a single GPU."""
+    gpuModels: str = Field(default="", examples=["gpu_spec"])
+    """The column of the GPU models that a job may run on, `A|B`, values of the `productLabel`."""
+    priority: str = Field(default="", examples=["prio"])
+    """The column of a job's priority, a whole number."""
+    user: str = Field(default="", examples=["vc"])
+    """The column of a job's user, queue or virtual cluster."""
+    qos: str = Field(default="", examples=["qos"])
+    """The column of a job's quality of service, in the trace's words."""
 
 
 class Window(Section):
     """A part of a trace, by time."""
 
-    from_: Seconds = Field(
-        default=0.0, alias="from", description="When it starts, counted from the trace's first job.", examples=["24h"]
-    )
-    to: Seconds = Field(description="When it ends, counted from the trace's first job.", examples=["168h"])
+    from_: Seconds = Field(default=0.0, alias="from", examples=["24h"])
+    """When it starts, counted from the trace's first job."""
+    to: Seconds = Field(examples=["168h"])
+    """When it ends, counted from the trace's first job."""
 
     @model_validator(mode="after")
     def _some_time(self) -> Self:
@@ -88,59 +61,29 @@ class Window(Section):
 class Trace(Section):
     """A trace: a CSV file with a header line and a line for each job."""
 
-    file: Needed = Field(
-        description=(
-            "The trace's path, relative to the experiment file: CSV with a header line and a line for each job."
-        ),
-        examples=["traces/small.csv"],
-    )
-    columns: Columns = Field(
-        default_factory=Columns,
-        description="The headings of the columns to use.",
-        examples=["{arrival: submit_time}"],
-    )
-    speed: Rate = Field(
-        default=1.0,
-        description="How many times faster than recorded the trace is replayed, both arrivals and durations.",
-        examples=["60"],
-    )
-    limit: Annotated[int, whole(1, MOST_JOBS)] | None = Field(
-        default=None, description="Only this many of the trace's first jobs.", examples=["500"]
-    )
-    window: Window | None = Field(
-        default=None,
-        description="Only the jobs that arrived in a part of the trace's time.",
-        examples=["{from: 24h, to: 168h}"],
-    )
-    inflate: Rate | None = Field(
-        default=None,
-        description=(
-            "Jobs in an order drawn by the seed, with random ones repeated or left out to request this share of all "
-            "GPUs."
-        ),
-        examples=["1.3"],
-    )
-    shuffle: Literal["seed"] | None = Field(
-        default=None, description="With `seed`, the experiment's seed decides the order of the jobs.", examples=["seed"]
-    )
-    stay: bool = Field(default=False, description="No job ends, whatever the trace says.", examples=["true"])
-    milliGpus: bool = Field(
-        default=False,
-        description=(
-            "Pods also request GPUs in thousandths, by the extended resource `kumulus.io/gpu-milli`. Every scheduler "
-            "counts it on nodes that declare it, by node and not GPU by GPU. With `resourceClaims`, it rules out nodes "
-            "without room before claims are allocated."
-        ),
-        examples=["true"],
-    )
-    userQueues: bool = Field(
-        default=False,
-        description=(
-            "Each job waits in a queue named after its user or virtual cluster. Unless `setup` has the queue, the run "
-            "creates it with all that the nodes have. Schedulers without queues take the jobs as they are."
-        ),
-        examples=["true"],
-    )
+    file: Needed = Field(examples=["traces/small.csv"])
+    """The trace's path, relative to the experiment file: CSV with a header line and a line for each job."""
+    columns: Columns = Field(default_factory=Columns, examples=["{arrival: submit_time}"])
+    """The headings of the columns to use."""
+    speed: Rate = Field(default=1.0, examples=["60"])
+    """How many times faster than recorded the trace is replayed, both arrivals and durations."""
+    limit: Annotated[int, whole(1, MOST_JOBS)] | None = Field(default=None, examples=["500"])
+    """Only this many of the trace's first jobs."""
+    window: Window | None = Field(default=None, examples=["{from: 24h, to: 168h}"])
+    """Only the jobs that arrived in a part of the trace's time."""
+    inflate: Rate | None = Field(default=None, examples=["1.3"])
+    """Jobs in an order drawn by the seed, with random ones repeated or left out to request this share of all GPUs."""
+    shuffle: Literal["seed"] | None = Field(default=None, examples=["seed"])
+    """With `seed`, the experiment's seed decides the order of the jobs."""
+    stay: bool = Field(default=False, examples=["true"])
+    """No job ends, whatever the trace says."""
+    milliGpus: bool = Field(default=False, examples=["true"])
+    """Pods also request GPUs in thousandths, by the extended resource `kumulus.io/gpu-milli`. Every scheduler counts it
+    on nodes that declare it, by node and not GPU by GPU. With `resourceClaims`, it rules out nodes without room before
+    claims are allocated."""
+    userQueues: bool = Field(default=False, examples=["true"])
+    """Each job waits in a queue named after its user or virtual cluster. Unless `setup` has the queue, the run creates
+    it with all that the nodes have. Schedulers without queues take the jobs as they are."""
 
 
 class Arrival(Section):
@@ -148,20 +91,14 @@ class Arrival(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "arrivalRules"})
 
-    after: Seconds = Field(
-        default=0.0, description="How long after the experiment's start the first job may come.", examples=["30s"]
-    )
-    rate: Rate | None = Field(default=None, description="How many jobs arrive per second, evenly.", examples=["5"])
-    poisson: Rate | None = Field(
-        default=None,
-        description="How many jobs arrive per second on average, with exponentially distributed times between them.",
-        examples=["5"],
-    )
-    trace: Trace | None = Field(
-        default=None,
-        description="Jobs arrive as recorded; the trace decides how many there are.",
-        examples=["{file: trace.csv}"],
-    )
+    after: Seconds = Field(default=0.0, examples=["30s"])
+    """How long after the experiment's start the first job may come."""
+    rate: Rate | None = Field(default=None, examples=["5"])
+    """How many jobs arrive per second, evenly."""
+    poisson: Rate | None = Field(default=None, examples=["5"])
+    """How many jobs arrive per second on average, with exponentially distributed times between them."""
+    trace: Trace | None = Field(default=None, examples=["{file: trace.csv}"])
+    """Jobs arrive as recorded; the trace decides how many there are."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

@@ -61,13 +61,10 @@ def _measure_problems(where: Where, raw: object) -> list[Problem]:
 
 @dataclass(frozen=True)
 class OfFault:
-    """The nodes of a fault.
-
-    Args:
-        fault: the name of a fault of the timeline.
-    """
+    """The nodes of a fault."""
 
     fault: str
+    """The name of a fault of the timeline."""
 
 
 def _nodes_problems(where: Where, raw: object) -> list[Problem]:
@@ -102,56 +99,31 @@ class Expectation(Section):
     model_config = ConfigDict(json_schema_extra={FORM: "expectationRules"})
 
     measure: Annotated[str, checked(_measure_problems, form={"enum": list(UNITS)})] = Field(
-        default="",
-        description="The measure that a threshold applies to (docs/experiments.md).",
-        examples=["timeToSchedule.p99"],
+        default="", examples=["timeToSchedule.p99"]
     )
-    atMost: str | int | float | None = Field(
-        default=None,
-        description=(
-            "The most that the measure may be, in its unit's form: a duration, a percentage, a number, a quantity."
-        ),
-        examples=["2s"],
-    )
-    atLeast: str | int | float | None = Field(
-        default=None, description="The least that the measure may be, written as for `atMost`.", examples=["99%"]
-    )
-    equals: str | int | float | None = Field(
-        default=None, description="What the measure must be, written as for `atMost`.", examples=["0"]
-    )
-    within: str | None = Field(
-        default=None,
-        description=(
-            "How much worse the measure may be than in the experiment's `baseline`: a part of it, points of a share "
-            "(`1pt of baseline`), or an amount in its unit (`2s of baseline`). Better is never too far; where neither "
-            "is better, it may be so far on both sides. Of a fault, the time that it may take, such as `10s`; the "
-            "experiment does not end before that."
-        ),
-        examples=["10% of baseline"],
-    )
-    workload: Name | None = Field(
-        default=None, description="The workload whose pods must be on certain nodes, or off them.", examples=["train"]
-    )
+    """The measure that a threshold applies to (docs/experiments.md)."""
+    atMost: str | int | float | None = Field(default=None, examples=["2s"])
+    """The most that the measure may be, in its unit's form: a duration, a percentage, a number, a quantity."""
+    atLeast: str | int | float | None = Field(default=None, examples=["99%"])
+    """The least that the measure may be, written as for `atMost`."""
+    equals: str | int | float | None = Field(default=None, examples=["0"])
+    """What the measure must be, written as for `atMost`."""
+    within: str | None = Field(default=None, examples=["10% of baseline"])
+    """How much worse the measure may be than in the experiment's `baseline`: a part of it, points of a share (`1pt of
+    baseline`), or an amount in its unit (`2s of baseline`). Better is never too far; where neither is better, it may be
+    so far on both sides. Of a fault, the time that it may take, such as `10s`; the experiment does not end before
+    that."""
+    workload: Name | None = Field(default=None, examples=["train"])
+    """The workload whose pods must be on certain nodes, or off them."""
     nodes: Annotated[list[str] | OfFault, checked(_nodes_problems, _nodes, form=_NODES_FORM)] | None = Field(
-        default=None,
-        description="The workload's pods are on these nodes and no others; or the nodes of a fault.",
-        examples=["[a100-use1-0, a100-use1-1]", "{fault: rack1}"],
+        default=None, examples=["[a100-use1-0, a100-use1-1]", "{fault: rack1}"]
     )
-    cordoned: bool | None = Field(
-        default=None,
-        description=(
-            "Whether the nodes of the fault are to be cordoned (true), or schedulable again after its end (false)."
-        ),
-        examples=["true"],
-    )
-    onFaultedNodes: Annotated[int, whole(0, MOST_WORKERS)] | None = Field(
-        default=None,
-        description=(
-            "How many pods of the workload may be on the nodes of each of the timeline's faults, from `within` after "
-            "its begin until its end."
-        ),
-        examples=["0"],
-    )
+    """The workload's pods are on these nodes and no others; or the nodes of a fault."""
+    cordoned: bool | None = Field(default=None, examples=["true"])
+    """Whether the nodes of the fault are to be cordoned (true), or schedulable again after its end (false)."""
+    onFaultedNodes: Annotated[int, whole(0, MOST_WORKERS)] | None = Field(default=None, examples=["0"])
+    """How many pods of the workload may be on the nodes of each of the timeline's faults, from `within` after its begin
+    until its end."""
 
     _baseline: float | None = PrivateAttr(default=None)
 

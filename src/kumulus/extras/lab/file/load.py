@@ -27,30 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """An experiment with what it takes from other files.
-
-    Args:
-        experiment: the file's content.
-        directory: the file's, which paths in it are relative to.
-        manifests: the text of each workload's manifest, by the workload's name.
-        traces: the jobs of each workload's trace, likewise.
-        recordings: what each workload replays, likewise.
-        setup: the objects to create before the workloads.
-        inputs: the exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB,
-            the lines that are replayed.
-        kept: the names of these, by the place that names the file.
-        baseline: the run that it is compared with; None without one.
-    """
+    """An experiment with what it takes from other files."""
 
     experiment: Experiment
+    """The file's content."""
     directory: Path
+    """The file's, which paths in it are relative to."""
     manifests: dict[str, str] = field(default_factory=dict)
+    """The text of each workload's manifest, by the workload's name."""
     traces: dict[str, list[TraceJob]] = field(default_factory=dict)
+    """The jobs of each workload's trace, likewise."""
     recordings: dict[str, Recording] = field(default_factory=dict)
+    """What each workload replays, likewise."""
     setup: list[Object] = field(default_factory=list)
+    """The objects to create before the workloads."""
     inputs: dict[str, str] = field(default_factory=dict)
+    """The exact text of each file that was read, by the name it is kept under; for a trace of more than 4 MiB, the
+    lines that are replayed."""
     kept: dict[Where, str] = field(default_factory=dict)
+    """The names of these, by the place that names the file."""
     baseline: Report | None = None
+    """The run that it is compared with; None without one."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

@@ -35,25 +35,22 @@ _DOINGS = frozenset(("create", "change", "delete", "evict", "drain", "cordon", "
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """A recorded request.
-
-    Args:
-        at: seconds from the recording's beginning.
-        do: create, change, delete, evict, drain, cordon or uncordon.
-        job: the workload that it is about, or the node's name.
-        queue: the one in which a created workload waits.
-        ran: how many seconds its pods ran when recorded; None if that is not known, or they did not end.
-        over: seconds from its creation to the end of its last pod, or of the recording; None if that is not known.
-        what: the object that is created, or the fields of its spec that change.
-    """
+    """A recorded request."""
 
     at: float
+    """Seconds from the recording's beginning."""
     do: str
+    """Create, change, delete, evict, drain, cordon or uncordon."""
     job: str
+    """The workload that it is about, or the node's name."""
     queue: str = ""
+    """The one in which a created workload waits."""
     ran: float | None = None
+    """How many seconds its pods ran when recorded; None if that is not known, or they did not end."""
     over: float | None = None
+    """Seconds from its creation to the end of its last pod, or of the recording; None if that is not known."""
     what: Mapping[str, Any] = field(default_factory=dict)
+    """The object that is created, or the fields of its spec that change."""
 
 
 @dataclass(frozen=True, slots=True)

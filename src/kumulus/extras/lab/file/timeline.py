@@ -20,19 +20,19 @@ ACTIONS = ("fault", "clear", "resize", "scale", "scheduler", "delete", "run", *O
 class Resize(Section):
     """A pool that has another number of nodes from then on, until the experiment ends."""
 
-    pool: Needed = Field(
-        description="The pool's name: its group and zone, as in its nodes' names.", examples=["a100-use1"]
-    )
-    replicas: Replicas = Field(description="How many nodes the pool then has.", examples=["600"])
+    pool: Needed = Field(examples=["a100-use1"])
+    """The pool's name: its group and zone, as in its nodes' names."""
+    replicas: Replicas = Field(examples=["600"])
+    """How many nodes the pool then has."""
 
 
 class Scale(Section):
     """A workload of Deployments that has another number of pods from then on."""
 
-    workload: Name = Field(description="The name of a workload made of Deployments.", examples=["web"])
-    replicas: Annotated[int, whole(0, MOST_WORKERS)] = Field(
-        description="How many pods each of its Deployments then has.", examples=["350"]
-    )
+    workload: Name = Field(examples=["web"])
+    """The name of a workload made of Deployments."""
+    replicas: Annotated[int, whole(0, MOST_WORKERS)] = Field(examples=["350"])
+    """How many pods each of its Deployments then has."""
 
 
 class Program(Section):
@@ -41,15 +41,11 @@ class Program(Section):
     It finds `KUBECONFIG`, and in `KUMULUS_NAMESPACE` the namespace of the workloads.
     """
 
-    command: Needed = Field(description="What is run.", examples=["./check.sh"])
-    background: bool = Field(
-        default=False,
-        description=(
-            "Whether it runs until the experiment ends, as an operator does; by default the experiment waits for it, "
-            "as for a check."
-        ),
-        examples=["true"],
-    )
+    command: Needed = Field(examples=["./check.sh"])
+    """What is run."""
+    background: bool = Field(default=False, examples=["true"])
+    """Whether it runs until the experiment ends, as an operator does; by default the experiment waits for it, as for a
+    check."""
 
 
 class Event(Section):
@@ -57,65 +53,33 @@ class Event(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "eventRules"})
 
-    at: Seconds = Field(default=0.0, description="When it happens, counted from `after`.", examples=["30s"])
-    after: Literal["start", "created", "scheduled"] = Field(
-        default="start",
-        description=(
-            "What `at` counts from: the start, before the first object is created; or when all pods are created, or "
-            "all have a node."
-        ),
-        examples=["created"],
-    )
-    fault: Fault | None = Field(
-        default=None,
-        description="A fault that is active from then on, as in a stack file's `faults`.",
-        examples=["{name: rack, kind: unreachable, target: {rack: r3}}"],
-    )
-    clear: Name | None = Field(
-        default=None, description="The name of a fault of this timeline to end.", examples=["rack"]
-    )
-    resize: Resize | None = Field(
-        default=None, description="A pool gets another size.", examples=["{pool: a100-use1, replicas: 600}"]
-    )
-    scale: Scale | None = Field(
-        default=None,
-        description="The Deployments of a workload get another number of pods.",
-        examples=["{workload: web, replicas: 350}"],
-    )
-    scheduler: Literal["stop", "start", "restart"] | None = Field(
-        default=None, description="The scheduler is stopped, started or restarted.", examples=["restart"]
-    )
-    delete: Name | None = Field(
-        default=None,
-        description="The name of a workload whose objects are deleted, and of whose jobs no more arrive.",
-        examples=["training"],
-    )
-    run: Program | None = Field(
-        default=None,
-        description="A command that is run on this machine; the experiment ends it, if it has not ended itself.",
-        examples=["{command: ./check.sh}"],
-    )
-    kill: Name | None = Field(
-        default=None,
-        description=(
-            "A worker of the stack's federation, with the runtime kwok, whose control plane is killed: every process, "
-            "by SIGKILL."
-        ),
-        examples=["worker-2"],
-    )
-    partition: Name | None = Field(
-        default=None,
-        description=(
-            "A worker of the stack's federation that the hub cannot reach from then on: connections are cut, and new "
-            "ones refused. The hub must have the runtime kwok."
-        ),
-        examples=["worker-1"],
-    )
-    restore: Name | None = Field(
-        default=None,
-        description="A worker to restore, which this timeline has killed or cut off; it is back once it has started.",
-        examples=["worker-2"],
-    )
+    at: Seconds = Field(default=0.0, examples=["30s"])
+    """When it happens, counted from `after`."""
+    after: Literal["start", "created", "scheduled"] = Field(default="start", examples=["created"])
+    """What `at` counts from: the start, before the first object is created; or when all pods are created, or all have a
+    node."""
+    fault: Fault | None = Field(default=None, examples=["{name: rack, kind: unreachable, target: {rack: r3}}"])
+    """A fault that is active from then on, as in a stack file's `faults`."""
+    clear: Name | None = Field(default=None, examples=["rack"])
+    """The name of a fault of this timeline to end."""
+    resize: Resize | None = Field(default=None, examples=["{pool: a100-use1, replicas: 600}"])
+    """A pool gets another size."""
+    scale: Scale | None = Field(default=None, examples=["{workload: web, replicas: 350}"])
+    """The Deployments of a workload get another number of pods."""
+    scheduler: Literal["stop", "start", "restart"] | None = Field(default=None, examples=["restart"])
+    """The scheduler is stopped, started or restarted."""
+    delete: Name | None = Field(default=None, examples=["training"])
+    """The name of a workload whose objects are deleted, and of whose jobs no more arrive."""
+    run: Program | None = Field(default=None, examples=["{command: ./check.sh}"])
+    """A command that is run on this machine; the experiment ends it, if it has not ended itself."""
+    kill: Name | None = Field(default=None, examples=["worker-2"])
+    """A worker of the stack's federation, with the runtime kwok, whose control plane is killed: every process, by
+    SIGKILL."""
+    partition: Name | None = Field(default=None, examples=["worker-1"])
+    """A worker of the stack's federation that the hub cannot reach from then on: connections are cut, and new ones
+    refused. The hub must have the runtime kwok."""
+    restore: Name | None = Field(default=None, examples=["worker-2"])
+    """A worker to restore, which this timeline has killed or cut off; it is back once it has started."""
 
     @model_validator(mode="after")
     def _one_action(self) -> Self:

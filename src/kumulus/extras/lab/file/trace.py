@@ -27,46 +27,40 @@ ASKED = ("name", "cpu", "memory", "gpus", "gpuMilli", "gpuModels", "priority", "
 
 @dataclass(frozen=True)
 class Asked:
-    """What each worker of a job asks for, where the trace says so.
-
-    Args:
-        name: the trace's name for the job.
-        cpu: milli-CPU.
-        memory: MiB.
-        gpus: how many.
-        gpu_milli: milli-GPU of each of them.
-        models: GPU models that it may run on; none named means any.
-        priority: larger goes first; None where the trace does not say.
-        user: user, queue or virtual cluster.
-        qos: the trace's word for the quality of service.
-    """
+    """What each worker of a job asks for, where the trace says so."""
 
     name: str = ""
+    """The trace's name for the job."""
     cpu: int = 0
+    """Milli-CPU."""
     memory: int = 0
+    """MiB."""
     gpus: int = 0
+    """How many."""
     gpu_milli: int = 0
+    """Milli-GPU of each of them."""
     models: frozenset[str] = frozenset()
+    """GPU models that it may run on; none named means any."""
     priority: int | None = None
+    """Larger goes first; None where the trace does not say."""
     user: str = ""
+    """User, queue or virtual cluster."""
     qos: str = ""
+    """The trace's word for the quality of service."""
 
 
 @dataclass(frozen=True)
 class TraceJob:
-    """One job of a trace.
-
-    Args:
-        arrival: seconds after the first.
-        size: workers; None for the workload's.
-        duration: seconds; None for the workload's, or for no end.
-        asked: what its workers ask for; None for the workload's `requests`.
-    """
+    """One job of a trace."""
 
     arrival: float
+    """Seconds after the first."""
     size: int | None
+    """Workers; None for the workload's."""
     duration: float | None
+    """Seconds; None for the workload's, or for no end."""
     asked: Asked | None = None
+    """What its workers ask for; None for the workload's `requests`."""
 
 
 def trace_jobs(opened: Callable[[], TextIO], trace: Trace, source: str, kept: TextIO | None = None) -> list[TraceJob]:

@@ -31,28 +31,14 @@ from kumulus.model.topology import LEVELS
 class Replay(Section):
     """A recording to replay, or a part of one."""
 
-    file: Needed = Field(
-        description="The recording, as `kumulus replay import` writes it, relative to the experiment file.",
-        examples=["day.recording.jsonl"],
-    )
-    speed: Rate = Field(
-        default=1.0,
-        description="How many times faster than recorded it is replayed, both times between steps and runs.",
-        examples=["10"],
-    )
-    from_: Seconds = Field(
-        default=0.0,
-        alias="from",
-        description=(
-            "When the replay starts, counted from the recording's start; what existed by then is created at once."
-        ),
-        examples=["2h"],
-    )
-    until: Seconds | None = Field(
-        default=None,
-        description="When the replay ends, counted from the recording's start; by default at its end.",
-        examples=["5h"],
-    )
+    file: Needed = Field(examples=["day.recording.jsonl"])
+    """The recording, as `kumulus replay import` writes it, relative to the experiment file."""
+    speed: Rate = Field(default=1.0, examples=["10"])
+    """How many times faster than recorded it is replayed, both times between steps and runs."""
+    from_: Seconds = Field(default=0.0, alias="from", examples=["2h"])
+    """When the replay starts, counted from the recording's start; what existed by then is created at once."""
+    until: Seconds | None = Field(default=None, examples=["5h"])
+    """When the replay ends, counted from the recording's start; by default at its end."""
 
     @model_validator(mode="after")
     def _some_time(self) -> Self:
@@ -92,22 +78,17 @@ Place = Annotated[str, checked(_place_problems, form="place")]
 class Affinity(Section):
     """Keeps the workers of a job together, for each job on its own."""
 
-    required: Place | None = Field(
-        default=None, description="The workers of a job are all in one such place, or wait.", examples=["zone"]
-    )
-    preferred: Place | None = Field(
-        default=None,
-        description="The workers of a job are all in one such place if that is possible.",
-        examples=["rack"],
-    )
+    required: Place | None = Field(default=None, examples=["zone"])
+    """The workers of a job are all in one such place, or wait."""
+    preferred: Place | None = Field(default=None, examples=["rack"])
+    """The workers of a job are all in one such place if that is possible."""
 
 
 class Together(Section):
     """Where the pods of a gang have to be together."""
 
-    required: Place | None = Field(
-        default=None, description="The gang is placed in one such place, or waits.", examples=["rack"]
-    )
+    required: Place | None = Field(default=None, examples=["rack"])
+    """The gang is placed in one such place, or waits."""
 
 
 class Workload(Section):
@@ -115,108 +96,54 @@ class Workload(Section):
 
     model_config = ConfigDict(json_schema_extra={FORM: "workloadRules"})
 
-    name: Name = Field(description="The workload's name, part of the names of its objects.", examples=["training"])
-    jobs: Annotated[int, whole(1, MOST_JOBS)] = Field(
-        default=1, description="How many jobs; with a trace, the trace decides.", examples=["15"]
-    )
-    arrival: Arrival = Field(
-        default_factory=Arrival, description="When the jobs arrive; by default all at once.", examples=["{poisson: 2}"]
-    )
-    manifest: str = Field(
-        default="",
-        description=(
-            "A file with Kubernetes objects, relative to the experiment file; they are created once for each job."
-        ),
-        examples=["workloads/job.yaml"],
-    )
-    replay: Replay | None = Field(
-        default=None,
-        description="A recorded day to replay, as made by `kumulus replay import`; it decides everything.",
-        examples=["{file: day.recording.jsonl, speed: 10}"],
-    )
-    replace: dict[str, str] = Field(
-        default_factory=dict,
-        description="Texts in the manifest and their replacements, in which `{index}` is the job's number from 1.",
-        examples=['{JOB_ID: "job-{index}"}'],
-    )
-    kind: Kind = Field(
-        default="Job",
-        description="What each job is. The pods of a Pod or a Deployment run without end.",
-        examples=["Job"],
-    )
-    workers: Annotated[int, whole(1, MOST_WORKERS)] = Field(
-        default=1, description="Pods of each job.", examples=["100"]
-    )
-    requests: Requests = Field(
-        default_factory=dict,
-        description="What each pod requests; its limits are the same.",
-        examples=['{cpu: "24", nvidia.com/gpu: "8"}'],
-    )
-    resourceClaims: Literal["milli", "mig"] | None = Field(
-        default=None,
-        description=(
-            "Pods request by ResourceClaim the GPUs that their `requests`, or the trace, have as `nvidia.com/gpu`, and "
-            "parts of one (`kumulus.io/gpu-milli`): with `milli`, that many thousandths of a GPU that claims share; "
-            "with `mig`, the smallest MIG device with as much."
-        ),
-        examples=["milli"],
-    )
-    gpuProduct: LabelValue = Field(
-        default="",
-        description="The GPUs that the pods want, a value of the experiment's `productLabel`.",
-        examples=["NVIDIA-H100-80GB-HBM3"],
-    )
-    nodeSelector: Labels = Field(
-        default_factory=dict, description="Labels that the pods' nodes must have.", examples=["{example.com/gpu: a100}"]
-    )
-    affinity: Affinity = Field(
-        default_factory=Affinity,
-        description="Whether the workers of a job stay together.",
-        examples=["{required: zone}"],
-    )
-    priority: Annotated[str | int, checked(_priority_problems, form="priority")] = Field(
-        default="",
-        description="A number, for which a PriorityClass is created, or the name of an existing one.",
-        examples=["100"],
-    )
-    schedulerName: str = Field(
-        default="",
-        description=(
-            "The profile of the scheduler's configuration that places the pods, `spec.schedulerName`; by default its "
-            "first one."
-        ),
-        examples=["bin-packing"],
-    )
-    queue: str = Field(
-        default="", description="The queue in which the jobs wait, if the scheduler has queues.", examples=["team-a"]
-    )
-    gang: bool = Field(
-        default=False,
-        description=(
-            "All workers of a job get a node, or none does, if the scheduler supports gangs; the default one still "
-            "places them one by one."
-        ),
-        examples=["true"],
-    )
-    topology: Together = Field(
-        default_factory=Together,
-        description="Where each gang has to be together, by the scheduler itself: `native`, `kueue`, `kai`.",
-        examples=["{required: rack}"],
-    )
-    disruption: Literal["", "all", "single"] = Field(
-        default="",
-        description="Whether a gang's pods are preempted `all` together or each by itself, if it can: `native`.",
-        examples=["all"],
-    )
-    duration: DurationField | None = Field(
-        default=None, description="How long each pod runs; by default without end.", examples=["10m"]
-    )
-    labels: Labels = Field(
-        default_factory=dict, description="Further labels of the pods.", examples=["{app: training}"]
-    )
-    annotations: Annotations = Field(
-        default_factory=dict, description="Further annotations of the pods.", examples=["{example.com/note: text}"]
-    )
+    name: Name = Field(examples=["training"])
+    """The workload's name, part of the names of its objects."""
+    jobs: Annotated[int, whole(1, MOST_JOBS)] = Field(default=1, examples=["15"])
+    """How many jobs; with a trace, the trace decides."""
+    arrival: Arrival = Field(default_factory=Arrival, examples=["{poisson: 2}"])
+    """When the jobs arrive; by default all at once."""
+    manifest: str = Field(default="", examples=["workloads/job.yaml"])
+    """A file with Kubernetes objects, relative to the experiment file; they are created once for each job."""
+    replay: Replay | None = Field(default=None, examples=["{file: day.recording.jsonl, speed: 10}"])
+    """A recorded day to replay, as made by `kumulus replay import`; it decides everything."""
+    replace: dict[str, str] = Field(default_factory=dict, examples=['{JOB_ID: "job-{index}"}'])
+    """Texts in the manifest and their replacements, in which `{index}` is the job's number from 1."""
+    kind: Kind = Field(default="Job", examples=["Job"])
+    """What each job is. The pods of a Pod or a Deployment run without end."""
+    workers: Annotated[int, whole(1, MOST_WORKERS)] = Field(default=1, examples=["100"])
+    """Pods of each job."""
+    requests: Requests = Field(default_factory=dict, examples=['{cpu: "24", nvidia.com/gpu: "8"}'])
+    """What each pod requests; its limits are the same."""
+    resourceClaims: Literal["milli", "mig"] | None = Field(default=None, examples=["milli"])
+    """Pods request by ResourceClaim the GPUs that their `requests`, or the trace, have as `nvidia.com/gpu`, and parts
+    of one (`kumulus.io/gpu-milli`): with `milli`, that many thousandths of a GPU that claims share; with `mig`, the
+    smallest MIG device with as much."""
+    gpuProduct: LabelValue = Field(default="", examples=["NVIDIA-H100-80GB-HBM3"])
+    """The GPUs that the pods want, a value of the experiment's `productLabel`."""
+    nodeSelector: Labels = Field(default_factory=dict, examples=["{example.com/gpu: a100}"])
+    """Labels that the pods' nodes must have."""
+    affinity: Affinity = Field(default_factory=Affinity, examples=["{required: zone}"])
+    """Whether the workers of a job stay together."""
+    priority: Annotated[str | int, checked(_priority_problems, form="priority")] = Field(default="", examples=["100"])
+    """A number, for which a PriorityClass is created, or the name of an existing one."""
+    schedulerName: str = Field(default="", examples=["bin-packing"])
+    """The profile of the scheduler's configuration that places the pods, `spec.schedulerName`; by default its first
+    one."""
+    queue: str = Field(default="", examples=["team-a"])
+    """The queue in which the jobs wait, if the scheduler has queues."""
+    gang: bool = Field(default=False, examples=["true"])
+    """All workers of a job get a node, or none does, if the scheduler supports gangs; the default one still places them
+    one by one."""
+    topology: Together = Field(default_factory=Together, examples=["{required: rack}"])
+    """Where each gang has to be together, by the scheduler itself: `native`, `kueue`, `kai`."""
+    disruption: Literal["", "all", "single"] = Field(default="", examples=["all"])
+    """Whether a gang's pods are preempted `all` together or each by itself, if it can: `native`."""
+    duration: DurationField | None = Field(default=None, examples=["10m"])
+    """How long each pod runs; by default without end."""
+    labels: Labels = Field(default_factory=dict, examples=["{app: training}"])
+    """Further labels of the pods."""
+    annotations: Annotations = Field(default_factory=dict, examples=["{example.com/note: text}"])
+    """Further annotations of the pods."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -31,31 +31,28 @@ _VALUE = re.compile(r"\{\{-?\s*\.(\w+)\s*-?\}\}")
 
 @dataclass
 class Imported:
-    """A benchmark as an experiment.
-
-    Attributes:
-        name: the experiment's.
-        source: where it is from.
-        workloads: as the experiment has them; those with a manifest name it by the workload.
-        manifests: the objects of these, as texts, by workload.
-        setup: objects to create before.
-        expect: thresholds.
-        groups: the nodes.
-        more: further keys of the experiment.
-        kwok: the stack's section of that name.
-        missing: what an experiment cannot express.
-    """
+    """A benchmark as an experiment."""
 
     name: str
+    """The experiment's."""
     source: str
+    """Where it is from."""
     workloads: list[dict[str, Any]] = field(default_factory=list)
+    """As the experiment has them; those with a manifest name it by the workload."""
     manifests: dict[str, str] = field(default_factory=dict)
+    """The objects of these, as texts, by workload."""
     setup: list[Object] = field(default_factory=list)
+    """Objects to create before."""
     expect: list[dict[str, Any]] = field(default_factory=list)
+    """Thresholds."""
     groups: list[dict[str, Any]] = field(default_factory=list)
+    """The nodes."""
     more: dict[str, Any] = field(default_factory=dict)
+    """Further keys of the experiment."""
     kwok: dict[str, Any] = field(default_factory=dict)
+    """The stack's section of that name."""
     missing: list[str] = field(default_factory=list)
+    """What an experiment cannot express."""
 
     def nodes(self, replicas: int, more: Mapping[str, Any]) -> None:
         """Add a node group."""

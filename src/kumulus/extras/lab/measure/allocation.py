@@ -19,18 +19,15 @@ Cell = tuple[str, str]
 
 @dataclass
 class Share:
-    """GPUs of one product in one zone.
-
-    Args:
-        capacity: how many there are.
-        milli: how many thousandths of one are allocated.
-        free: how many thousandths no pod has. A fault may take GPUs from a node whose pods keep what they were given;
-            what such a node lacks is not subtracted from what others have free.
-    """
+    """GPUs of one product in one zone."""
 
     capacity: int = 0
+    """How many there are."""
     milli: int = 0
+    """How many thousandths of one are allocated."""
     free: int = 0
+    """How many thousandths no pod has. A fault may take GPUs from a node whose pods keep what they were given; what
+    such a node lacks is not subtracted from what others have free."""
 
     @property
     def allocated(self) -> float:
@@ -40,23 +37,20 @@ class Share:
 
 @dataclass
 class Part:
-    """What a cluster has, one of several that are measured together or all of them.
-
-    Args:
-        nodes: how many there are.
-        capacity: what they have.
-        most: the most that they had at one time, of each.
-        allocated: what pods have of it, without parts of GPUs.
-        milli: thousandths of a GPU that pods have of it, whole GPUs and parts.
-        peak: the greatest share of `gpus`, `cpu` and `memory` at one time.
-    """
+    """What a cluster has, one of several that are measured together or all of them."""
 
     nodes: int = 0
+    """How many there are."""
     capacity: Amounts = NOTHING
+    """What they have."""
     most: Amounts = NOTHING
+    """The most that they had at one time, of each."""
     allocated: Amounts = NOTHING
+    """What pods have of it, without parts of GPUs."""
     milli: int = 0
+    """Thousandths of a GPU that pods have of it, whole GPUs and parts."""
     peak: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_RESOURCES, 0.0))
+    """The greatest share of `gpus`, `cpu` and `memory` at one time."""
 
     def begin(self) -> None:
         """Start the peaks from now on."""

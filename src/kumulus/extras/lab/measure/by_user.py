@@ -29,42 +29,36 @@ _SHORTEST = 1.0
 
 @dataclass
 class User:
-    """One user.
-
-    Attributes:
-        pods: how many were created.
-        scheduled: how many got a node.
-        waited: how long each job waited, see :mod:`kumulus.extras.lab.measure.by_user`.
-        slowdown: of each job that completed.
-        had: resource-seconds of GPUs, or of CPUs.
-        unsure: so many of them may be more, or fewer.
-        asked: likewise, if every pod had had its node at once.
-        allocations: the start, end and amount of each allocation.
-    """
+    """One user."""
 
     pods: int = 0
+    """How many were created."""
     scheduled: int = 0
+    """How many got a node."""
     waited: Times = field(default_factory=Times)
+    """How long each job waited, see :mod:`kumulus.extras.lab.measure.by_user`."""
     slowdown: Times = field(default_factory=lambda: Times(resolution=0.0))
+    """Of each job that completed."""
     had: float = 0.0
+    """Resource-seconds of GPUs, or of CPUs."""
     unsure: float = 0.0
+    """So many of them may be more, or fewer."""
     asked: float = 0.0
+    """Likewise, if every pod had had its node at once."""
     allocations: list[tuple[float, float, float]] = field(default_factory=list)
+    """The start, end and amount of each allocation."""
 
 
 @dataclass(frozen=True)
 class Users:
-    """All users of a repetition.
-
-    Args:
-        by_name: each user.
-        of: gpus or cpus: what shares are of.
-        until: seconds that the repetition lasted.
-    """
+    """All users of a repetition."""
 
     by_name: Mapping[str, User]
+    """Each user."""
     of: str
+    """Gpus or cpus: what shares are of."""
     until: float
+    """Seconds that the repetition lasted."""
 
     def measures(self) -> dict[str, Measured]:
         """Slowdowns of all jobs, and how fairly users were served; the latter only for two users or more."""

@@ -16,19 +16,16 @@ EVACUATE, RECOVER = "timeToEvacuate", "timeToRecover"
 
 @dataclass
 class Struck:
-    """A fault, and the nodes that it struck.
-
-    Attributes:
-        fault: its name.
-        nodes: their names.
-        began: when it began, before the first node was changed.
-        ended: when it had ended; infinite until then.
-    """
+    """A fault, and the nodes that it struck."""
 
     fault: str
+    """Its name."""
     nodes: frozenset[str]
+    """Their names."""
     began: float
+    """When it began, before the first node was changed."""
     ended: float = math.inf
+    """When it had ended; infinite until then."""
 
 
 class Faulted:

@@ -16,17 +16,14 @@ _PLACED = "PodGroupInitiallyScheduled"
 
 @dataclass(slots=True)
 class GroupRecord(Timed):
-    """A PodGroup.
-
-    Attributes:
-        created: when it was first seen.
-        minimum: how many of its pods get nodes together or not at all; 1 if it is no gang.
-        bound: when its condition said that it was placed; None if it did not.
-    """
+    """A PodGroup."""
 
     created: float
+    """When it was first seen."""
     minimum: int
+    """How many of its pods get nodes together or not at all; 1 if it is no gang."""
     bound: float | None = None
+    """When its condition said that it was placed; None if it did not."""
 
 
 class Groups:

@@ -33,15 +33,12 @@ _BINDINGS = re.compile(
 
 @dataclass
 class Series:
-    """Samples by column, all columns of one length.
-
-    Args:
-        columns: the samples; `t` are seconds from the start.
-        every: seconds between two samples.
-    """
+    """Samples by column, all columns of one length."""
 
     columns: dict[str, list[float]] = field(default_factory=dict)
+    """The samples; `t` are seconds from the start."""
     every: float = 1.0
+    """Seconds between two samples."""
 
     def __len__(self) -> int:
         return len(self.columns.get("t", ()))
@@ -76,27 +73,25 @@ class Counted:
 class Sampler:
     """Samples records and processes until cancelled.
 
-    Args:
-        records: what the watch has seen.
-        components: the cluster's processes.
-        client: asks for the API server's counter; None if that counts something else.
-        now: seconds from the start.
-        scheduler: the name of the component that schedules.
-        on_sample: called after each sample.
-        more: further values to sample, by column.
-
     Attributes:
         used: CPU seconds of each component from the start to the last sample.
         placements: how many placements of groups kube-scheduler had evaluated at the start, and at the end.
     """
 
     records: Records
+    """What the watch has seen."""
     components: Components
+    """The cluster's processes."""
     client: Client | None
+    """Asks for the API server's counter; None if that counts something else."""
     now: Callable[[], float]
+    """Seconds from the start."""
     scheduler: str = SCHEDULER
+    """The name of the component that schedules."""
     on_sample: Callable[[], None] = lambda: None
+    """Called after each sample."""
     more: Callable[[], Mapping[str, float]] = dict
+    """Further values to sample, by column."""
     series: Series = field(default_factory=Series)
     counted: list[Counted] = field(default_factory=list)
     began: dict[str, Usage] = field(default_factory=dict)

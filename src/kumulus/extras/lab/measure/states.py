@@ -25,13 +25,10 @@ _HEARD: Mapping[State, float] = MappingProxyType({})
 
 @dataclass(slots=True, kw_only=True)
 class Timed:
-    """Something with times of its states.
-
-    Attributes:
-        since: of each of these times that is not known, the earliest that it can be.
-    """
+    """Something with times of its states."""
 
     since: Mapping[State, float] = field(default_factory=lambda: _HEARD)
+    """Of each of these times that is not known, the earliest that it can be."""
 
     def reach(self, state: State, now: float, since: float) -> None:
         """Note a state.
@@ -121,32 +118,29 @@ class PodRecord(Timed):
 
 @dataclass(slots=True)
 class JobRecord(Timed):
-    """A job.
-
-    Attributes:
-        workload: what it belongs to.
-        workers: how many pods it should have; 0 where that is not known.
-        resized: whether a timeline has set that, so that 0 is none at all.
-        first: when its first pod was created.
-        last: when it became whole: its last worker was bound, or the others are no longer wanted; None if it never was.
-            A worker in place of one that was lost is the last one again.
-        seen: all its pods, present and past.
-        placed: pods that have a node now.
-        succeeded: pods that completed.
-        lost: pods that ended otherwise.
-        broken: whether it has lost a worker and has not been whole since.
-    """
+    """A job."""
 
     workload: str
+    """What it belongs to."""
     workers: int
+    """How many pods it should have; 0 where that is not known."""
     resized: bool = False
+    """Whether a timeline has set that, so that 0 is none at all."""
     first: float | None = None
+    """When its first pod was created."""
     last: float | None = None
+    """When it became whole: its last worker was bound, or the others are no longer wanted; None if it never was. A
+    worker in place of one that was lost is the last one again."""
     seen: int = 0
+    """All its pods, present and past."""
     placed: int = 0
+    """Pods that have a node now."""
     succeeded: int = 0
+    """Pods that completed."""
     lost: int = 0
+    """Pods that ended otherwise."""
     broken: bool = False
+    """Whether it has lost a worker and has not been whole since."""
 
     @property
     def wanted(self) -> int:

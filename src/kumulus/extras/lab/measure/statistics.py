@@ -56,13 +56,10 @@ def rate(number: float, seconds: Measured) -> Measured | None:
 
 @dataclass
 class Times:
-    """Durations in seconds, or ratios of them: those that were heard from beginning to end, and bounds of the others.
-
-    Args:
-        resolution: by how much a part of the spread may be off without being said to be.
-    """
+    """Durations in seconds, or ratios: those that were heard from beginning to end, and bounds of the others."""
 
     resolution: float = RESOLUTION
+    """By how much a part of the spread may be off without being said to be."""
     heard: list[float] = field(default_factory=list)
     unheard: list[Between] = field(default_factory=list)
 

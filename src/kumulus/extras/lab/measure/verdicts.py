@@ -20,17 +20,14 @@ _WORDS = {"atMost": "at most", "atLeast": "at least", "equals": "exactly"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """One expectation, and whether it holds.
-
-    Args:
-        what: the expectation in words.
-        holds: whether it does.
-        found: what was found.
-    """
+    """One expectation, and whether it holds."""
 
     what: str
+    """The expectation in words."""
     holds: bool
+    """Whether it does."""
     found: str
+    """What was found."""
 
 
 def verdicts(expected: Sequence[Expectation], measured: Mapping[str, Measured], records: Records) -> list[Verdict]:

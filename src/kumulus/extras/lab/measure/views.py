@@ -62,25 +62,22 @@ class PodView(NamedTuple):
 
 
 class NodeView(NamedTuple):
-    """A node.
-
-    Attributes:
-        name: its name.
-        product: of its GPUs.
-        zone: where it is.
-        has: what pods can have of it.
-        hourly: what it costs, in US dollars per hour; None where no price is known.
-        kind: its instance type, followed by ` spot` if the machine is a spot instance; empty if it has none.
-        cluster: its cluster's name among several that are measured together; empty if there is only one.
-    """
+    """A node."""
 
     name: str
+    """Its name."""
     product: str
+    """Of its GPUs."""
     zone: str
+    """Where it is."""
     has: Amounts
+    """What pods can have of it."""
     hourly: float | None = None
+    """What it costs, in US dollars per hour; None where no price is known."""
     kind: str = ""
+    """Its instance type, followed by ` spot` if the machine is a spot instance; empty if it has none."""
     cluster: str = ""
+    """Its cluster's name among several that are measured together; empty if there is only one."""
 
 
 def in_cluster(cluster: str, name: str) -> str:
@@ -134,16 +131,13 @@ def pod_view(message: Any, known: Mapping[str, Demand] = MappingProxyType({})) -
 
 
 class ClaimView(NamedTuple):
-    """What a ResourceClaim has got.
-
-    Attributes:
-        pods: UIDs of the pods that it is reserved for.
-        gpus: for each GPU that it has or has a part of: the pool of devices, which is named after its node, the GPU's
-            number there, and thousandths.
-    """
+    """What a ResourceClaim has got."""
 
     pods: tuple[str, ...]
+    """UIDs of the pods that it is reserved for."""
     gpus: tuple[tuple[str, int, int], ...]
+    """For each GPU that it has or has a part of: the pool of devices, which is named after its node, the GPU's number
+    there, and thousandths."""
 
 
 def claim_view(message: Any) -> ClaimView:

@@ -25,19 +25,16 @@ from kumulus.model.quantity import NANO, parse
 
 @dataclass(frozen=True)
 class Study:
-    """What an offline run needs, read once for all seeds.
-
-    Args:
-        loaded: the experiment.
-        machines: of its stack.
-        pods: of its trace, in the order of their arrival.
-        ties: which of equally good nodes is taken.
-    """
+    """What an offline run needs, read once for all seeds."""
 
     loaded: Loaded
+    """The experiment."""
     machines: Sequence[Machine]
+    """Of its stack."""
     pods: Sequence[Pod]
+    """Of its trace, in the order of their arrival."""
     ties: Ties
+    """Which of equally good nodes is taken."""
 
 
 def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:

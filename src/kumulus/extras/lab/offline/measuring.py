@@ -138,23 +138,20 @@ class Measuring:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run.
-
-    Args:
-        seed: the run's.
-        pods: how many arrived.
-        placed: how many got a node.
-        failed: how many the policy failed on.
-        failure: the message for the first of them; empty where there are none.
-        curves: measures by whole per cents of demand arrived.
-    """
+    """The outcome of a run."""
 
     seed: int
+    """The run's."""
     pods: int
+    """How many arrived."""
     placed: int
+    """How many got a node."""
     failed: int
+    """How many the policy failed on."""
     failure: str
+    """The message for the first of them; empty where there are none."""
     curves: Curves
+    """Measures by whole per cents of demand arrived."""
 
 
 def run(

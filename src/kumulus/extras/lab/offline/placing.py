@@ -22,21 +22,18 @@ Ties = Literal["name", "random"]
 
 @dataclass(frozen=True)
 class Machine:
-    """An empty node.
-
-    Args:
-        name: the node's.
-        cpu: milli-CPU.
-        memory: MiB.
-        gpus: how many GPUs.
-        model: their model; empty where it is not known or there are none.
-    """
+    """An empty node."""
 
     name: str
+    """The node's."""
     cpu: int
+    """Milli-CPU."""
     memory: int
+    """MiB."""
     gpus: int = 0
+    """How many GPUs."""
     model: str = ""
+    """Their model; empty where it is not known or there are none."""
 
 
 def in_order(machines: Iterable[Machine]) -> list[Machine]:
@@ -52,15 +49,12 @@ def in_order(machines: Iterable[Machine]) -> list[Machine]:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a pod is.
-
-    Args:
-        node: the node's place among all.
-        gpus: which of its GPUs it has, or has a share of.
-    """
+    """Where a pod is."""
 
     node: int
+    """The node's place among all."""
     gpus: tuple[int, ...]
+    """Which of its GPUs it has, or has a share of."""
 
 
 def empty(machines: Sequence[Machine]) -> Nodes:

@@ -25,38 +25,32 @@ _NO_PRODUCT = "\0"
 
 @dataclass(frozen=True)
 class Moment:
-    """The state from a moment on.
-
-    Attributes:
-        at: milliseconds from the run's beginning.
-        gpus: how many GPUs the nodes have.
-        arrived: how many GPUs the run's pods so far ask for, including those that have ended.
-        allocated: how many GPUs pods have, including pods that are not the run's.
-        fragmented: how many free GPUs the typical pods cannot use, as a mean over them.
-    """
+    """The state from a moment on."""
 
     at: int
+    """Milliseconds from the run's beginning."""
     gpus: int
+    """How many GPUs the nodes have."""
     arrived: int
+    """How many GPUs the run's pods so far ask for, including those that have ended."""
     allocated: int
+    """How many GPUs pods have, including pods that are not the run's."""
     fragmented: float
+    """How many free GPUs the typical pods cannot use, as a mean over them."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The fragmentation of a run.
-
-    Attributes:
-        moments: one for each moment at which something changed.
-        end: of the run, in milliseconds.
-        kinds: how many typical kinds of pods there are.
-        curves: by the demand that had arrived, as a share of the most GPUs that there were.
-    """
+    """The fragmentation of a run."""
 
     moments: Sequence[Moment]
+    """One for each moment at which something changed."""
     end: int
+    """Of the run, in milliseconds."""
     kinds: int
+    """How many typical kinds of pods there are."""
     curves: Curves
+    """By the demand that had arrived, as a share of the most GPUs that there were."""
 
     def at(self, moment: int) -> Moment:
         """The state at a moment, in milliseconds."""

@@ -25,21 +25,18 @@ from kumulus.model.manifests import expected_pods, later_pods, pod_templates
 
 @dataclass(frozen=True)
 class Plan:
-    """What a repetition creates.
-
-    Args:
-        setup: objects to create before the first job.
-        jobs: in the order of their arrival.
-        digest: SHA-256 of the plan: two plans with the same digest create the same objects.
-        replays: the recordings that are replayed, by workload; their jobs are in `jobs`, too.
-        drawn: the state of the seed's source of random numbers, after the order of the jobs was drawn.
-    """
+    """What a repetition creates."""
 
     setup: tuple[Object, ...]
+    """Objects to create before the first job."""
     jobs: tuple[PlannedJob, ...]
+    """In the order of their arrival."""
     digest: str
+    """SHA-256 of the plan: two plans with the same digest create the same objects."""
     replays: Mapping[str, Replayed] = field(default_factory=dict)
+    """The recordings that are replayed, by workload; their jobs are in `jobs`, too."""
     drawn: State = ()
+    """The state of the seed's source of random numbers, after the order of the jobs was drawn."""
 
     @property
     def pods(self) -> int:

@@ -29,19 +29,16 @@ CORDON = "kumulus.io/cordoned"
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """Something that happens to what a recording has created, or to a node.
-
-    Args:
-        at: seconds from the start.
-        do: change, delete, evict, drain, cordon or uncordon.
-        job: the planned job's name, or the node's.
-        spec: the fields of the job's spec that change.
-    """
+    """Something that happens to what a recording has created, or to a node."""
 
     at: float
+    """Seconds from the start."""
     do: str
+    """Change, delete, evict, drain, cordon or uncordon."""
     job: str
+    """The planned job's name, or the node's."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of the job's spec that change."""
 
 
 @dataclass(frozen=True)

@@ -40,25 +40,22 @@ def typical_kinds(pods: Iterable[Pod]) -> list[tuple[Kind, int]]:
 
 @dataclass(frozen=True)
 class Fragmentation:
-    """Measures the fragmentation of nodes against the expected pods.
-
-    Args:
-        cpu: milli-CPU of each typical kind that wants GPUs.
-        gpus: how many GPUs it wants.
-        level: which of the `levels` it asks for.
-        allowed: for each GPU model and kind, whether it may run there.
-        weight: how often the kind occurs; whole numbers, so that sums are exact and equal ones are equal.
-        levels: the different amounts of milli-GPU that kinds ask for.
-        total: how often all typical kinds occur, those without GPUs included.
-    """
+    """Measures the fragmentation of nodes against the expected pods."""
 
     cpu: Amounts
+    """Milli-CPU of each typical kind that wants GPUs."""
     gpus: Amounts
+    """How many GPUs it wants."""
     level: npt.NDArray[np.int64]
+    """Which of the `levels` it asks for."""
     allowed: npt.NDArray[np.bool_]
+    """For each GPU model and kind, whether it may run there."""
     weight: Amounts
+    """How often the kind occurs; whole numbers, so that sums are exact and equal ones are equal."""
     levels: Amounts
+    """The different amounts of milli-GPU that kinds ask for."""
     total: float
+    """How often all typical kinds occur, those without GPUs included."""
 
     @classmethod
     def of(cls, kinds: Iterable[tuple[Kind, int]], models: tuple[str, ...]) -> Fragmentation:

@@ -16,31 +16,28 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Nodes:
-    """Some nodes and what is free on them. A policy reads it and never writes into it.
-
-    Args:
-        position: the place of each among all nodes of the cluster.
-        cpu: milli-CPU that each has.
-        cpu_free: milli-CPU that is free.
-        memory: MiB that each has.
-        memory_free: MiB that is free.
-        gpus: how many GPUs each has.
-        gpu_free: milli-GPU that is free, a row for each node, a column for each GPU; 0 where a node has no such GPU.
-        model: the GPU model of each, a number into `models`.
-        running: GPU pods on each, a column for each size: 0 those that share a GPU, n those of n GPUs.
-        models: the names of all GPU models.
-    """
+    """Some nodes and what is free on them. A policy reads it and never writes into it."""
 
     position: Whole
+    """The place of each among all nodes of the cluster."""
     cpu: Whole
+    """Milli-CPU that each has."""
     cpu_free: Whole
+    """Milli-CPU that is free."""
     memory: Whole
+    """MiB that each has."""
     memory_free: Whole
+    """MiB that is free."""
     gpus: Whole
+    """How many GPUs each has."""
     gpu_free: Whole
+    """Milli-GPU that is free, a row for each node, a column for each GPU; 0 where a node has no such GPU."""
     model: Whole
+    """The GPU model of each, a number into `models`."""
     running: Whole
+    """GPU pods on each, a column for each size: 0 those that share a GPU, n those of n GPUs."""
     models: tuple[str, ...]
+    """The names of all GPU models."""
 
     def __len__(self) -> int:
         return len(self.position)

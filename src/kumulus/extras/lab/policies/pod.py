@@ -12,23 +12,20 @@ Kind = tuple[int, int, int, frozenset[str]]
 
 @dataclass(frozen=True)
 class Pod:
-    """What a pod asks for.
-
-    Args:
-        name: its name; policies do not need it.
-        cpu: milli-CPU.
-        memory: MiB.
-        gpus: how many GPUs.
-        gpu_milli: milli-GPU of each of them: 1000, or less of a single one; 0 where it wants none.
-        models: the GPU models it may run on; empty for any.
-    """
+    """What a pod asks for."""
 
     name: str
+    """Its name; policies do not need it."""
     cpu: int
+    """Milli-CPU."""
     memory: int
+    """MiB."""
     gpus: int = 0
+    """How many GPUs."""
     gpu_milli: int = 0
+    """Milli-GPU of each of them: 1000, or less of a single one; 0 where it wants none."""
     models: frozenset[str] = frozenset()
+    """The GPU models it may run on; empty for any."""
 
     @property
     def total_gpu_milli(self) -> int:

@@ -14,15 +14,12 @@ from kumulus.extras.lab.policies.load import Scores
 
 @dataclass(frozen=True)
 class Scored:
-    """Nodes on which a pod fits, and their scores.
-
-    Attributes:
-        nodes: their places among all nodes.
-        scores: of each of them; None where the policy chooses without scores.
-    """
+    """Nodes on which a pod fits, and their scores."""
 
     nodes: npt.NDArray[np.int64]
+    """Their places among all nodes."""
     scores: Scores | None
+    """Of each of them; None where the policy chooses without scores."""
 
     def best(self) -> npt.NDArray[np.int64]:
         """The nodes with the highest score; all of them where there are no scores."""

@@ -10,12 +10,9 @@ from kumulus.extras.lab.policies.fragmentation import Fragmentation
 
 @dataclass(frozen=True)
 class Study:
-    """What is the same throughout a run.
-
-    Args:
-        fragmentation: called with nodes, returns the fragmented milli-GPU of each, measured against the typical pods.
-        random: the run's source of random numbers; the same seed draws the same numbers.
-    """
+    """What is the same throughout a run."""
 
     fragmentation: Fragmentation
+    """Called with nodes, returns the fragmented milli-GPU of each, measured against the typical pods."""
     random: random.Random
+    """The run's source of random numbers; the same seed draws the same numbers."""

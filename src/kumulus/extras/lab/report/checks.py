@@ -12,17 +12,14 @@ from kumulus.extras.lab.report.junit import printable
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that a change has to keep.
-
-    Args:
-        name: what, the same every time: `timeToSchedule.p99 at most 10 % more`.
-        holds: whether it does; None where that is not decided.
-        found: what was found.
-    """
+    """One thing that a change has to keep."""
 
     name: str
+    """What, the same every time: `timeToSchedule.p99 at most 10 % more`."""
     holds: bool | None
+    """Whether it does; None where that is not decided."""
     found: str
+    """What was found."""
 
 
 def junit(suite: str, checks: Sequence[Check]) -> str:

@@ -211,17 +211,14 @@ def _limits(metadata: Metadata) -> str:
 
 
 class Line(NamedTuple):
-    """Everything but the seed that the figures of a run depend on.
-
-    Attributes:
-        label: what it is called, unless other lines are called so, too.
-        details: its stack, scheduler, ties and the scheduler's settings, each with what it is.
-        files: the SHA-256 of its inputs by name, without the experiment's own, which may have the seed.
-    """
+    """Everything but the seed that the figures of a run depend on."""
 
     label: str
+    """What it is called, unless other lines are called so, too."""
     details: _Pairs
+    """Its stack, scheduler, ties and the scheduler's settings, each with what it is."""
     files: _Pairs
+    """The SHA-256 of its inputs by name, without the experiment's own, which may have the seed."""
 
 
 def line_of(report: Report, test: Test | None, label: str) -> Line:

@@ -29,17 +29,14 @@ _MANY = 20
 
 @dataclass(frozen=True)
 class Limit:
-    """How much more, or less, of a measure there may be.
-
-    Args:
-        measure: which one.
-        sign: `+` for more, `-` for less.
-        most: how much.
-    """
+    """How much more, or less, of a measure there may be."""
 
     measure: str
+    """Which one."""
     sign: str
+    """`+` for more, `-` for less."""
     most: Amount
+    """How much."""
 
     @property
     def name(self) -> str:

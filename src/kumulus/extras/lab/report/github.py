@@ -25,17 +25,14 @@ Level = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A threshold in all repetitions.
-
-    Args:
-        expected: the threshold in words.
-        found: what was found in each repetition, in their order.
-        missed: in how many of them it was missed.
-    """
+    """A threshold in all repetitions."""
 
     expected: str
+    """The threshold in words."""
     found: tuple[str, ...]
+    """What was found in each repetition, in their order."""
     missed: int
+    """In how many of them it was missed."""
 
     def __str__(self) -> str:
         times = f", missed in {self.missed} of {len(self.found)} repetitions" if len(self.found) > 1 else ""

@@ -149,17 +149,14 @@ def _cell(cell: str | float | None) -> str:
 
 @dataclass
 class Decided:
-    """What was recorded in all repetitions.
-
-    Attributes:
-        decisions: one for each binding.
-        totals: of each start of the scheduler.
-        columns: the scores that a policy gave nodes, by pod.
-    """
+    """What was recorded in all repetitions."""
 
     decisions: list[Decision] = field(default_factory=list)
+    """One for each binding."""
     totals: list[Totals] = field(default_factory=list)
+    """Of each start of the scheduler."""
     columns: dict[str, Column] = field(default_factory=dict)
+    """The scores that a policy gave nodes, by pod."""
 
     def of(self, repetition: int | None) -> Sequence[Decision]:
         """The decisions of one repetition; None for all of them."""

@@ -35,109 +35,99 @@ if TYPE_CHECKING:
 
 @dataclass
 class Outcome:
-    """The outcome of a repetition.
-
-    Attributes:
-        records: what became of pods and jobs.
-        sampler: what was sampled.
-        ended: why it ended, in words.
-        partial: whether it was cut short.
-        created_in: seconds until everything had been created.
-        lasted: seconds until it ended.
-        happened: the timeline's events, as they happened.
-        placement: what was where, and when.
-        interruptions: how often a watch was interrupted.
-        stall: the longest time, in seconds, for which the client stood still.
-        nodes: how many nodes the cluster had at the start.
-        gpus: their GPUs by product and zone.
-        replay_results: the result of each recording's replay, by its workload.
-        policy: what the policy did, and how far the demand that arrived filled the cluster; None where that means
-            nothing.
-        dispatching: what became of each Job on its way to a worker; None outside of federations.
-        commands: whether the timeline's commands came to a good end.
-        away: the workers of a federation that were killed or cut off from the hub at the end.
-    """
+    """The outcome of a repetition."""
 
     records: Records
+    """What became of pods and jobs."""
     sampler: Sampler
+    """What was sampled."""
     placement: Placement
+    """What was where, and when."""
     ended: str = ""
+    """Why it ended, in words."""
     partial: bool = False
+    """Whether it was cut short."""
     created_in: float = 0.0
+    """Seconds until everything had been created."""
     lasted: float = 0.0
+    """Seconds until it ended."""
     happened: list[Happened] = field(default_factory=list)
+    """The timeline's events, as they happened."""
     interruptions: int = 0
+    """How often a watch was interrupted."""
     stall: float = 0.0
+    """The longest time, in seconds, for which the client stood still."""
     nodes: int = 0
+    """How many nodes the cluster had at the start."""
     gpus: dict[str, float] = field(default_factory=dict)
+    """Their GPUs by product and zone."""
     replay_results: dict[str, ReplayResult] = field(default_factory=dict)
+    """The result of each recording's replay, by its workload."""
     policy: PolicyUsed | None = None
+    """What the policy did, and how far the demand that arrived filled the cluster; None where that means nothing."""
     dispatching: Dispatching | None = None
+    """What became of each Job on its way to a worker; None outside of federations."""
     commands: list[Verdict] = field(default_factory=list)
+    """Whether the timeline's commands came to a good end."""
     away: frozenset[str] = frozenset()
+    """The workers of a federation that were killed or cut off from the hub at the end."""
 
 
 @dataclass
 class Bench:
-    """What the repetitions of a run share.
-
-    Attributes:
-        client: of the cluster.
-        journal: the run's.
-        experiment: what is run.
-        components: the cluster's processes.
-        switch: the scheduler.
-        stop: set to end the run early.
-        commands: starts and ends the timeline's commands.
-        on_sample: called after each sample, with the outcome so far.
-        owner: the stack.
-        places: which labels say where nodes stand.
-        prices: what machines cost.
-        arriving: accounts for the pods as they arrive; None if their order says nothing.
-        session: the workers, where the cluster is the hub of a federation; None where it is measured alone.
-    """
+    """What the repetitions of a run share."""
 
     client: Client
+    """Of the cluster."""
     journal: Journal
+    """The run's."""
     experiment: Experiment
+    """What is run."""
     components: Components
+    """The cluster's processes."""
     switch: SchedulerSwitch
+    """The scheduler."""
     stop: asyncio.Event
+    """Set to end the run early."""
     commands: Commands
+    """Starts and ends the timeline's commands."""
     on_sample: Callable[[Outcome], None] = lambda _: None
+    """Called after each sample, with the outcome so far."""
     owner: Owner = NOBODY
+    """The stack."""
     places: Places = NOWHERE
+    """Which labels say where nodes stand."""
     prices: prices.Prices = field(default_factory=prices.catalog)
+    """What machines cost."""
     arriving: Arriving | None = None
+    """Accounts for the pods as they arrive; None if their order says nothing."""
     session: Session | None = None
+    """The workers, where the cluster is the hub of a federation; None where it is measured alone."""
 
 
 @dataclass
 class Options:
-    """How a run is made.
-
-    Attributes:
-        kubeconfig: of the cluster.
-        stack: the name of the cluster's stack in the report.
-        results: the directory of all runs.
-        commit: the project's commit.
-        stop: set to end the run early.
-        on_sample: called after each sample.
-        on_report: takes the report when it is complete, before the cluster is cleaned up.
-        say: takes a line for the user.
-        prices: what machines cost.
-        snapshots: the directory of the stack's snapshots; None where it has none.
-        federation: the one whose hub the cluster is; None for a single cluster.
-    """
+    """How a run is made."""
 
     kubeconfig: Path
+    """Of the cluster."""
     stack: str
+    """The name of the cluster's stack in the report."""
     results: Path
+    """The directory of all runs."""
     commit: str
+    """The project's commit."""
     stop: asyncio.Event
+    """Set to end the run early."""
     on_sample: Callable[[Outcome], None]
+    """Called after each sample."""
     on_report: Callable[[Report, Path], None]
+    """Takes the report when it is complete, before the cluster is cleaned up."""
     say: Callable[[str], None]
+    """Takes a line for the user."""
     prices: Prices = field(default_factory=catalog)
+    """What machines cost."""
     snapshots: Path | None = None
+    """The directory of the stack's snapshots; None where it has none."""
     federation: Federation | None = None
+    """The one whose hub the cluster is; None for a single cluster."""

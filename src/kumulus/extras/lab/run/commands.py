@@ -22,19 +22,16 @@ _PATIENCE = 5.0
 
 @dataclass
 class Started:
-    """A command that was started.
-
-    Attributes:
-        program: as the file has it.
-        process: its shell, which leads a process group.
-        log: where its output goes.
-        ended_by_run: whether the run has ended it.
-    """
+    """A command that was started."""
 
     program: Program
+    """As the file has it."""
     process: asyncio.subprocess.Process
+    """Its shell, which leads a process group."""
     log: Path
+    """Where its output goes."""
     ended_by_run: bool = False
+    """Whether the run has ended it."""
 
     def verdict(self) -> Verdict:
         """Whether it came to a good end: by itself with 0, or in the background until the end of the run."""
@@ -48,19 +45,16 @@ class Started:
 
 @dataclass
 class Commands:
-    """Starts and ends the commands of a run.
-
-    Args:
-        journal: the run's; names the commands before the first is started.
-        base: the directory that they run in.
-        logs: the directory for their output.
-        kubeconfig: of the cluster.
-    """
+    """Starts and ends the commands of a run."""
 
     journal: Journal
+    """The run's; names the commands before the first is started."""
     base: Path
+    """The directory that they run in."""
     logs: Path
+    """The directory for their output."""
     kubeconfig: Path
+    """Of the cluster."""
     _started: list[Started] = field(default_factory=list)
 
     async def start(self, program: Program, namespace: str) -> str:

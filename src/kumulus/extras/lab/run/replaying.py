@@ -32,25 +32,22 @@ _LOOK_EVERY = 0.5
 
 @dataclass
 class ReplayResult:
-    """The result of the replay of a recording.
-
-    Attributes:
-        sent: requests that were made.
-        late: by how many seconds each request was late when it was sent.
-        refused: the first few requests that the cluster refused, with its messages.
-        refusals: how many requests were refused.
-        unserved: kinds that the cluster does not know, with how many objects of each.
-        nowhere: evictions for which there was no pod.
-        bodies: SHA-256 of each request, by its place in the recording; the same in every replay.
-    """
+    """The result of the replay of a recording."""
 
     sent: int = 0
+    """Requests that were made."""
     late: list[float] = field(default_factory=list)
+    """By how many seconds each request was late when it was sent."""
     refused: list[str] = field(default_factory=list)
+    """The first few requests that the cluster refused, with its messages."""
     refusals: int = 0
+    """How many requests were refused."""
     unserved: Counter[str] = field(default_factory=Counter)
+    """Kinds that the cluster does not know, with how many objects of each."""
     nowhere: int = 0
+    """Evictions for which there was no pod."""
     bodies: dict[tuple[str, int], str] = field(default_factory=dict)
+    """SHA-256 of each request, by its place in the recording; the same in every replay."""
 
     @property
     def digest(self) -> str:

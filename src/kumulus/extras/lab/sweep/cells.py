@@ -46,23 +46,20 @@ _OTHERS = ("__pycache__", "site-packages")
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep.
-
-    Args:
-        id: a digest of everything that its result depends on: equal runs have equal ids.
-        values: of the matrix.
-        raw: the experiment, as in a file.
-        stack: the stack's configuration, likewise.
-        directory: where paths in both start from.
-        live: whether it runs on a cluster.
-    """
+    """One run of a sweep."""
 
     id: str
+    """A digest of everything that its result depends on: equal runs have equal ids."""
     values: Mapping[str, Any]
+    """Of the matrix."""
     raw: Mapping[str, Any]
+    """The experiment, as in a file."""
     stack: Mapping[str, Any]
+    """The stack's configuration, likewise."""
     directory: Path
+    """Where paths in both start from."""
     live: bool
+    """Whether it runs on a cluster."""
 
     @property
     def seed(self) -> int:

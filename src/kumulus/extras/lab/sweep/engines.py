@@ -33,17 +33,14 @@ _BACKENDS = {LOCAL: "loky", "dask": "dask", "ray": "ray"}
 
 @dataclass(frozen=True)
 class Task:
-    """A cell for another process.
-
-    Args:
-        cell: which one.
-        directory: of the sweep's results; None if the process may be on another machine and only returns the result.
-        kumulus: the command, as a live run calls it.
-    """
+    """A cell for another process."""
 
     cell: Cell
+    """Which one."""
     directory: Path | None
+    """Of the sweep's results; None if the process may be on another machine and only returns the result."""
     kumulus: tuple[str, ...] = ()
+    """The command, as a live run calls it."""
 
 
 def run(task: Task) -> Result:
@@ -126,15 +123,12 @@ def _study(same: _Same) -> offline.Study:
 
 @dataclass(frozen=True)
 class Engine:
-    """Where cells run.
-
-    Args:
-        kind: local, dask or ray.
-        address: of the cluster; empty for local.
-    """
+    """Where cells run."""
 
     kind: str = LOCAL
+    """Local, dask or ray."""
     address: str = ""
+    """Of the cluster; empty for local."""
 
     @property
     def elsewhere(self) -> bool:

@@ -73,36 +73,27 @@ def _axes(raw: Mapping[str, Any]) -> dict[str, list[Any]]:
 class Sweep(Section):
     """A sweep, as its file describes it."""
 
-    name: Name = Field(description="The sweep's name: where its results go.", examples=["policies"])
-    description: str = Field(default="", description="What it is to show, in a sentence.", examples=["which is best"])
-    experiment: Needed = Field(
-        description="The experiment file, relative to this one; what the matrix does not name is as it says.",
-        examples=["openb.yaml"],
-    )
-    live: bool = Field(
-        default=False,
-        description="Each run on a cluster of its own, of the experiment's stackFile, made for it and taken down.",
-        examples=["true"],
-    )
+    name: Name = Field(examples=["policies"])
+    """The sweep's name: where its results go."""
+    description: str = Field(default="", examples=["which is best"])
+    """What it is to show, in a sentence."""
+    experiment: Needed = Field(examples=["openb.yaml"])
+    """The experiment file, relative to this one; what the matrix does not name is as it says."""
+    live: bool = Field(default=False, examples=["true"])
+    """Each run on a cluster of its own, of the experiment's stackFile, made for it and taken down."""
     matrix: Annotated[dict[str, list[Any]], checked(_matrix_problems, _axes, form={"type": "object"})] = Field(
-        description=(
-            "The fields that vary, each with its values: policy, scheduler, seed (a range, 42-51), trace (a file), a "
-            "path in the experiment file (`workloads.tasks.arrival.trace.inflate`) or, after `stack.`, in the "
-            "`kumulus:cluster` of its stack file (`stack.nodeGroups.a100.placement.0.replicas`). Items of a list go by "
-            "their name or their number from 0. A value of many words is `{name: …, value: …}`, and called by its name."
-        ),
-        examples=["{policy: [FGD, BestFit], seed: 42-51}"],
+        examples=["{policy: [FGD, BestFit], seed: 42-51}"]
     )
-    baseline: dict[str, Any] = Field(
-        default_factory=dict,
-        description="What everything else is compared with; the first value of every field unless it says otherwise.",
-        examples=["{policy: BestFit}"],
-    )
+    """The fields that vary, each with its values: policy, scheduler, seed (a range, 42-51), trace (a file), a path in
+    the experiment file (`workloads.tasks.arrival.trace.inflate`) or, after `stack.`, in the `kumulus:cluster` of its
+    stack file (`stack.nodeGroups.a100.placement.0.replicas`). Items of a list go by their name or their number from 0.
+    A value of many words is `{name: …, value: …}`, and called by its name."""
+    baseline: dict[str, Any] = Field(default_factory=dict, examples=["{policy: BestFit}"])
+    """What everything else is compared with; the first value of every field unless it says otherwise."""
     measures: Annotated[list[str], checked(_measure_problems, list, form={"type": "array"})] = Field(
-        default_factory=list,
-        description="The measures on the page (docs/experiments.md); all that were taken are among the results.",
-        examples=["[policy.allocated, policy.fragmented]"],
+        default_factory=list, examples=["[policy.allocated, policy.fragmented]"]
     )
+    """The measures on the page (docs/experiments.md); all that were taken are among the results."""
 
     def shown(self) -> tuple[str, ...]:
         """The measures on the page."""

@@ -31,21 +31,18 @@ td:first-child,th:first-child{text-align:left}.higher,.lower{font-weight:600}
 
 @dataclass(frozen=True)
 class Row:
-    """A group of runs that differ by seed alone, in one measure.
-
-    Args:
-        name: its values of the matrix, in words.
-        values: of its seeds, each the mean of its repetitions.
-        missing: how many other seeds it has, whose runs were cut off or lack the measure.
-        against: the comparison with the baseline; None for the baseline itself, and where no seed has both.
-        baseline: whether it is the baseline.
-    """
+    """A group of runs that differ by seed alone, in one measure."""
 
     name: str
+    """Its values of the matrix, in words."""
     values: Mapping[int, float]
+    """Of its seeds, each the mean of its repetitions."""
     missing: int
+    """How many other seeds it has, whose runs were cut off or lack the measure."""
     against: Difference | None
+    """The comparison with the baseline; None for the baseline itself, and where no seed has both."""
     baseline: bool
+    """Whether it is the baseline."""
 
     @property
     def mean(self) -> float:

@@ -38,19 +38,16 @@ _Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Difference:
-    """A group compared with the baseline, by the seeds that both have.
-
-    Args:
-        mean: of the group's values less the baseline's.
-        interval: of it, at the level that all comparisons share; None for too few seeds.
-        seeds: how many both have.
-        verdict: the conclusion.
-    """
+    """A group compared with the baseline, by the seeds that both have."""
 
     mean: float
+    """Of the group's values less the baseline's."""
     interval: Interval | None
+    """Of it, at the level that all comparisons share; None for too few seeds."""
     seeds: int
+    """How many both have."""
     verdict: Verdict
+    """The conclusion."""
 
 
 def interval(values: Sequence[float], level: float = PROMISED) -> Interval | None:

@@ -26,29 +26,26 @@ _LOCK = ".sweep.lock"
 
 @dataclass
 class Result:
-    """The outcome of a cell.
-
-    Attributes:
-        id: the cell's.
-        values: of the matrix, with the seed where it varies.
-        seed: the run's.
-        status: success, failure or partial.
-        runs: the measures of each repetition.
-        curves: measures by whole per cents of demand arrived, of runs that have them.
-        error: why it is not complete; empty if it is.
-        seconds: how long it took.
-        report: of live runs, where the report is.
-    """
+    """The outcome of a cell."""
 
     id: str
+    """The cell's."""
     values: dict[str, Any]
+    """Of the matrix, with the seed where it varies."""
     seed: int
+    """The run's."""
     status: str
+    """Success, failure or partial."""
     runs: list[dict[str, float]] = field(default_factory=list)
+    """The measures of each repetition."""
     curves: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Measures by whole per cents of demand arrived, of runs that have them."""
     error: str = ""
+    """Why it is not complete; empty if it is."""
     seconds: float = 0.0
+    """How long it took."""
     report: str = ""
+    """Of live runs, where the report is."""
 
     @property
     def complete(self) -> bool:

@@ -25,21 +25,18 @@ COLUMNS = ("cell", "seed", "repetition", "status", "measure", "unit", "arrived",
 
 @dataclass(frozen=True)
 class Options:
-    """How a sweep is run.
-
-    Attributes:
-        directory: where its results go.
-        engine: where cells run.
-        jobs: how many at once; 0 for as many as fit.
-        kumulus: the command, as live runs call it.
-        say: takes a line for the user.
-    """
+    """How a sweep is run."""
 
     directory: Path
+    """Where its results go."""
     engine: Engine
+    """Where cells run."""
     jobs: int
+    """How many at once; 0 for as many as fit."""
     kumulus: tuple[str, ...]
+    """The command, as live runs call it."""
     say: Callable[[str], None]
+    """Takes a line for the user."""
 
 
 @dataclass(frozen=True)

@@ -30,19 +30,16 @@ _OF_BAD_ROWS = ("file", "line", "why")
 
 @dataclass(frozen=True)
 class Written:
-    """What an import wrote.
-
-    Args:
-        tasks: the file of tasks.
-        bad: the file of bad rows; None where there were none.
-        lines: what to print.
-        listed: the first bad rows, a line each.
-    """
+    """What an import wrote."""
 
     tasks: Path
+    """The file of tasks."""
     bad: Path | None
+    """The file of bad rows; None where there were none."""
     lines: list[str]
+    """What to print."""
     listed: list[str]
+    """The first bad rows, a line each."""
 
 
 class _BadRows:

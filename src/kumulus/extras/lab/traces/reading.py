@@ -30,21 +30,18 @@ class BadRow(Exception):
 
 @dataclass
 class Notes:
-    """What was found wrong, or could not be represented, while a trace was read.
-
-    Args:
-        on_bad: takes each bad row: file, line and why.
-        bad: how many there were.
-        rows: how many rows were read, bad ones included.
-        left_out: what could not be represented of good rows, with the number of such rows.
-        unused: the headings of columns that are not read, of a format whose columns the user names.
-    """
+    """What was found wrong, or could not be represented, while a trace was read."""
 
     on_bad: Callable[[str, int, str], None]
+    """Takes each bad row: file, line and why."""
     bad: int = 0
+    """How many there were."""
     rows: int = 0
+    """How many rows were read, bad ones included."""
     left_out: Counter[str] = field(default_factory=Counter)
+    """What could not be represented of good rows, with the number of such rows."""
     unused: list[str] = field(default_factory=list)
+    """The headings of columns that are not read, of a format whose columns the user names."""
 
     def reject(self, file: Path, line: int, why: str) -> None:
         """Count a bad row and record it."""

@@ -81,39 +81,36 @@ def _sum(one: Amounts, other: Amounts, times: float) -> Amounts:
 
 @dataclass
 class Sums:
-    """Sums over a trace's tasks, added up one by one.
-
-    Args:
-        tasks: how many.
-        pods: how many pods they are.
-        gangs: tasks of more than one pod.
-        with_gpus: tasks that ask for GPUs.
-        shares: tasks that ask for a part of one.
-        cpu: milli-CPU that all pods ask for.
-        memory: MiB, likewise.
-        gpu: milli-GPU, likewise.
-        first: arrival of the first, in seconds of the trace's epoch.
-        last: arrival of the last.
-        unknown: tasks whose duration is not known.
-        models: tasks that ask for certain GPU models, by these models.
-        most_memory: MiB that the largest pod asks for.
-        demand: what they ask for at one time.
-    """
+    """Sums over a trace's tasks, added up one by one."""
 
     tasks: int = 0
+    """How many."""
     pods: int = 0
+    """How many pods they are."""
     gangs: int = 0
+    """Tasks of more than one pod."""
     with_gpus: int = 0
+    """Tasks that ask for GPUs."""
     shares: int = 0
+    """Tasks that ask for a part of one."""
     cpu: int = 0
+    """Milli-CPU that all pods ask for."""
     memory: int = 0
+    """MiB, likewise."""
     gpu: int = 0
+    """Milli-GPU, likewise."""
     first: float = float("inf")
+    """Arrival of the first, in seconds of the trace's epoch."""
     last: float = float("-inf")
+    """Arrival of the last."""
     unknown: int = 0
+    """Tasks whose duration is not known."""
     models: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Tasks that ask for certain GPU models, by these models."""
     most_memory: int = 0
+    """MiB that the largest pod asks for."""
     demand: Demand = field(default_factory=Demand)
+    """What they ask for at one time."""
 
     def add(self, task: Task) -> None:
         """Add a task."""

@@ -33,36 +33,34 @@ COLUMNS: Mapping[str, str] = {
 class Task:
     """One job as a trace has it.
 
-    Args:
-        name: the trace's; not necessarily unique.
-        arrival: seconds of the trace's own epoch.
-        duration: seconds it ran; None where that is not known.
-        workers: how many pods it has.
-        cpu: milli-CPU of each; 0 where the trace does not say.
-        memory: MiB of each; likewise.
-        gpus: GPUs of each.
-        gpu_milli: milli-GPU of each GPU: 1000, or less of a single one; 0 without GPUs.
-        models: GPU models that it may run on; none means any.
-        priority: larger goes first; None where the trace does not say.
-        user: a user, queue or virtual cluster; empty where the trace does not say.
-        qos: the trace's word for its quality of service; likewise.
-
     Raises:
         BadRow: it has more workers or GPUs than an experiment's job may have, or runs for longer.
     """
 
     name: str
+    """The trace's; not necessarily unique."""
     arrival: float
+    """Seconds of the trace's own epoch."""
     duration: float | None = None
+    """Seconds it ran; None where that is not known."""
     workers: int = 1
+    """How many pods it has."""
     cpu: int = 0
+    """Milli-CPU of each; 0 where the trace does not say."""
     memory: int = 0
+    """MiB of each; likewise."""
     gpus: int = 0
+    """GPUs of each."""
     gpu_milli: int = 0
+    """Milli-GPU of each GPU: 1000, or less of a single one; 0 without GPUs."""
     models: tuple[str, ...] = ()
+    """GPU models that it may run on; none means any."""
     priority: int | None = None
+    """Larger goes first; None where the trace does not say."""
     user: str = ""
+    """A user, queue or virtual cluster; empty where the trace does not say."""
     qos: str = ""
+    """The trace's word for its quality of service; likewise."""
 
     def __post_init__(self) -> None:
         if self.workers > MOST_WORKERS:

@@ -37,21 +37,18 @@ _READING = 2.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Where to listen, and what to read.
-
-    Attributes:
-        port: of 127.0.0.1.
-        secret: in the address; only the owner can read the file that contains it.
-        metrics: the address of kube-scheduler's metrics.
-        profiles: the names of its profiles, in the order of its configuration.
-        parallelism: on how many nodes it runs filters at once.
-    """
+    """Where to listen, and what to read."""
 
     port: int
+    """Of 127.0.0.1."""
     secret: str
+    """In the address; only the owner can read the file that contains it."""
     metrics: str
+    """The address of kube-scheduler's metrics."""
     profiles: tuple[str, ...]
+    """The names of its profiles, in the order of its configuration."""
     parallelism: int = PARALLELISM
+    """On how many nodes it runs filters at once."""
 
     @property
     def ready(self) -> str:
@@ -84,25 +81,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Asked:
-    """What was noted at one moment.
-
-    Attributes:
-        pod: namespace/name; empty for a note out of turn.
-        profile: the pod's scheduler.
-        passed: how many nodes passed the filters.
-        begin: when reading of the metrics began, in klog's format.
-        end: when reading was done.
-        counts: how often each filter had been run, by profile; empty if the metrics could not be read.
-        prepared: for how many pods each filter's PreFilter had run without skipping the filter.
-    """
+    """What was noted at one moment."""
 
     pod: str
+    """Namespace/name; empty for a note out of turn."""
     profile: str
+    """The pod's scheduler."""
     passed: int
+    """How many nodes passed the filters."""
     begin: str
+    """When reading of the metrics began, in klog's format."""
     end: str
+    """When reading was done."""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How often each filter had been run, by profile; empty if the metrics could not be read."""
     prepared: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For how many pods each filter's PreFilter had run without skipping the filter."""
 
 
 class Notes:

@@ -45,17 +45,14 @@ _NOT_TRIED = re.compile(r"\d+ (No preemption victims found for incoming pod|Pree
 
 @dataclass(frozen=True)
 class Filtered:
-    """What filters did in an attempt.
-
-    Attributes:
-        passed: how many nodes passed all of them.
-        refused: how many each of them refused, in their order; empty if none did, or if it is not known.
-        unknown: why it is not known; empty if it is known.
-    """
+    """What filters did in an attempt."""
 
     passed: int
+    """How many nodes passed all of them."""
     refused: dict[str, int] = field(default_factory=dict)
+    """How many each of them refused, in their order; empty if none did, or if it is not known."""
     unknown: str = ""
+    """Why it is not known; empty if it is known."""
 
 
 @dataclass(frozen=True)

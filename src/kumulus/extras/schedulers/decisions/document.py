@@ -16,52 +16,46 @@ LIMIT = 256 << 20
 
 @dataclass(frozen=True)
 class Scored:
-    """A node, and its score from each plugin.
-
-    Attributes:
-        node: its name.
-        total: the sum, including the scores of extenders.
-        scores: by plugin, weighted; empty if no plugin scores.
-    """
+    """A node, and its score from each plugin."""
 
     node: str
+    """Its name."""
     total: int
+    """The sum, including the scores of extenders."""
     scores: Mapping[str, int] = field(default_factory=dict)
+    """By plugin, weighted; empty if no plugin scores."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Why a pod was bound to its node.
-
-    Attributes:
-        pod: namespace/name.
-        node: where it was bound.
-        evaluated: how many nodes were evaluated.
-        feasible: how many of them no filter refused.
-        chosen: the node's scores; None if they are not known, or nothing was scored.
-        equal: how many nodes had the highest score; 0 if nothing was scored.
-        next: the best node below that.
-        like: the pod for which the list of nodes was made, if the list was reused (KEP-5598).
-        refused: how often the pod had fitted nowhere before.
-        reason: the last message about that.
-        passed: how many nodes passed all of kube-scheduler's filters; 0 if no extender was called.
-        filters: how many nodes each filter refused, in their order; empty if none did, or if it is not known.
-        unknown: why it is not known which filters refused nodes; empty if it is known.
-    """
+    """Why a pod was bound to its node."""
 
     pod: str
+    """Namespace/name."""
     node: str
+    """Where it was bound."""
     evaluated: int
+    """How many nodes were evaluated."""
     feasible: int
+    """How many of them no filter refused."""
     chosen: Scored | None = None
+    """The node's scores; None if they are not known, or nothing was scored."""
     equal: int = 0
+    """How many nodes had the highest score; 0 if nothing was scored."""
     next: Scored | None = None
+    """The best node below that."""
     like: str = ""
+    """The pod for which the list of nodes was made, if the list was reused (KEP-5598)."""
     refused: int = 0
+    """How often the pod had fitted nowhere before."""
     reason: str = ""
+    """The last message about that."""
     passed: int = 0
+    """How many nodes passed all of kube-scheduler's filters; 0 if no extender was called."""
     filters: Mapping[str, int] = field(default_factory=dict)
+    """How many nodes each filter refused, in their order; empty if none did, or if it is not known."""
     unknown: str = ""
+    """Why it is not known which filters refused nodes; empty if it is known."""
 
     @property
     def missing(self) -> int:
@@ -83,19 +77,16 @@ class Decision:
 
 @dataclass(frozen=True)
 class Totals:
-    """The totals of a file.
-
-    Attributes:
-        bound: how many pods were bound.
-        explained: for how many of them the reason is known.
-        dropped: how many are not in the file, as it had reached its limit.
-        waiting: pods that were never bound, with the last message about each.
-    """
+    """The totals of a file."""
 
     bound: int = 0
+    """How many pods were bound."""
     explained: int = 0
+    """For how many of them the reason is known."""
     dropped: int = 0
+    """How many are not in the file, as it had reached its limit."""
     waiting: Mapping[str, str] = field(default_factory=dict)
+    """Pods that were never bound, with the last message about each."""
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:

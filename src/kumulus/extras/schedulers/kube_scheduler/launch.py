@@ -25,19 +25,16 @@ _READER = "kumulus.extras.schedulers.decisions.reader"
 
 @dataclass(frozen=True)
 class Build:
-    """What a build of kube-scheduler with more plugins needs in addition.
-
-    Args:
-        profile: fields of its default profile, besides the scheduler name of :class:`Scheduler`.
-        arguments: additional command-line arguments.
-        settings: what must be equal for a fair comparison with another run.
-        objects: gives the manifests to create before the start; called last, once everything else is in order.
-    """
+    """What a build of kube-scheduler with more plugins needs in addition."""
 
     profile: Mapping[str, object] = field(default_factory=dict)
+    """Fields of its default profile, besides the scheduler name of :class:`Scheduler`."""
     arguments: Sequence[str] = ()
+    """Additional command-line arguments."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    """What must be equal for a fair comparison with another run."""
     objects: Callable[[], list[dict[str, Any]]] = list
+    """Gives the manifests to create before the start; called last, once everything else is in order."""
 
 
 PLAIN = Build()

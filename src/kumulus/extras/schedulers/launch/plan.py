@@ -20,15 +20,12 @@ CLIENT_BURST = 10000
 
 @dataclass(frozen=True)
 class Switches:
-    """Settings that only kube-scheduler has.
-
-    Attributes:
-        decisions: whether to record how it decides, in a file of that name in its directory.
-        gates: feature gates to turn on or off.
-    """
+    """Settings that only kube-scheduler has."""
 
     decisions: bool = False
+    """Whether to record how it decides, in a file of that name in its directory."""
     gates: Mapping[str, bool] = field(default_factory=dict)
+    """Feature gates to turn on or off."""
 
 
 PLAIN = Switches()
@@ -36,74 +33,65 @@ PLAIN = Switches()
 
 @dataclass(frozen=True)
 class Request:
-    """A request to start a scheduler.
-
-    Attributes:
-        name: the scheduler's, in the registry.
-        kubeconfig: absolute path.
-        directory: absolute path, the scheduler's own.
-        config: the user's configuration, if any.
-        binary: the user's program in place of the one that schedules, if any.
-        port: gives a free port of 127.0.0.1 each time it is called.
-        switches: settings that only kube-scheduler has.
-        kubernetes: the version of the cluster, such as ``v1.35.4``; empty if that does not matter.
-    """
+    """A request to start a scheduler."""
 
     name: str
+    """The scheduler's, in the registry."""
     kubeconfig: Path
+    """Absolute path."""
     directory: Path
+    """Absolute path, the scheduler's own."""
     config: Path | None
+    """The user's configuration, if any."""
     binary: Path | None
+    """The user's program in place of the one that schedules, if any."""
     port: Callable[[], int]
+    """Gives a free port of 127.0.0.1 each time it is called."""
     switches: Switches = PLAIN
+    """Settings that only kube-scheduler has."""
     kubernetes: str = ""
+    """The version of the cluster, such as ``v1.35.4``; empty if that does not matter."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One process.
-
-    Attributes:
-        name: the file name it runs as.
-        binary: the executable.
-        arguments: its command line.
-        environment: variables besides the inherited ones.
-        ready: an address that answers with 200 once it works; https is not verified.
-        ready_says: a text that the answer contains once it works; empty for any answer.
-        through: a command that its output is piped through on its way to the log; empty for none.
-        ready_too: addresses of processes started by that command, which answer in the same way.
-    """
+    """One process."""
 
     name: str
+    """The file name it runs as."""
     binary: Path
+    """The executable."""
     arguments: Sequence[str]
+    """Its command line."""
     environment: Mapping[str, str]
+    """Variables besides the inherited ones."""
     ready: str
+    """An address that answers with 200 once it works; https is not verified."""
     through: Sequence[str] = ()
+    """A command that its output is piped through on its way to the log; empty for none."""
     ready_too: Sequence[str] = ()
+    """Addresses of processes started by that command, which answer in the same way."""
     ready_says: str = ""
+    """A text that the answer contains once it works; empty for any answer."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole start.
-
-    Attributes:
-        programs: the one that schedules first.
-        version: of that one; empty when it is the user's own.
-        scheduler_names: the `spec.schedulerName` values of the pods that it places.
-        settings: what must be equal for a fair comparison with another run.
-        files: contents by name, written into the directory.
-        objects: manifests to create, in this order.
-        awaited: does what a program waits for while it starts.
-        working: returns once the whole of it works, after the programs report that they are ready.
-    """
+    """A whole start."""
 
     programs: Sequence[Program]
+    """The one that schedules first."""
     version: str
+    """Of that one; empty when it is the user's own."""
     scheduler_names: tuple[str, ...]
+    """The `spec.schedulerName` values of the pods that it places."""
     settings: Mapping[str, Setting]
+    """What must be equal for a fair comparison with another run."""
     files: Mapping[str, str] = field(default_factory=dict)
+    """Contents by name, written into the directory."""
     objects: Sequence[dict[str, Any]] = ()
+    """Manifests to create, in this order."""
     awaited: Hook | None = None
+    """Does what a program waits for while it starts."""
     working: Hook | None = None
+    """Returns once the whole of it works, after the programs report that they are ready."""

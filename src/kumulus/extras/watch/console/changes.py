@@ -41,19 +41,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Planned:
-    """A change that was planned.
-
-    Attributes:
-        says: what would be done, in words.
-        do: does it; returns what was done, in words.
-        until: when it expires, on the monotonic clock.
-        client: of the cluster that it is for.
-    """
+    """A change that was planned."""
 
     says: str
+    """What would be done, in words."""
     do: Callable[[], Awaitable[str]]
+    """Does it; returns what was done, in words."""
     until: float
+    """When it expires, on the monotonic clock."""
     client: Client
+    """Of the cluster that it is for."""
 
 
 class Changes:

@@ -15,42 +15,36 @@ WIDTH = 24
 
 @dataclass(frozen=True)
 class Query:
-    """One PromQL expression.
-
-    Args:
-        expr: it may have the dashboard's variables, as ``$zone``.
-        legend: Grafana's legend of its series, as ``{{zone}}``; empty where there is one series only.
-    """
+    """One PromQL expression."""
 
     expr: str
+    """It may have the dashboard's variables, as ``$zone``."""
     legend: str = ""
+    """Grafana's legend of its series, as ``{{zone}}``; empty where there is one series only."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture.
-
-    Args:
-        title: what it shows.
-        queries: what is drawn.
-        kind: as Grafana calls it; `timeseries` shows the time, the others the last value.
-        unit: Grafana's name of the unit: `short`, `percentunit`, `bytes`, `s`, `ops` …
-        width: of 24.
-        height: in Grafana's rows.
-        about: for the reader, what it says and what a bad value is.
-        stacked: whether the series are drawn on top of each other.
-        upper: where the scale ends; None means with the values.
-    """
+    """One picture."""
 
     title: str
+    """What it shows."""
     queries: tuple[Query, ...]
+    """What is drawn."""
     kind: Kind = "timeseries"
+    """As Grafana calls it; `timeseries` shows the time, the others the last value."""
     unit: str = "short"
+    """Grafana's name of the unit: `short`, `percentunit`, `bytes`, `s`, `ops` …."""
     width: int = 8
+    """Of 24."""
     height: int = 8
+    """In Grafana's rows."""
     about: str = ""
+    """For the reader, what it says and what a bad value is."""
     stacked: bool = False
+    """Whether the series are drawn on top of each other."""
     upper: float | None = None
+    """Where the scale ends; None means with the values."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +74,18 @@ CHOSEN = ",".join(f'{each.name}=~"${each.name}"' for each in CHOICES)
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A page.
-
-    Args:
-        uid: Grafana's identity of it, and the file's name.
-        title: its name.
-        about: what it is for.
-        rows: its panels.
-        variables: its choices.
-    """
+    """A page."""
 
     uid: str
+    """Grafana's identity of it, and the file's name."""
     title: str
+    """Its name."""
     about: str
+    """What it is for."""
     rows: tuple[Row, ...]
+    """Its panels."""
     variables: tuple[Variable, ...] = field(default=())
+    """Its choices."""
 
     def panels(self) -> Iterator[Panel]:
         """All of its panels, from top to bottom."""

@@ -32,21 +32,18 @@ class JobKey(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known about a job apart from its pods.
-
-    Attributes:
-        size: how many pods it wants; 0 if that is not known.
-        queue: where it waits; empty if there is none.
-        priority: a number; a greater one goes first.
-        says: what its own objects say, such as ``Suspended``.
-        since: when it was created, in milliseconds, if that is known and was before the history began; else None.
-    """
+    """What is known about a job apart from its pods."""
 
     size: int = 0
+    """How many pods it wants; 0 if that is not known."""
     queue: str = ""
+    """Where it waits; empty if there is none."""
     priority: int = 0
+    """A number; a greater one goes first."""
     says: str = ""
+    """What its own objects say, such as ``Suspended``."""
     since: int | None = None
+    """When it was created, in milliseconds, if that is known and was before the history began; else None."""
 
 
 class Figures(NamedTuple):

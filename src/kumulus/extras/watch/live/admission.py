@@ -75,31 +75,25 @@ class Requirement(NamedTuple):
 
 
 class Nature(NamedTuple):
-    """The properties of a node that decide which pods may go to it; thousands of nodes share the same ones.
-
-    Attributes:
-        labels: sorted, without the host name where that is the node's name.
-        taints: including that of a cordoned node.
-        devices: how much it has of each resource other than CPU, memory and pods, in thousandths.
-    """
+    """The properties of a node that decide which pods may go to it; thousands of nodes share the same ones."""
 
     labels: tuple[tuple[str, str], ...] = ()
+    """Sorted, without the host name where that is the node's name."""
     taints: tuple[Taint, ...] = ()
+    """Including that of a cordoned node."""
     devices: tuple[tuple[str, int], ...] = ()
+    """How much it has of each resource other than CPU, memory and pods, in thousandths."""
 
 
 class Shape(NamedTuple):
-    """What one of a pod's alternatives requires of a node, apart from the node's name.
-
-    Attributes:
-        required: requirements on the node's labels, all of which must hold.
-        tolerations: the pod's.
-        devices: how much it asks for of each resource other than CPU, memory and pods, in thousandths.
-    """
+    """What one of a pod's alternatives requires of a node, apart from the node's name."""
 
     required: tuple[Requirement, ...] = ()
+    """Requirements on the node's labels, all of which must hold."""
     tolerations: tuple[Toleration, ...] = ()
+    """The pod's."""
     devices: tuple[tuple[str, int], ...] = ()
+    """How much it asks for of each resource other than CPU, memory and pods, in thousandths."""
 
     def admits(self, nature: Nature) -> bool:
         """Whether such a node could take it if the node were empty."""
@@ -115,29 +109,23 @@ class Shape(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """One of a pod's alternatives.
-
-    Attributes:
-        shape: what it requires.
-        only: the names of the nodes that it may go to; None for any.
-        never: the names of the nodes that it may not go to.
-    """
+    """One of a pod's alternatives."""
 
     shape: Shape
+    """What it requires."""
     only: tuple[str, ...] | None = None
+    """The names of the nodes that it may go to; None for any."""
     never: tuple[str, ...] = ()
+    """The names of the nodes that it may not go to."""
 
 
 class Rule(NamedTuple):
-    """Where a pod may go.
-
-    Attributes:
-        ways: alternatives; a node has to match one of them. Empty if no node ever does.
-        apart: what else it asks for, in words, which is not checked here.
-    """
+    """Where a pod may go."""
 
     ways: tuple[Alternative, ...] = (Alternative(Shape()),)
+    """Alternatives; a node has to match one of them. Empty if no node ever does."""
     apart: tuple[str, ...] = ()
+    """What else it asks for, in words, which is not checked here."""
 
     def admits(self, name: str, nature: Nature) -> bool:
         """Whether a node could take the pod if the node were empty."""

@@ -12,19 +12,16 @@ from kumulus.model.totals import is_gpu
 
 
 class Amounts(NamedTuple):
-    """What a node has to offer, or what is requested from it.
-
-    Attributes:
-        cpu: thousandths of a core.
-        memory: bytes.
-        gpus: pieces, of every resource whose name ends in ``/gpu``.
-        pods: how many pods.
-    """
+    """What a node has to offer, or what is requested from it."""
 
     cpu: int = 0
+    """Thousandths of a core."""
     memory: int = 0
+    """Bytes."""
     gpus: int = 0
+    """Pieces, of every resource whose name ends in ``/gpu``."""
     pods: int = 0
+    """How many pods."""
 
     def plus(self, other: Amounts) -> Amounts:
         """The sum."""

@@ -29,29 +29,23 @@ class Gpu(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a ResourceSlice says.
-
-    Attributes:
-        node: the node that has the devices; empty if they are not one node's: no view shows those.
-        place: the pool they belong to.
-        gpus: how many there are, each counted once with the MIG devices it can be divided into; 0 if the driver's
-            devices are not GPUs.
-    """
+    """What a ResourceSlice says."""
 
     node: str
+    """The node that has the devices; empty if they are not one node's: no view shows those."""
     place: Place
+    """The pool they belong to."""
     gpus: int
+    """How many there are, each counted once with the MIG devices it can be divided into; 0 if the driver's devices are
+    not GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a ResourceClaim has been allocated.
-
-    Attributes:
-        gpus: those that it has, entirely or in part.
-    """
+    """What a ResourceClaim has been allocated."""
 
     gpus: tuple[Gpu, ...]
+    """Those that it has, entirely or in part."""
 
 
 def published_from(message: Any) -> Published:

@@ -26,15 +26,12 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 @dataclass(frozen=True)
 class Check:
-    """The health of a component.
-
-    Attributes:
-        status: ``ok``, ``failing`` (it answers that it is not well) or ``down`` (no answer).
-        detail: what is wrong; empty when nothing is.
-    """
+    """The health of a component."""
 
     status: Literal["ok", "failing", "down"]
+    """``ok``, ``failing`` (it answers that it is not well) or ``down`` (no answer)."""
     detail: str = ""
+    """What is wrong; empty when nothing is."""
 
 
 async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]:

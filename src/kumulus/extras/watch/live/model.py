@@ -21,23 +21,20 @@ _SLACK = 5
 
 @dataclass
 class Group:
-    """The sum of some nodes, and of what pods take of it.
-
-    Attributes:
-        nodes: how many.
-        states: how many in each state.
-        allocatable: what pods can have.
-        taken: what the pods bound to them take.
-        priced: how many have a known price.
-        hourly: what these cost, in US dollars per hour.
-    """
+    """The sum of some nodes, and of what pods take of it."""
 
     nodes: int = 0
+    """How many."""
     states: Counter[State] = field(default_factory=Counter)
+    """How many in each state."""
     allocatable: Amounts = NOTHING
+    """What pods can have."""
     taken: Amounts = NOTHING
+    """What the pods bound to them take."""
     priced: int = 0
+    """How many have a known price."""
     hourly: float = 0.0
+    """What these cost, in US dollars per hour."""
 
     def _count(self, node: Node, taken: Amounts, sign: int) -> None:
         self.nodes += sign

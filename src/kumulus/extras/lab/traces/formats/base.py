@@ -14,26 +14,20 @@ from kumulus.extras.lab.traces.task import Task
 
 @dataclass(frozen=True)
 class Found:
-    """What a trace's files contain.
-
-    Args:
-        machines: of the cluster, where the trace lists them.
-        tasks: read lazily, one at a time.
-    """
+    """What a trace's files contain."""
 
     machines: list[Machine]
+    """Of the cluster, where the trace lists them."""
     tasks: Iterator[Task]
+    """Read lazily, one at a time."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says about the files.
-
-    Args:
-        columns: for the generic format, each column's heading by what it contains.
-    """
+    """What the user says about the files."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
+    """For the generic format, each column's heading by what it contains."""
 
 
 Read = Callable[[Sequence[Path], Notes, Options], Found]
@@ -41,21 +35,18 @@ Read = Callable[[Sequence[Path], Notes, Options], Found]
 
 @dataclass(frozen=True)
 class Format:
-    """A format of traces.
-
-    Args:
-        name: used in the command.
-        files: which files it takes, for the help.
-        about: what it is, in a line.
-        source: where it is described or available.
-        read: opens the files.
-    """
+    """A format of traces."""
 
     name: str
+    """Used in the command."""
     files: str
+    """Which files it takes, for the help."""
     about: str
+    """What it is, in a line."""
     source: str
+    """Where it is described or available."""
     read: Read
+    """Opens the files."""
 
 
 def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
