@@ -28,7 +28,7 @@ from tests.support.pods import is_ready
 from tests.support.project import NODES
 
 pytestmark = pytest.mark.e2e
-TOOLS = ("etcd", "kwok", "kwokctl", *CONTROL_PLANE, *needs.ENGINE)
+TOOLS = ("etcd", "kwok", "kwokctl", *CONTROL_PLANE, "kubectl", *needs.ENGINE)
 
 
 def make(folder: Path, pins_file: Path, tools: Sequence[str]) -> None:
@@ -138,7 +138,7 @@ def test_tools_come_from_a_mirror_and_thirty_nodes_are_ready(user: User, tmp_pat
         up = user.run(["kumulus", "up"], project, {**shell, "KUMULUS_MIRROR": url})
     assert up.returncode == 0, up.stdout + up.stderr
     assert "[7/7] pulumi, pulumi-language-python, pulumi-language-python-exec v3.246.0 … downloaded" in up.stderr
-    # Neither the Kubernetes provider nor kubectl.
+    # Not the Kubernetes provider.
     installed = [file.name for file in cached.glob("kumulus/toolchain/*/*/*") if file.parent.name != "stamps"]
     assert sorted(installed) == sorted(TOOLS)
     assert not list(user.home.glob(".pulumi/plugins/resource-kubernetes*"))

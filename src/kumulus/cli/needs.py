@@ -130,7 +130,7 @@ def to_remove(stack: str) -> Needs:
 
 def everything() -> Needs:
     """Everything that a stack may need, for one whose file does not say."""
-    return Needs(tuple(tool.name for tool in pins.load().shared if tool.name not in _OTHERWISE))
+    return Needs(tuple(tool.name for tool in pins.load().shared))
 
 
 def parts(tool: str) -> Sequence[str]:

@@ -11,6 +11,7 @@ RUNTIME = Descriptor(
     ready_in="3 s",
     implementation="kumulus.runtimes.kwok.runtime:KwokRuntime",
     options=Options("kumulus.runtimes.kwok.section:Kwok", "Settings of the runtime kwok.", "{heartbeatFactor: 5}"),
-    tools=("etcd", "kwok", "kwokctl", *CONTROL_PLANE),
+    # kwokctl runs kubectl, and downloads it unchecked where it is not told of one.
+    tools=("etcd", "kwok", "kwokctl", *CONTROL_PLANE, "kubectl"),
     local=True,
 )

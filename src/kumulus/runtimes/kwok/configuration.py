@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -165,11 +164,9 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
         "kubeApiserverBinary": str(toolchain.find("kube-apiserver", version)),
         "kubeControllerManagerBinary": str(toolchain.find("kube-controller-manager", version)),
         "kubeSchedulerBinary": str(toolchain.find("kube-scheduler", version)),
+        "kubectlBinary": str(toolchain.find("kubectl")),
         **ports,
     }
-    # kwokctl asks by it whether a new API server answers, and downloads it where there is none.
-    with contextlib.suppress(toolchain.ToolMissing):
-        kwokctl["kubectlBinary"] = str(toolchain.find("kubectl"))
     if options.get("apiServerPort"):
         kwokctl["kubeApiserverPort"] = int(options["apiServerPort"])
     if feature_gates := gates.feature_gates(options):
