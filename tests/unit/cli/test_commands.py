@@ -375,7 +375,7 @@ def test_the_list_of_tools_says_where_each_comes_from_how_large_it_is_and_who_ne
     assert rows["TOOL"] == "VERSION FROM SIZE NEEDED BY"
     assert rows["etcd"] == "3.6.9 PATH 2 MB runtime: kwok"
     assert rows["pulumi"].endswith("- every stack")
-    assert rows["kubectl"].endswith("- you, hostCommands")
+    assert rows["kubectl"].endswith("- you, runtime: kwok, hostCommands")
     assert rows["pause"] == "1.0.0 not there (build) - --with kind-node"
     assert rows["kueue"].startswith("0.19.2 not there (build, about ")
     assert result.stdout.splitlines()[-1].endswith(f"kubernetesVersion: v{pins.load().other_kubernetes[-1]}")
