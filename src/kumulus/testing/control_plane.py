@@ -24,6 +24,7 @@ from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.testing import keys, launching, template
 from kumulus.testing.reset import Baseline
 from kumulus.testing.template import Template
+from kumulus.toolchain import supply
 
 SILENT_S = 30.0
 """Seconds for which the API server may be silent."""
@@ -83,6 +84,10 @@ async def _kept(file: Path, wanted: Wanted, report: Reporter, claims: ports.Clai
 
 async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> tuple[Observed, Client]:
     """A control plane from nothing, which is kept as a template."""
+    try:
+        await asyncio.to_thread(supply.provide, ["kubectl"])
+    except toolchain.ToolchainError as error:
+        raise ProviderError(str(error)) from None
     since = time.time()
     observed = await KwokRuntime().create(wanted, report, asyncio.Event())
     layout, client = Layout(Path(observed.directory)), apiserver.client(Path(observed.kubeconfig), patience=SILENT_S)

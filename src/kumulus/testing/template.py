@@ -108,8 +108,6 @@ def file_of(wanted: Wanted) -> Path | None:
         return None
     ports = {key: number for number, key in enumerate(configuration.port_keys(options), 1)}
     head = configuration.documents(replace(wanted, home="/", owner=""), ports)
-    # Only kwokctl takes it, which no start from a template does.
-    head[0]["options"].pop("kubectlBinary", None)
     programs = [Path(value) for key, value in head[0]["options"].items() if key.endswith("Binary")]
     stamps = [(str(each), each.stat().st_mtime_ns) for each in programs]
     said = json.dumps([_FORMAT, VERSION, head, configuration.fingerprint(options), stamps], sort_keys=True)

@@ -61,9 +61,9 @@ def loaded(spec: Spec | None, nodes: Nodes | None, cluster: str, sections: Mappi
 
 
 def tools(wanted: Loaded) -> list[str]:
-    """The programs that a cluster needs."""
-    of_pulumi = {*needs.ENGINE, PROVIDER, COMMAND}
-    return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in of_pulumi]
+    """The programs that a cluster needs, but for kubectl, which only the first of its kind does."""
+    others = {*needs.ENGINE, PROVIDER, COMMAND, "kubectl"}
+    return [tool for need in needs.NEEDS if need.asked(wanted) for tool in need.tools if tool not in others]
 
 
 def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[Pool]:

@@ -11,7 +11,7 @@ RUNTIME = Descriptor(
     ready_in="3 s",
     implementation="kumulus.runtimes.kwok.runtime:KwokRuntime",
     options=Options("kumulus.runtimes.kwok.section:Kwok", "Settings of the runtime kwok.", "{heartbeatFactor: 5}"),
-    # kwokctl runs kubectl, and downloads it unchecked where it is not told of one.
+    # A cluster is created by kwokctl, which runs kubectl.
     tools=("etcd", "kwok", "kwokctl", *CONTROL_PLANE, "kubectl"),
     local=True,
 )

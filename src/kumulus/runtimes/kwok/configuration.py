@@ -164,7 +164,6 @@ def _options(wanted: Wanted, ports: dict[str, int]) -> dict[str, Any]:
         "kubeApiserverBinary": str(toolchain.find("kube-apiserver", version)),
         "kubeControllerManagerBinary": str(toolchain.find("kube-controller-manager", version)),
         "kubeSchedulerBinary": str(toolchain.find("kube-scheduler", version)),
-        "kubectlBinary": str(toolchain.find("kubectl")),
         **ports,
     }
     if options.get("apiServerPort"):

@@ -90,6 +90,9 @@ async def run(layout: Layout, *arguments: str, timeout: float = 180.0) -> None:
     # Otherwise what it learns of the API server is kept in ~/.kube/cache.
     environment["KUBECACHEDIR"] = str(layout.directory / "cache")
     try:
+        if arguments[0] == "create":
+            # It would be downloaded, unchecked.
+            environment["KWOK_KUBECTL_BINARY"] = str(toolchain.find("kubectl"))
         process = await asyncio.create_subprocess_exec(
             str(toolchain.find("kwokctl")),
             "--name",
