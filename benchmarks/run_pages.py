@@ -33,7 +33,7 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    "zone-affinity-and-gangs": Picture(100_000),
+    "zone-affinity-and-gangs": Picture(60_000),
     "rack-fails": Picture(50_000),
     "halves-of-racks": Picture(30_000, "slices-1", "dark"),
     "autoscaler": Picture(50_000),
