@@ -27,8 +27,8 @@ PACKAGES = "ca-certificates,openssl,python3-venv,socat"
 AUTHORITIES = Path("etc/ssl/certs/ca-certificates.crt")
 PARTS = ("kumulus", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "NOTICE", "src", "contrib/image")
 LARGEST = 600e6
-# No image of others can be pulled here, such as the one that cleans up for Testcontainers; and where this machine is a container
-# itself, Docker's engine is in it, not beyond its gateway.
+# No image of others can be pulled here, such as the one that cleans up for Testcontainers; and where this machine is a
+# container itself, Docker's engine is in it, not beyond its gateway.
 ALONE = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true", "TESTCONTAINERS_HOST_OVERRIDE": "localhost"}
 
 
