@@ -99,9 +99,6 @@ class Run:
         experiment, components = self._loaded.experiment, self._components()
         await self._begin(journal)
         plan = await self._plan()
-        fidelity = concerning(experiment, plan)
-        for line in fidelity:
-            options.say(line)
         self.directory.prepare(self._loaded.inputs)
         report: Report | None = None
         for number, numbers in enumerate(self._rounds()):
@@ -113,7 +110,7 @@ class Run:
             ):
                 if report is None:
                     report = Report(
-                        metadata=await self._metadata(plan, components, switch, fidelity),
+                        metadata=await self._metadata(plan, components, switch),
                         results=Results(status="partial", error="has not come to its end", tests=[]),
                     )
                     self.directory.write(report, running=True)
@@ -276,9 +273,7 @@ class Run:
         plan, self._places = await planned(self._client, self._loaded, measured, federation.queue if federation else "")
         return plan
 
-    async def _metadata(
-        self, plan: Plan, components: Components, switch: SchedulerSwitch, fidelity: list[str]
-    ) -> Metadata:
+    async def _metadata(self, plan: Plan, components: Components, switch: SchedulerSwitch) -> Metadata:
         experiment, options = self._loaded.experiment, self._options
         version: dict[str, Any] = await self._client.get("/version")
         return Metadata(
@@ -309,5 +304,5 @@ class Run:
             creator={"connections": str(self._client.connections), "qps": "unlimited"},
             machine=machine(),
             inputs=inputs_of(self._loaded.inputs, plan.digest),
-            fidelity=fidelity,
+            fidelity=concerning(experiment, plan),
         )
