@@ -67,7 +67,7 @@ def context(folder: Path) -> Path:
         else:
             shutil.copy(ROOT / part, folder / part)
     (folder / "contrib/image/tools").mkdir()
-    # kwokctl takes kubectl to define KWOK's kinds, and downloads it where there is none.
+    # kubectl is for the first cluster alone, which is made as the image is built.
     for tool in [*tools(loaded(None, 1, "", {})), "kubectl"]:
         shutil.copy(toolchain.find(tool), folder / "contrib/image/tools" / tool)
     return folder

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from kumulus import toolchain
 from kumulus.host.published import GO_MODULE, NPM_PACKAGE, REPOSITORY
 from kumulus.host.version import EARLIER, VERSION
-from tests.support import processes, registries, release
+from tests.support import registries, release
 from tests.support.api import Api
 from tests.support.installed import ROOT, Environment, User, build
 from tests.support.pods import is_ready
@@ -51,15 +51,6 @@ def internet(dist: Path) -> Iterator[Registries]:
         for file in dist.iterdir():
             found.files[f"/releases/v{VERSION}/{file.name}"] = file.read_bytes()
         yield found
-
-
-@pytest.fixture
-def user(tmp_path: Path) -> Iterator[User]:
-    home = tmp_path / "home"
-    home.mkdir()
-    made = User(home)
-    yield made
-    processes.kill(made.processes())
 
 
 def step(folder: Path, name: str, **variables: str) -> None:
