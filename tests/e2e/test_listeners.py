@@ -227,6 +227,9 @@ RUNS: Mapping[str, Callable[[Rig], object]] = {
     "fit": fit,
     "translate": translate,
     "lifecycle": lambda rig: rig.run("lifecycle", "fit", "--by", "app", rig.write("lived.yaml", LIVED)),
+    # It ends with its input, which is empty.
+    "mcp": lambda rig: rig.run("mcp"),
+    "gym": lambda rig: rig.run("gym", "check", "cordoned-zone"),
     "replay": lambda rig: rig.run("replay", "policy"),
     "experiment": experiment,
     "cluster": cluster,
