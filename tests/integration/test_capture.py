@@ -90,6 +90,15 @@ async def source(plane: Plane, pools: Pools) -> AsyncIterator[dict[str, Any]]:
     capacity = {"cpu": "64", "memory": "256Gi", "pods": "110"}
     inputs = pools.inputs(4, pools.name(), nodes=nodes, labels=labels, taints=[], capacity=capacity)
     await pools.create(inputs)
+    try:
+        await _fill(plane)
+        yield inputs
+    finally:
+        await clear(plane)
+
+
+async def _fill(plane: Plane) -> None:
+    """Create the company's objects and pods, and wait until those that fit run."""
     made = [*captured.objects(), *captured.devices(4), *captured.with_volumes(COUNT, ZONE)]
     async with Client(connection(plane)) as client:
         for path, body in made:
@@ -100,8 +109,6 @@ async def source(plane: Plane, pools: Pools) -> AsyncIterator[dict[str, Any]]:
         assert outcome.complete, outcome.failed[:1]
     waiting = sum(pod["metadata"]["name"].startswith(("huge-", "gated-")) for pod in captured.pods(COUNT, ZONE))
     await waits_for(plane, COUNT - waiting)
-    yield inputs
-    await clear(plane)
 
 
 async def account(client: Client, namespace: str) -> None:

@@ -28,8 +28,8 @@ _PATTERNS = tuple(
         (r"\s+", r"\s+"),
     )
 )
-# Lines that Pulumi prints to show progress.
-_PROGRESS = re.compile(r"^@ (updating|previewing|destroying|refreshing)\b.*\.\.\.\.+$")
+# Lines that show progress where it takes a while: Pulumi's, and an experiment's.
+_PROGRESS = re.compile(r"^@ (updating|previewing|destroying|refreshing)\b.*\.\.\.\.+$|^the run is over; removing its pods: ")
 
 
 def differences(printed: str, written: str, unordered: bool = False) -> list[str]:

@@ -104,9 +104,17 @@ async def test_one_that_kwok_passes_over_again_is_shown_again(cluster: Cluster, 
     assert cluster.shown == ["once", "never", "once", "never", "never"]
 
 
-async def test_where_no_pod_waits_nothing_is_waited_for(cluster: Cluster, client: Client) -> None:
+async def test_where_no_pod_waits_a_pod_that_comes_next_finds_the_nodes_taken(cluster: Cluster, client: Client) -> None:
     assert await new_pods.wait_until_managed(client, NODES) == ""
-    assert cluster.looks == 0
+    assert cluster.leases == NODES
+
+
+async def test_where_nothing_says_that_there_is_a_kwok_the_wait_ends_soon_and_in_silence(
+    cluster: Cluster, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_pods, "_MAYBE_S", 0.3)
+    assert await new_pods.wait_until_managed(client, [*NODES, "n-9"]) == ""
+    assert cluster.leases == NODES
 
 
 async def test_nodes_that_kwok_does_not_take_are_said(

@@ -26,8 +26,8 @@ BEHIND_S = 0.3
 """Seconds by which KWOK's view of a lease may be behind."""
 # Seconds to wait for KWOK to take one more of the created nodes.
 _STANDSTILL = 20.0
-# Likewise, for any nodes: no KWOK may manage some of them.
-_ANY_POD_S = 5.0
+# Likewise, where there may be no KWOK, or none for some of the nodes.
+_MAYBE_S = 5.0
 _LOOKS = 3
 _NODES = "/api/v1/nodes"
 # Up to this many leases are read one by one, as a cluster may have tens of thousands.
@@ -38,9 +38,9 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     """Wait until KWOK has the leases of new nodes, and have it look at the pods that are bound to them by then.
 
     Pending pods are bound to new nodes before KWOK has taken these: of 1,200 pods that waited for 300 nodes, 513 would
-    never have run. So this waits for all leases if any pod is pending. It also waits if KWOK reads its stages as
-    objects: KWOK then begins to take leases seconds after the cluster answers, and would miss pods created before.
-    Otherwise this does not wait, and a pod that is created and bound at this very moment may be skipped.
+    never have run. A pod that is created when this returns is not passed over. If KWOK reads its stages as objects, it
+    begins to take leases only seconds after the cluster answers. Where no pod is pending and there are no such objects,
+    the cluster may be without a KWOK, and the wait ends soon.
 
     Args:
         nodes: names of the nodes that were made.
@@ -50,11 +50,14 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
         Which nodes KWOK does not manage yet, in a sentence; empty when all are.
     """
     wanted, stop = set(nodes), stop or asyncio.Event()
-    if not wanted or not (await _anybody_waits(client) or await _reads_objects(client)):
+    if not wanted:
         return ""
-    missing = await _untaken(client, wanted, stop, _STANDSTILL)
+    expected = await _anybody_waits(client) or await _reads_objects(client)
+    missing = await _untaken(client, wanted, stop, _STANDSTILL if expected else _MAYBE_S)
     await _show(client, wanted - missing, stop)
-    return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them" if missing else ""
+    if missing and expected:
+        return f"KWOK does not manage {len(missing):,} of the nodes yet, {min(missing)} among them"
+    return ""
 
 
 async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int:
@@ -64,7 +67,7 @@ async def wait_until_all_are_managed(client: Client, stop: asyncio.Event) -> int
     If nothing takes the leases, as for nodes without a KWOK, the wait ends soon.
     """
     free = set(await objects.names(client, _NODES)).difference(await objects.names(client, LEASES))
-    return len(free) - len(await _untaken(client, free, stop, _ANY_POD_S))
+    return len(free) - len(await _untaken(client, free, stop, _MAYBE_S))
 
 
 async def _anybody_waits(client: Client) -> bool:
