@@ -80,7 +80,12 @@ class Store:
                 return _status(404)
             if f"{path}/{body['metadata']['name']}" in self.objects:
                 return _status(409)
-            return web.json_response(self.put(path, body))
+            made = self.put(path, body)
+            name = made["metadata"]["name"]
+            if path == NODES and f"{LEASES}/{name}" not in self.objects:
+                # As KWOK takes a node.
+                self.put(LEASES, {"metadata": {"name": name}, "spec": {"holderIdentity": "kwok"}})
+            return web.json_response(made)
         if verb == "PATCH" and there is None and "apply-patch" in request.content_type:
             return web.json_response(self.put(path.rpartition("/")[0], body))
         if there is None:
@@ -90,6 +95,8 @@ class Store:
             return _status(409)
         if verb == "DELETE":
             del self.objects[path]
+            if path.startswith(NODES):
+                self.objects.pop(path.replace(NODES, LEASES), None)
         elif verb != "GET":
             self.version += 1
             there = body if verb == "PUT" else _merged(there, body)
