@@ -76,16 +76,7 @@ class Store:
         if path.endswith("/selfsubjectaccessreviews"):
             return web.json_response({**body, "status": {"allowed": True}})
         if verb == "POST":
-            if path not in self.served:
-                return _status(404)
-            if f"{path}/{body['metadata']['name']}" in self.objects:
-                return _status(409)
-            made = self.put(path, body)
-            name = made["metadata"]["name"]
-            if path == NODES and f"{LEASES}/{name}" not in self.objects:
-                # As KWOK takes a node.
-                self.put(LEASES, {"metadata": {"name": name}, "spec": {"holderIdentity": "kwok"}})
-            return web.json_response(made)
+            return self._posted(path, body)
         if verb == "PATCH" and there is None and "apply-patch" in request.content_type:
             return web.json_response(self.put(path.rpartition("/")[0], body))
         if there is None:
@@ -104,6 +95,17 @@ class Store:
             self.react(path.rpartition("/")[0], there)
             self.objects[path] = there
         return web.json_response(there)
+
+    def _posted(self, collection: str, body: Object) -> web.StreamResponse:
+        """Store an object; a node's lease is made, as KWOK does."""
+        name = body["metadata"]["name"]
+        if collection not in self.served:
+            return _status(404)
+        if f"{collection}/{name}" in self.objects:
+            return _status(409)
+        if collection == NODES and f"{LEASES}/{name}" not in self.objects:
+            self.put(LEASES, {"metadata": {"name": name}, "spec": {"holderIdentity": "kwok"}})
+        return web.json_response(self.put(collection, body))
 
 
 @asynccontextmanager
