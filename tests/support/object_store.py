@@ -76,11 +76,7 @@ class Store:
         if path.endswith("/selfsubjectaccessreviews"):
             return web.json_response({**body, "status": {"allowed": True}})
         if verb == "POST":
-            if path not in self.served:
-                return _status(404)
-            if f"{path}/{body['metadata']['name']}" in self.objects:
-                return _status(409)
-            return web.json_response(self.put(path, body))
+            return self._posted(path, body)
         if verb == "PATCH" and there is None and "apply-patch" in request.content_type:
             return web.json_response(self.put(path.rpartition("/")[0], body))
         if there is None:
@@ -90,6 +86,8 @@ class Store:
             return _status(409)
         if verb == "DELETE":
             del self.objects[path]
+            if path.startswith(NODES):
+                self.objects.pop(path.replace(NODES, LEASES), None)
         elif verb != "GET":
             self.version += 1
             there = body if verb == "PUT" else _merged(there, body)
@@ -97,6 +95,17 @@ class Store:
             self.react(path.rpartition("/")[0], there)
             self.objects[path] = there
         return web.json_response(there)
+
+    def _posted(self, collection: str, body: Object) -> web.StreamResponse:
+        """Store an object; a node's lease is made, as KWOK does."""
+        name = body["metadata"]["name"]
+        if collection not in self.served:
+            return _status(404)
+        if f"{collection}/{name}" in self.objects:
+            return _status(409)
+        if collection == NODES and f"{LEASES}/{name}" not in self.objects:
+            self.put(LEASES, {"metadata": {"name": name}, "spec": {"holderIdentity": "kwok"}})
+        return web.json_response(self.put(collection, body))
 
 
 @asynccontextmanager

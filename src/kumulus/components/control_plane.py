@@ -63,11 +63,11 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     return _declared[root].stack_id
 
 
-# Half of the provider's own default: at its start it sends a server two requests, one after the other, and then one for
-# each custom resource; every command is to end within a minute if the server is silent. The first request takes a new
-# API server half a second of CPU time, for which one on a busy machine needed more than eight seconds. Watches that run
-# into this timeout are restarted.
-_REQUEST_S = 15
+# A quarter of the provider's own default: at its start it sends a server two requests, one after the other, and then
+# one for each custom resource, also one after the other. If the server is silent, a preview of the runtime kind, which
+# has some fifteen stages, takes two and a half minutes, and took more than three with 15 s. Watches that run into this
+# timeout are restarted.
+_REQUEST_S = 8
 
 
 class ControlPlane(pulumi.ComponentResource):

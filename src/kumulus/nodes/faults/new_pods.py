@@ -98,6 +98,8 @@ async def _leased(client: Client, nodes: Collection[str]) -> set[str]:
 
 async def _show(client: Client, nodes: Collection[str], stop: asyncio.Event) -> None:
     """Have KWOK look at the pods that are bound to nodes and have not begun to run, until they have."""
+    if not nodes:
+        return
     shown: set[str] = set()
     for look in range(_LOOKS):
         await asyncio.sleep(BEHIND_S)
