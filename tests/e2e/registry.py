@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.server
 import json
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.support import charts
+from tests.support import charts, http_server
 
 USER, PASSWORD = "reader", "open sesame"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -56,18 +55,10 @@ def registry(folder: Path, versions: Mapping[str, Mapping[str, str]]) -> Iterato
     blobs: dict[str, bytes] = {}
     tags = {version: _image(blobs, charts.pack_chart(folder, version, files)) for version, files in versions.items()}
     handler = type("Handler", (_Handler,), {"blobs": blobs, "tags": tags})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
-    server.socket = tls.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield Registry(f"oci://127.0.0.1:{server.server_port}/charts/{charts.NAME}", certificate)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http_server.serving(handler, tls) as address:
+        yield Registry(f"oci://{address}/charts/{charts.NAME}", certificate)
 
 
 def _image(blobs: dict[str, bytes], archive: Path) -> str:
@@ -92,7 +83,7 @@ def _put(blobs: dict[str, bytes], content: bytes) -> str:
     return digest
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     blobs: Mapping[str, bytes]
     tags: Mapping[str, str]
@@ -128,6 +119,3 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        return

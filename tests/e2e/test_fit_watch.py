@@ -1,4 +1,7 @@
-"""`kumulus fit --watch`: a clone follows its source's pods, quotas and nodes, and an end by Ctrl-C leaves it clean."""
+"""`kumulus fit --watch`: a clone follows its source's pods, quotas and nodes, and an end by Ctrl-C leaves it clean.
+
+The tests share a source and its clone, in their order.
+"""
 
 from __future__ import annotations
 
@@ -88,9 +91,10 @@ class Watching:
         return code
 
 
-@pytest.fixture
-def cloned(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def cloned(module_project: Project) -> Project:
     """Two nodes of four CPUs as the stack `source`, one of them taken; captured into `there`, cloned as `clone`."""
+    project = module_project
     project.write_stack(cluster(2), "source")
     project.up()
     api = project.api("source")
@@ -124,14 +128,33 @@ def keys(node: dict[str, Any]) -> list[str]:
     return [each["key"] for each in node["spec"].get("taints") or ()]
 
 
+def test_what_was_cut_off_is_finished_first(cloned: Project) -> None:
+    source, clone = cloned.api("source"), cloned.api("clone")
+    first, second = sorted(each["metadata"]["name"] for each in source.list(NODES))
+    # A pod came, the clone got it, and then the command was killed; the pod is gone since, and there is another.
+    source.create(PODS, pod("between", second))
+    command(cloned, "capture", "-s", "source", "--to", "there/.begun")
+    clone.create(PODS, pod("between", second))
+    source.delete(f"{PODS}/between?gracePeriodSeconds=0")
+    source.delete(f"{PODS}/old?gracePeriodSeconds=0")
+    source.create(PODS, pod("later", first))
+    watching = Watching(cloned)
+    try:
+        watching.until("wanted: 1 of 4 pods fit")
+    finally:
+        watching.end()
+    assert {each["metadata"]["name"]: each["spec"]["nodeName"] for each in clone.list(PODS)} == {"later": first}
+
+
 def test_a_clone_follows_its_source_until_ctrl_c(cloned: Project) -> None:
     source, clone = cloned.api("source"), cloned.api("clone")
     first, second = sorted(each["metadata"]["name"] for each in source.list(NODES))
     third = f"{first[:-1]}2"
+    (taken,) = source.list(PODS)
     watching = Watching(cloned)
     try:
         watching.until("wanted: 1 of 4 pods fit: 0/2 nodes are available")
-        source.delete(f"{PODS}/old?gracePeriodSeconds=0")
+        source.delete(f"{PODS}/{taken['metadata']['name']}?gracePeriodSeconds=0")
         watching.until("wanted: 2 of 4 pods fit, before 1")
         source.create(QUOTAS, {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}})
         watching.until("wanted: 1 of 4 pods fit, before 2: exceeded quota: small")
@@ -163,25 +186,10 @@ def test_a_clone_follows_its_source_until_ctrl_c(cloned: Project) -> None:
     assert "unchanged" in command(cloned, "preview", "clone")
 
 
-def test_what_was_cut_off_is_finished_first(cloned: Project) -> None:
-    source, clone = cloned.api("source"), cloned.api("clone")
-    first, second = sorted(each["metadata"]["name"] for each in source.list(NODES))
-    # A pod came, the clone got it, and then the command was killed; the pod is gone since, and there is another.
-    source.create(PODS, pod("between", second))
-    command(cloned, "capture", "-s", "source", "--to", "there/.begun")
-    clone.create(PODS, pod("between", second))
-    source.delete(f"{PODS}/between?gracePeriodSeconds=0")
-    source.delete(f"{PODS}/old?gracePeriodSeconds=0")
-    source.create(PODS, pod("later", first))
-    watching = Watching(cloned)
-    try:
-        watching.until("wanted: 1 of 4 pods fit")
-    finally:
-        watching.end()
-    assert {each["metadata"]["name"]: each["spec"]["nodeName"] for each in clone.list(PODS)} == {"later": first}
-
-
 def test_another_cluster_is_not_followed(cloned: Project) -> None:
+    # Finishes what the last Ctrl-C may have cut off.
+    cloned.kumulus("fit", "wanted.yaml", "--on", "there", "-s", "clone")
+    assert not (cloned.directory / "there" / ".begun").exists()
     before = (cloned.directory / "there" / "stack.yaml").read_text()
     cloned.write_stack({"nodeGroups": [{**cluster(1)["nodeGroups"][0], "name": "another"}]}, "source")
     cloned.up()

@@ -255,15 +255,12 @@ def test_after_a_restart_of_the_machine_refresh_starts_the_nodes_again(stack: St
     assert stack.answers()
 
 
-def test_a_silent_node_keeps_no_command_waiting_and_refresh_brings_it_back(stack: Stack) -> None:
+def test_a_refresh_does_not_wait_long_for_a_silent_node_and_brings_it_back(stack: Stack) -> None:
     """A paused container accepts connections and says nothing: worse than one that is gone."""
     identity, before = stack.project.identity(NAME), stack.project.node_uids(NAME)
     docker.docker("pause", CONTROL_PLANE)
-    preview = stack.project.pulumi("preview", timeout=300)
-    # 151 s on a machine with little else to do: some eighteen requests, each of which waits for 8 s.
-    assert preview.seconds < 240, preview.text
-    again = stack.project.up("--refresh", timeout=300)
-    print(f"preview {preview.seconds:.0f} s, up --refresh {again.seconds:.0f} s")
+    # 140 s on a machine with little else to do: some eighteen requests, each of which waits for 8 s, as a preview's do.
+    assert stack.project.up("--refresh", timeout=300).seconds < 240
     assert kind.containers(NAME) == {CONTROL_PLANE: "running"}
     assert stack.project.identity(NAME) == identity
     assert stack.project.node_uids(NAME) == before

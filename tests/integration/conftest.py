@@ -122,11 +122,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+def default_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     for tool in TOOLS:
         toolchain.find(tool)
-    with plane_at(tmp_path_factory.mktemp("home"), getattr(request, "param", None) or "") as made:
+    with plane_at(tmp_path_factory.mktemp("home")) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """That of the default Kubernetes version, which runs on while others come and go."""
+    if version := getattr(request, "param", None):
+        with plane_at(tmp_path_factory.mktemp("home"), version) as made:
+            yield made
+    else:
+        yield request.getfixturevalue("default_plane")
 
 
 @dataclass

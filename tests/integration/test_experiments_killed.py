@@ -197,8 +197,8 @@ def _has_begun(ground: Ground, name: str) -> bool:
     return record is not None and "former" not in json.loads(record)
 
 
-@pytest.mark.parametrize("following", ["fault list", "experiment run"])
-@pytest.mark.parametrize("moment", list(MOMENTS))
+# What the next command is makes no difference to what is put back: each comes after every other moment.
+@pytest.mark.parametrize(("moment", "following"), list(zip(MOMENTS, 3 * ["experiment run", "fault list"], strict=True)))
 def test_whatever_a_killed_run_has_changed_the_next_command_puts_back(
     ground: Ground, moment: str, following: str
 ) -> None:

@@ -155,8 +155,7 @@ def cut_off(clone: Clone, moment: str, number: signal.Signals) -> Iterator[subpr
             yield process
 
 
-@pytest.mark.parametrize("following", ["fit", "fault list"])
-@pytest.mark.parametrize("moment", list(MOMENTS))
+@pytest.mark.parametrize(("moment", "following"), list(zip(MOMENTS, ["fit", "fit", "fault list"], strict=True)))
 def test_what_a_killed_question_has_left_the_next_command_puts_back(clone: Clone, moment: str, following: str) -> None:
     with cut_off(clone, moment, signal.SIGKILL) as process:
         assert process.wait() == -signal.SIGKILL
@@ -175,8 +174,9 @@ def test_what_a_killed_question_has_left_the_next_command_puts_back(clone: Clone
     assert clone.left() == {}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("moment", list(MOMENTS))
+@pytest.mark.parametrize(
+    ("moment", "number"), list(zip(MOMENTS, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], strict=True))
+)
 def test_an_interrupted_question_leaves_nothing(clone: Clone, moment: str, number: signal.Signals) -> None:
     with cut_off(clone, moment, number) as process:
         said, _ = process.communicate(timeout=PATIENCE_S)

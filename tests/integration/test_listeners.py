@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import http.server
 import json
 import shutil
 import stat
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ import pytest
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from tests.integration.conftest import NODES, PODS, Plane, plane_at, wanted
-from tests.support import listeners, stranger
+from tests.support import http_server, listeners, stranger
 from tests.support.api import Api, Refused
 from tests.support.browser import chromium
 from tests.support.said import Said
@@ -150,7 +149,7 @@ def test_a_page_in_chromium_reads_no_port(ports: dict[str, int]) -> None:
 def page_server() -> Iterator[tuple[str, str]]:
     """A page's server under two origins; of the second, /shared is for everybody."""
 
-    class Pages(http.server.BaseHTTPRequestHandler):
+    class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             if self.path == "/shared":
@@ -158,17 +157,8 @@ def page_server() -> Iterator[tuple[str, str]]:
             self.end_headers()
             self.wfile.write(self.path.removeprefix("/").encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://localhost:{server.server_port}", f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server.serving(Pages) as address:
+        yield f"http://{address.replace('127.0.0.1', 'localhost')}", f"http://{address}"
 
 
 def tenant(api: Api, server: str, authority: str) -> Api:

@@ -169,7 +169,7 @@ def _is_under_way(plane: Plane, process: subprocess.Popen[str]) -> None:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_one_that_is_cut_off_says_how_far_it_has_come_and_the_next_command_finishes_it(
     shared: Shared, plane: Plane, saved: dict[str, tuple[str, str]], number: signal.Signals
 ) -> None:

@@ -70,7 +70,6 @@ async def test_every_binding_is_explained_by_the_scores_of_an_unmodified_kube_sc
     assert "Insufficient cpu" in capsys.readouterr().out
 
 
-@pytest.mark.every_version
 async def test_a_pod_that_was_refused_first_says_by_what(
     plane: Plane, pools: Pools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,7 +154,6 @@ async def test_the_filters_that_refused_nodes_are_those_that_had_to_refuse_them(
     assert sums["refused"]["TaintToleration"] == 40
 
 
-@pytest.mark.every_version
 async def test_pods_that_fit_nowhere_between_others_change_nothing_of_what_is_said_of_these(
     plane: Plane, pools: Pools, tmp_path: Path
 ) -> None:

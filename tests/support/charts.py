@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
 import tarfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import yaml
+
+from tests.support import http_server
 
 NAME = "sample"
 
@@ -116,28 +115,15 @@ def repository(folder: Path, versions: Mapping[str, Mapping[str, str]]) -> Itera
         folder: an empty folder for its files.
         versions: the chart's versions, each with its further files.
     """
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    url = f"http://127.0.0.1:{server.server_port}"
-    entries = []
-    for version, files in versions.items():
-        archive = pack_chart(folder, version, files)
-        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-        entries.append({**_about(version), "urls": [f"{url}/{archive.name}"], "digest": digest})
-    index = {"apiVersion": "v1", "entries": {NAME: entries}, "generated": "2026-01-01T00:00:00Z"}
-    (folder / "index.yaml").write_text(yaml.safe_dump(index))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield url
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        return
+    with http_server.serving(SimpleHTTPRequestHandler, directory=str(folder)) as address:
+        entries = []
+        for version, files in versions.items():
+            archive = pack_chart(folder, version, files)
+            digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+            entries.append({**_about(version), "urls": [f"http://{address}/{archive.name}"], "digest": digest})
+        index = {"apiVersion": "v1", "entries": {NAME: entries}, "generated": "2026-01-01T00:00:00Z"}
+        (folder / "index.yaml").write_text(yaml.safe_dump(index))
+        yield f"http://{address}"
 
 
 def _about(version: str) -> dict[str, str]:

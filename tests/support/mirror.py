@@ -11,7 +11,9 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.support import http_server
 
 
 @dataclass
@@ -96,20 +98,12 @@ def serving() -> Iterator[Mirror]:
             except OSError:
                 self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    mirror = Mirror(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield mirror
-    finally:
-        mirror.gate.set()
-        server.shutdown()
-        server.server_close()
+    with http_server.serving(Handler) as address:
+        mirror = Mirror(f"http://{address}")
+        try:
+            yield mirror
+        finally:
+            mirror.gate.set()
 
 
 def _refusal(answer: Answer | None, shown: str, mirror: Mirror) -> tuple[int, dict[str, str]] | None:

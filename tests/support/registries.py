@@ -11,13 +11,14 @@ import email
 import email.policy
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote
+
+from tests.support import http_server
 
 
 @dataclass
@@ -102,15 +103,6 @@ def serving() -> Iterator[Registries]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    registries = Registries(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with http_server.serving(Handler) as address:
+        registries = Registries(f"http://{address}")
         yield registries
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -1,6 +1,7 @@
 """A fault of pods as KWOK's ``Stage`` objects: when it happens, and what the pod's status then says.
 
-KWOK plays the heaviest stage that matches (docs: reference of the Stage API), and these are heavier than every other.
+KWOK draws one of the stages that match, in proportion to their weights, and passes over those without a weight where
+one with a weight matches (pkg/utils/lifecycle, v0.8.0): these weigh so much that hardly ever another one is drawn.
 Which pods are hit, and how much later than the delay, follows from a pod's UID: nothing has to be stored, and a
 restarted kwok-controller finds the same. A time is anchored to the start of the pod or of its container.
 """

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from kumulus.stackfile import location
 from kumulus.stackfile.load import load
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_all_yaml, read_yaml
+from tests.support import http_server
 from tests.unit.stackfile.test_robustness import WHOLE, places, replaced
 
 ROOT = Path(__file__).parents[3]
@@ -189,23 +190,14 @@ class Answer(BaseHTTPRequestHandler):
     def file(self) -> None:
         self.to("file:///etc/hostname")
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     over = threading.Event()
     monkeypatch.setattr(Answer, "over", over, raising=False)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as serving:
-        serving.daemon_threads = True
-        serving.block_on_close = False
-        thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{serving.server_port}"
+    with http_server.serving(Answer) as address:
+        yield f"http://{address}"
         over.set()
-        serving.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize(

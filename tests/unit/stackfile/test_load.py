@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from kumulus.model.names import default_cluster_name
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.stackfile import location
 from kumulus.stackfile.load import Loaded, load
+from tests.support import http_server
 
 GROUP: dict[str, Any] = {
     "name": "a100",
@@ -66,17 +67,10 @@ def server() -> Iterator[str]:
                 self.end_headers()
                 self.wfile.write(body or b"")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
     release = threading.Event()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as serving:
-        thread = threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{serving.server_port}"
+    with http_server.serving(Answer) as address:
+        yield f"http://{address}"
         release.set()
-        serving.shutdown()
-        thread.join()
 
 
 def test_a_stacks_own_cluster_is_loaded_with_its_pools() -> None:

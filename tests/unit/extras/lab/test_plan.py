@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load
@@ -19,8 +20,7 @@ from kumulus.extras.lab.plan.scheduling import queues
 from kumulus.extras.lab.run.planning import selectors, unmatched
 from kumulus.model.errors import SpecError
 from kumulus.model.manifests import expected_pods
-
-KEMU = Path(__file__).resolve().parents[5] / "shared" / "kemu-examples" / "workloads"
+from tests.support import kemu
 
 
 def plan(*workloads: dict[str, Any], places: dict[str, str] | None = None, **fields: Any) -> Plan:
@@ -171,15 +171,8 @@ def test_pod_templates_are_found_however_deep(tmp_path: Path) -> None:
     assert made.pods == 0, "how many pods another controller makes is not known"
 
 
-@pytest.mark.skipif(not KEMU.is_dir(), reason=f"KEMU's workload files are not at {KEMU}")
-@pytest.mark.parametrize("name", [file.name for file in sorted(KEMU.glob("*"))] if KEMU.is_dir() else [])
-def test_kemus_workload_files_are_taken_as_they_are(tmp_path: Path, name: str) -> None:
-    text = (KEMU / name).read_text()
-    replace = {"JOB_ID": "job-{index}"} if "JOB_ID" in text else {}
-    made = given(tmp_path, text, jobs=2, replace=replace)
-    first = made.jobs[0].objects[0]
-    assert made.pods == 2 * first["spec"]["parallelism"]
-    assert "JOB_ID" not in json.dumps(made.jobs[0].objects) or "JOB_ID" in str(text.partition("spec:")[0])
+def test_a_workload_file_as_kemus_are_is_taken_as_it_is(tmp_path: Path) -> None:
+    assert given(tmp_path, yaml.safe_dump(kemu.job("h200", 10)), jobs=2).pods == 20
 
 
 @pytest.mark.parametrize("scheduler", ["volcano", "coscheduling", "yunikorn", "kueue"])
