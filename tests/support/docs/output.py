@@ -29,7 +29,9 @@ _PATTERNS = tuple(
     )
 )
 # Lines that show progress where it takes a while: Pulumi's, and an experiment's.
-_PROGRESS = re.compile(r"^@ (updating|previewing|destroying|refreshing)\b.*\.\.\.\.+$|^the run is over; removing its pods: ")
+_PROGRESS = re.compile(
+    r"^@ (updating|previewing|destroying|refreshing)\b.*\.\.\.\.+$|^the run is over; removing its pods: "
+)
 
 
 def differences(printed: str, written: str, unordered: bool = False) -> list[str]:
