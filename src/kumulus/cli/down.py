@@ -28,6 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if state is False:
         return _nothing(name)
     stack.make_ready(needs.to_remove, name)
+    stack.check_options("destroy", further)
     beforehand.check_state()
     if not stack.exists(name):
         return _nothing(name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kumulus.cli import stack_file
 from kumulus.cli.errors import UserError
 from kumulus.model.bounds import BUILT
+from kumulus.model.errors import Problem, SpecError
 from kumulus.runtimes import registry
 from kumulus.toolchain import pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
@@ -92,11 +93,19 @@ _OTHERWISE = {"kubectl": ["you"]}
 
 
 def of_loaded(loaded: Loaded) -> Needs:
-    """What a stack needs."""
+    """What a stack needs.
+
+    Raises:
+        UserError: it asks for a Kubernetes that there is no control plane of.
+    """
     known = pins.load()
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
     version = loaded.spec.kubernetesVersion if loaded.spec.runtime_descriptor.local else None
-    return Needs(_ordered(names), None if version in (None, f"v{known.default_kubernetes}") else version)
+    if version not in (None, *(versions := [f"v{each.version}" for each in known.kubernetes])):
+        wrong = f"is {version}, which there is no control plane of here"
+        problem = Problem("kubernetesVersion", wrong, f"write one of {', '.join(versions)}")
+        raise UserError(str(SpecError([problem], loaded.source)))
+    return Needs(_ordered(names), None if version in (None, versions[0]) else version)
 
 
 def of_all(clusters: Iterable[Loaded]) -> Needs:

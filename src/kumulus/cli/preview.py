@@ -14,6 +14,7 @@ def run(args: argparse.Namespace) -> int:
     name, further = stack.chosen(args)
     project.require_stack(name)
     stack.make_ready(beforehand.check_declared, name)
+    stack.check_options("preview", further)
     stack.create(name)
     shown = beforehand.shown_options(name, further)
     stack.become(["preview", "-s", name, *shown, *further])

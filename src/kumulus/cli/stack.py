@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from kumulus.cli.errors import UserError
 from kumulus.cli.needs import Needs
 from kumulus.host import installation, launcher
 from kumulus.host.launcher import pulumi_home
+from kumulus.model.names import suggest
 from kumulus.toolchain import environment, pins, plugins, supply, venv
 from kumulus.toolchain.errors import ToolchainError
 
@@ -83,6 +85,16 @@ def make_ready(find: Callable[[str], Needs], stack: str) -> None:
     backend = here.backend_directory()
     if backend is not None:
         backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def check_options(command: str, options: Sequence[str]) -> None:
+    """Refuse options that only look like pulumi's. It has hidden ones, too, which are left to it."""
+    flags = sorted({each.partition("=")[0] for each in options if each.startswith("--")})
+    known = re.findall(r"--[a-z][a-z-]+", run_quietly([command, "--help"])[1]) if flags else []
+    for flag in flags:
+        near = suggest(flag, known, likeness=0.8)
+        if near and flag not in known:
+            raise UserError(f"pulumi {command} has no option {flag}; did you mean {near}?")
 
 
 def make_plugin_known() -> None:

@@ -18,6 +18,7 @@ def run(args: argparse.Namespace) -> int:
     name, further = stack.chosen(args)
     project.require_stack(name)
     stack.make_ready(beforehand.check_declared, name)
+    stack.check_options("up", further)
     stack.create(name)
     beforehand.check_unlocked(name)
     # No preview is shown, so the plugin must not replace a cluster unless the stack allows it.

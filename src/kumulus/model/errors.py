@@ -65,6 +65,8 @@ class SpecError(Exception):
         summary = counted(len(self.problems), "problem")
         if self.source:
             summary += f" in {self.source}"
+        elif len(self.problems) == 1:
+            return str(self.problems[0])
         return "\n".join([summary, *(f"  {problem}" for problem in self.problems)])
 
 

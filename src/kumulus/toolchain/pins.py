@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kumulus.model.names import nearest
 from kumulus.toolchain import accepted, releases
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.releases import Release, Unpinned
@@ -160,7 +161,9 @@ class Pins:
             if tool.name == name:
                 return tool
         known = (*self.sets, *(tool.name for tool in self.tools))
-        raise ToolchainError(f"there is no tool {name!r}; there are {', '.join(known)}")
+        near = nearest(name, known)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+        raise ToolchainError(f"there is no tool {name!r}; {hint}")
 
     def named(self, name: str) -> tuple[Tool, ...]:
         """The tool of this name, or those of a set of this name."""

@@ -93,6 +93,8 @@ def test_another_kubernetes_version_brings_its_own_control_plane_only() -> None:
     assert needs.of_loaded(load({"cluster": {"kubernetesVersion": other}}, "dev", ROOT)).kubernetes == other
     default = f"v{pins.load().default_kubernetes}"
     assert needs.of_loaded(load({"cluster": {"kubernetesVersion": default}}, "dev", ROOT)).kubernetes is None
+    with pytest.raises(UserError, match=rf"kubernetesVersion: is v1.2.3, which .*; write one of {default}, {other}"):
+        needs.of_loaded(load({"cluster": {"kubernetesVersion": "1.2.3"}}, "dev", ROOT))
 
 
 @pytest.fixture

@@ -165,6 +165,14 @@ def test_only_the_first_word_is_a_stack(
     assert stack.chosen(_parsed(command, words)) == (name, further)
 
 
+def test_a_misspelt_option_of_pulumis_is_named_before_anything_is_made(project: Path) -> None:
+    helps = "#!/bin/sh\n[ $1 = version ] && echo v3.246.0 || echo '  -r, --refresh   -s, --stack string'\n"
+    (project.parent / "bin" / "pulumi").write_text(helps)
+    with pytest.raises(UserError, match=r"pulumi up has no option --refesh; did you mean --refresh\?"):
+        stack.check_options("up", ["--refesh=true"])
+    stack.check_options("up", ["--refresh", "--hidden-one", "-v=9"])
+
+
 def test_two_stacks_are_refused_and_an_option_of_downs_own_is_no_word(project: Path) -> None:
     with pytest.raises(UserError, match="dev or other\\? Name one stack"):
         stack.chosen(_parsed("up", ["dev", "-s", "other"]))

@@ -23,7 +23,7 @@ def test_paths_join() -> None:
 def test_an_error_is_a_summary_and_a_line_per_problem() -> None:
     error = SpecError([Problem("a.b", "is wrong", "write c"), Problem("", "is odd")], "stacks/Pulumi.x.yaml")
     assert str(error) == "2 problems in stacks/Pulumi.x.yaml\n  a.b: is wrong; write c\n  is odd"
-    assert str(SpecError([Problem("a", "is wrong", "write b")])).startswith("1 problem\n")
+    assert str(SpecError([Problem("a", "is wrong", "write b")])) == "a: is wrong; write b"
 
 
 def test_a_notice_names_its_path() -> None:

@@ -88,6 +88,7 @@ def test_a_kind_configuration_is_a_mapping_or_a_text_of_one() -> None:
         ([], "", "a list, not a mapping"),
         ("x", "", "not a mapping"),
         ({"nodegroups": []}, "nodegroups", "not a known key; write nodeGroups"),
+        ({"kubeconfig": "x"}, "kubeconfig", "not a known key; write it below existing"),
         ({"zzz": 1}, "zzz", "one of name, runtime, kubernetesVersion"),
         ({"name": "My_Cluster"}, "name", "write my-cluster"),
         ({"name": "c" * 41}, "name", "41 characters"),

@@ -386,6 +386,8 @@ def test_a_set_names_several_tools(tmp_path: Path) -> None:
     assert [tool.name for tool in known.named("alpha")] == ["alpha"]
     with pytest.raises(ToolchainError, match="there is no tool 'gamma'; there are both, alpha, beta"):
         known.named("gamma")
+    with pytest.raises(ToolchainError, match=r"there is no tool 'alpa'; did you mean alpha\?"):
+        known.named("alpa")
 
 
 def test_every_set_of_the_project_names_optional_tools() -> None:

@@ -131,7 +131,7 @@ def read(file: Path, count: int | None = None) -> Probe:
         raise Refused(f"{file} is no YAML: {str(error).splitlines()[0]}") from None
     workload = next((each for each in found if each.get("kind") in _KINDS), None)
     if workload is None:
-        kinds = ", ".join(sorted({str(each.get("kind")) for each in found})) or "nothing"
+        kinds = ", ".join(sorted({str(each.get("kind", "no kind")) for each in found})) or "nothing"
         raise Refused(f"{file} has {kinds}; write a {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
     groups = {str((each.get("metadata") or {}).get("name")): each for each in found if each.get("kind") == "PodGroup"}
     return _probe(file, workload, groups, count)

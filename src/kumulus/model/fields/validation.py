@@ -95,7 +95,7 @@ def _problems(
     field, parent = _declared(where, model)
     example = _example(where, field)
     if kind == "extra_forbidden":
-        return [Problem(path, "is not a known key", unknown_key_remedy(str(where[-1]), list(_fields(parent))))]
+        return [Problem(path, "is not a known key", _instead_of(str(where[-1]), parent))]
     if kind == "missing":
         return [Problem(path, "is missing", example)]
     if kind == "invalid_key":
@@ -124,6 +124,15 @@ def _declared(where: tuple[int | str, ...], model: type[BaseModel]) -> tuple[Fie
         if field is None:
             return None, model
     return field, model
+
+
+def _instead_of(key: str, model: type[BaseModel]) -> str:
+    """What to write instead of an unknown key: one almost the same, the one section that has it, or the nearest."""
+    fields = _fields(model)
+    sections = [name for name, field in fields.items() if key in _fields(_model_in(field.annotation) or BaseModel)]
+    if len(sections) == 1 and not suggest(key, fields, likeness=0.8):
+        return f"write it below {sections[0]}"
+    return unknown_key_remedy(key, fields)
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -25,6 +25,7 @@ STYLE = """
 .changes small{display:block;font-weight:400;opacity:.75;max-width:22rem;white-space:normal}
 .better{color:var(--better)}.worse{color:var(--worse)}.undecided,.incomplete{color:var(--open)}
 td.verdict{font-weight:600}
+@media(max-width:520px){.changes th,.changes td{padding:.3rem .25rem;font-size:.8rem}.changes small{max-width:7rem}}
 """
 _PAGE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}

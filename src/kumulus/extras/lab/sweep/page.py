@@ -21,11 +21,13 @@ NAME = "sweep.html"
 _Group = tuple[tuple[str, str], ...]
 _WITHOUT = "incomplete: no seed of it and of the baseline has this measure"
 _STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-table{border-collapse:collapse;margin:.5rem 0 1rem}
-td,th{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #ddd}
+:root{color-scheme:light dark}
+body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
+div{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0 1rem}
+td,th{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #8884}
 td:first-child,th:first-child{text-align:left}.higher,.lower{font-weight:600}
-.muted{color:#595959}svg{max-width:100%;height:auto}
+.muted{color:light-dark(#595959,#aaa)}svg{max-width:100%;min-width:36rem;height:auto;background:#fff}
+@media(max-width:520px){td,th{padding:.25rem;font-size:.8rem}td:first-child{overflow-wrap:anywhere;min-width:9rem}}
 """
 
 
@@ -146,7 +148,8 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
     if failed:
         entries = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
         parts.append(f"<h2>Not complete</h2><ul>{entries}</ul>")
-    head = f'<meta charset="utf-8"><title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>'
+    meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f"{meta}<title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>"
     with os_errors_explained(file):
         files.write(file, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')
 
@@ -168,7 +171,7 @@ def _table(measure: str, rows: Sequence[Row], sweep: Sweep) -> str:
         for row in rows
     )
     head = "<tr><th>Group</th><th>Mean and interval</th><th>Seeds</th><th>Difference from the first</th><th></th></tr>"
-    return f"<table>{head}{body}</table>"
+    return f"<div><table>{head}{body}</table></div>"
 
 
 def _cell(row: Row, amount: str, verdict: str) -> str:
@@ -180,7 +183,7 @@ def _picture(measure: str, rows: Sequence[Row]) -> str:
     # Drawing needs a library that is slow to load.
     from kumulus.extras.lab.report import spreads
 
-    return spreads.svg(measure, {row.name: list(row.values.values()) for row in rows if row.values})
+    return f"<div>{spreads.svg(measure, {row.name: list(row.values.values()) for row in rows if row.values})}</div>"
 
 
 def _seeds(row: Row) -> str:

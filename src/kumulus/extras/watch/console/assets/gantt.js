@@ -15,7 +15,7 @@ export class Gantt {
     this.inner = element("div", { className: "tall" }, this.canvas);
     this.frame = element("div", { className: "gantt", tabIndex: 0, role: "region", "aria-label": `Chart ${letter}` }, this.inner);
     this.cursor = element("div", { className: "cursor" });
-    const key = element("p", { className: "key" }, ...Object.keys(COLOURS).flatMap((name) => [element("i", { className: name }), `${name} `]));
+    const key = element("p", { className: "key" }, ...Object.keys(COLOURS).flatMap((name) => [element("span", {}, element("i", { className: name }), name), " "]));
     place.replaceChildren(element("div", { className: "framed" }, this.frame, this.cursor), key);
     this.frame.addEventListener("scroll", () => this.draw());
     this.canvas.addEventListener("click", (event) => {

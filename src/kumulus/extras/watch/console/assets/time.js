@@ -51,8 +51,8 @@ export class TimeLine {
     this.canvas.addEventListener("pointerdown", (event) => this.grab(event));
     this.events = element("ol", { className: "events", "aria-label": "Events of the moment" });
     this.keys = element("p", { className: "key" },
-      element("i", { className: "bindings" }), "bindings ", element("i", { className: "preemptions" }), "pods preempted, evicted or lost ",
-      element("i", { className: "marks" }), "faults, resizes and what else was done");
+      ...[["bindings", "bindings"], ["preemptions", "pods preempted, evicted or lost"], ["marks", "faults, resizes and what else was done"]]
+        .flatMap(([name, words]) => [element("span", {}, element("i", { className: name }), words), " "]));
     this.place.replaceChildren(
       element("div", { className: "controls" }, this.button, element("label", {}, "Speed ", select), this.now, this.back, this.keys),
       element("div", { className: "track" }, this.canvas, this.range), this.events);
@@ -199,7 +199,9 @@ function isLoss({ events, before }, n) {
 export function said(history, [, kind, what, one, other]) {
   if (kind === POD) {
     const reason = one === WAITING ? `: ${history.texts[other].split("\n")[0]}` : "";
-    return `${history.pods[what][0]} ${WORDS[one]}${reason}`;
+    const name = history.pods[what][0];
+    const own = `${history.about.namespace}/`;
+    return `${name.startsWith(own) ? name.slice(own.length) : name} ${WORDS[one]}${reason}`;
   }
   if (kind === HAPPENED) return `${SORTS[one] ?? "·"}: ${history.texts[what]}`;
   if (kind === NODE) return `node ${history.nodes[what][0]} ${one < 0 ? "is gone" : `is ${history.conditions[one].slice(0, 2).filter(Boolean).join(": ")}`}`;
