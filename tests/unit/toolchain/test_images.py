@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,6 +178,32 @@ def test_what_was_accepted_is_taken_and_nothing_else_afterwards(sample: Sample, 
     answer.body = tar({"workspace/app": b"another"})
     with pytest.raises(ToolchainError, match=f"sha256 wanted: {sha256(LAYER)}"):
         get(sample)
+
+
+def test_kai_comes_from_a_registry_whole_and_from_then_on_only_as_it_was_accepted(
+    sample: Sample, mirror: Mirror
+) -> None:
+    programs = {name: elf(padding=5000 + number) for number, name in enumerate(("scheduler", "binder", "podgrouper"))}
+    place, below = "kai-scheduler/kai-scheduler", "/mine/ghcr.io/v2"
+    layers = {name: tar({"workspace/app": body}) for name, body in programs.items()}
+    for name, layer in layers.items():
+        push(mirror, f"{place}/{name}", "v0.17.0", [tar({"NOTICE": b""}), layer], below=below)
+    chart = tar({"kai-scheduler/crds/queues.yaml": b"one", "kai-scheduler/values.yaml": b"none of it"})
+    push(mirror, f"{place}/kai-scheduler", "v0.17.0", [chart], index=False, below=below)
+    with pytest.raises(ToolMissing, match=r"--with kai-podgrouper --with kai-crds --accept-digest"):
+        supply.provide(["kai"])
+    images.accept(pins.load().named("kai"))
+    pins.load.cache_clear()
+    # Somebody else's machine, with the lock that this project has committed.
+    shutil.rmtree(sample.cache)
+    supply.provide(["kai"])
+    had = supply.built(["kai"])
+    assert {name: had[f"kai-{name}"].read_bytes() for name in programs} == programs
+    assert [file.name for file in had["kai-crds"].rglob("*.yaml")] == ["queues.yaml"]
+    shutil.rmtree(sample.cache)
+    mirror.files[f"{below}/{place}/binder/blobs/sha256:{sha256(layers['binder'])}"].body = tar({"workspace/app": elf()})
+    with pytest.raises(ToolchainError, match=r"binder-v0.17.0.tar.gz is not the file"):
+        supply.provide(["kai"])
 
 
 @pytest.mark.parametrize(
