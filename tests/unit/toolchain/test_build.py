@@ -160,7 +160,7 @@ def test_an_interruption_stops_the_compiler_and_says_what_is_left(sample: Sample
     process = sample.start()
     compiler = sample.waiting_pid()
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=120)
     assert process.returncode != 0
     assert "interrupted with 1 of 2 tools to go" in said
     # It is told to stop, and gone once the system has come round to it.
