@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import processes
-from tests.support.installed import User
+from tests.support.installed import User, build
 from tests.support.project import Project
 
 FAILED = pytest.StashKey[bool]()
@@ -43,6 +43,12 @@ def user(tmp_path: Path) -> Iterator[User]:
     made = User(home)
     yield made
     processes.kill(made.processes())
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The sdist and the wheel."""
+    return build(tmp_path_factory.mktemp("build"))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import yaml
 
 from kumulus.extras.lab.report.files import report_at
 from tests.support.api import Api
-from tests.support.installed import ROOT, Environment, User, build
+from tests.support.installed import ROOT, Environment, User
 from tests.support.project import NODES
 
 pytestmark = pytest.mark.e2e
@@ -41,10 +41,9 @@ expect:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Environment:
+def environment(archives: tuple[Path, Path], tmp_path: Path) -> Environment:
     made = Environment.make(tmp_path / "env")
-    (tmp_path / "build").mkdir()
-    made.install(build(tmp_path / "build")[1])
+    made.install(archives[1])
     return made
 
 

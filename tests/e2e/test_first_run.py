@@ -6,12 +6,9 @@ import hashlib
 import io
 import sys
 import tarfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,8 +19,9 @@ from kumulus.toolchain import pins, releases
 from kumulus.toolchain.locate import locate
 from kumulus.toolchain.pins import CONTROL_PLANE
 from kumulus.toolchain.releases import Release
+from tests.support import http_server
 from tests.support.api import Api
-from tests.support.installed import Environment, User, build
+from tests.support.installed import Environment, User
 from tests.support.pods import is_ready
 from tests.support.project import NODES
 
@@ -54,24 +52,6 @@ def make(folder: Path, pins_file: Path, tools: Sequence[str]) -> None:
         assert text.count(release.sum) == 1, release
         text = text.replace(release.sum, hashlib.sha256(file.read_bytes()).hexdigest())
     pins_file.write_text(text)
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The folder as a mirror while the block lasts; gives its URL."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    server.daemon_threads = True
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def _chosen(known: pins.Pins, names: Sequence[str]) -> list[pins.Tool]:
@@ -125,17 +105,19 @@ def _released() -> None:
 
 
 @pytest.mark.usefixtures("_released")
-def test_tools_come_from_a_mirror_and_thirty_nodes_are_ready(user: User, tmp_path: Path) -> None:
+def test_tools_come_from_a_mirror_and_thirty_nodes_are_ready(
+    archives: tuple[Path, Path], user: User, tmp_path: Path
+) -> None:
     environment = Environment.make(tmp_path / "env")
-    environment.install(build(tmp_path)[1])
+    environment.install(archives[1])
     mirror, cached = tmp_path / "mirror", user.home / "cache"
     make(mirror, environment.packages / "kumulus/toolchain/pins.toml", TOOLS)
     bare = {"PATH": f"{environment.prefix}/bin:/usr/bin:/bin", "XDG_CACHE_HOME": str(cached)}
     shell = {**user.variables(environment), **bare, "KUMULUS_TOOLS": "download"}
     project = user.home / "my-fleet"
     assert user.run(["kumulus", "new", "my-fleet"], user.home, shell).returncode == 0
-    with served(mirror) as url:
-        up = user.run(["kumulus", "up"], project, {**shell, "KUMULUS_MIRROR": url})
+    with http_server.serving(SimpleHTTPRequestHandler, directory=str(mirror)) as address:
+        up = user.run(["kumulus", "up"], project, {**shell, "KUMULUS_MIRROR": f"http://{address}"})
     assert up.returncode == 0, up.stdout + up.stderr
     assert "[8/8] pulumi, pulumi-language-python, pulumi-language-python-exec v3.246.0 … downloaded" in up.stderr
     # Not the Kubernetes provider.

@@ -81,14 +81,14 @@ def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> 
     assert 8 <= ran(project, "eight") < 24
     assert project.foresee("--refresh").steps == ()
 
-    project.write_stack({**CLUSTER, "podLifecycles": [{**TRAINING, "run": "24s"}]})
+    project.write_stack({**CLUSTER, "podLifecycles": [{**TRAINING, "run": "14s"}]})
     foreseen = project.preview("--diff").stdout
-    assert '"run: 8s" => "run: 24s"' in foreseen
+    assert '"run: 8s" => "run: 14s"' in foreseen
     assert "1 to update" in foreseen
     after = project.processes()
     project.up()
     assert project.processes() == after
-    assert ran(project, "twenty-four") >= 24
+    assert ran(project, "fourteen") >= 14
 
     project.write_stack(CLUSTER)
     project.up()

@@ -13,7 +13,7 @@ import pytest
 
 from kumulus.host.version import VERSION
 from tests.support.api import Api
-from tests.support.installed import ROOT, Environment, User, build
+from tests.support.installed import ROOT, Environment, User
 from tests.support.pods import is_ready
 from tests.support.project import NODES
 
@@ -24,11 +24,6 @@ COMMON_NAMES = ("spec", "kube", "cli", "components", "lab", "host", "provider", 
 WITH_TENANT = "from kumulus import Tenant\n\nTenant('team', cluster=cluster)\n"
 WITH_A_MISTAKE = "pulumi.CustomResource('kumulus:index:NodePool', 'wrong', {'replicas': -1})\n"
 FOREIGN = "raise ImportError('this is somebody else\\'s package')\n"
-
-
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return build(tmp_path_factory.mktemp("build"))
 
 
 @pytest.fixture(scope="module")
