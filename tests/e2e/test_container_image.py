@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from kumulus import toolchain
+from kumulus.host.version import VERSION
 from kumulus.kind_image.debian import SUITE
 from kumulus.testing.wanted import loaded, tools
-from tests.support import examples, processes
+from tests.support import examples, processes, registries, release
 from tests.support.api import Api
 from tests.support.docker import docker, require
 from tests.support.project import NODES, ROOT
@@ -100,6 +101,23 @@ def test_a_stack_file_is_mounted_and_a_mistake_in_it_ends_the_container(image: s
     assert done.returncode == 1, done.stdout
     assert "replica" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_it_runs_as_it_was_published_from_a_registry_of_images(image: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = docker("image", "inspect", "--format={{.Id}}", image)
+    with registries.serving() as internet:
+        place = f"{internet.url.removeprefix('http://')}/mine/kumulus"
+        monkeypatch.setenv("IMAGE_REPOSITORY", place)
+        release.publish_image(Path())
+        tags = [f"{place}:{tag}" for tag in (VERSION, "latest")]
+        docker("image", "rm", "--force", image, *tags)
+        try:
+            docker("pull", "--quiet", tags[0], timeout=300)
+            # What is tested below runs on what was pulled.
+            docker("tag", tags[0], image)
+            assert docker("image", "inspect", "--format={{.Id}}", image) == built
+        finally:
+            docker("image", "rm", "--force", tags[0])
 
 
 def test_testcontainers_for_python_start_it(image: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A stand-in for what is on the internet: a package index (PyPI's protocols), an npm registry, and a release's files.
+"""A stand-in for what is on the internet: registries of packages (PyPI's, npm's) and images, and a release's files.
 
 It keeps what ordinary clients upload, and hands it to ordinary clients. What it knows nothing of is looked for nowhere
 else: clients are told of their usual registries besides.
@@ -11,6 +11,7 @@ import email
 import email.policy
 import hashlib
 import json
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,10 @@ class Registries:
 
     url: str
     """Its address."""
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=lambda: {"/v2/": b"{}"})
     """What can be fetched, by path."""
+    begun: dict[str, bytes] = field(default_factory=dict)
+    """What has arrived of each upload to the registry of images."""
     npm: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The npm registry's packages, as clients ask for them."""
     signed: set[str] = field(default_factory=set)
@@ -58,8 +61,23 @@ class Registries:
         version["dist"]["tarball"] = self.url + path
         self.npm[document["name"]] = document
 
+    def take_image(self, path: str, digest: str, content: bytes) -> str:
+        """The end of an upload to the registry of images: a blob, or a manifest by its tag; returns its digest."""
+        place, _, _ = path.partition("/uploads/")
+        found = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        if path in self.begun:
+            assert found == digest
+            del self.begun[path]
+        else:
+            place = place.rpartition("/")[0]
+            self.files[path] = content
+        self.files[f"{place}/{found}"] = content
+        return found
+
     def answer(self, path: str) -> tuple[str, bytes] | None:
         """What a GET of a path is answered with: its type and text; None if there is no such thing."""
+        if "/manifests/" in path and path in self.files:
+            return json.loads(self.files[path])["mediaType"], self.files[path]
         if path in self.files:
             return "application/octet-stream", self.files[path]
         if (name := path.removeprefix("/npm/")) in self.npm:
@@ -75,34 +93,65 @@ class Registries:
         return None
 
 
+class _Handler(BaseHTTPRequestHandler):
+    there: Registries
+
+    def do_GET(self) -> None:
+        found = self.there.answer(unquote(self.path.partition("?")[0]))
+        self._send(404 if found is None else 200, *(found or ("text/plain", b"")))
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_POST(self) -> None:
+        if self.path.startswith("/v2/"):
+            place = f"{self.path.partition('?')[0]}{uuid.uuid4().hex}"
+            self.there.begun[place] = b""
+            self._send(202, "text/plain", b"", Location=place)
+            return
+        self.there.take_upload(self.headers["Content-Type"], self._uploaded())
+        self._send(200, "text/plain", b"")
+
+    def do_PATCH(self) -> None:
+        self.there.begun[self.path] += self._uploaded()
+        end = len(self.there.begun[self.path]) - 1
+        self._send(202, "text/plain", b"", Location=self.path, Range=f"0-{end}")
+
+    def do_PUT(self) -> None:
+        path, _, digest = unquote(self.path).partition("?digest=")
+        if not path.startswith("/v2/"):
+            self.there.take_npm(json.loads(self._uploaded()))
+            self._send(201, "application/json", b"{}")
+            return
+        found = self.there.take_image(path, digest, self.there.begun.get(path, b"") + self._uploaded())
+        self._send(201, "text/plain", b"", **{"Docker-Content-Digest": found})
+
+    def _uploaded(self) -> bytes:
+        self.there.signed.add(self.headers.get("Authorization", ""))
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers["Content-Length"]))
+        chunks = []
+        while size := int(self.rfile.readline(), 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        return b"".join(chunks)
+
+    def _send(self, status: int, kind: str, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
 @contextmanager
 def serving() -> Iterator[Registries]:
     """The stand-in, while the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = registries.answer(unquote(self.path.partition("?")[0]))
-            self._send(404 if found is None else 200, *(found or ("text/plain", b"")))
-
-        def do_POST(self) -> None:
-            registries.take_upload(self.headers["Content-Type"], self._uploaded())
-            self._send(200, "text/plain", b"")
-
-        def do_PUT(self) -> None:
-            registries.take_npm(json.loads(self._uploaded()))
-            self._send(201, "application/json", b"{}")
-
-        def _uploaded(self) -> bytes:
-            registries.signed.add(self.headers.get("Authorization", ""))
-            return self.rfile.read(int(self.headers["Content-Length"]))
-
-        def _send(self, status: int, kind: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    class Handler(_Handler):
+        pass
 
     with http_server.serving(Handler) as address:
-        registries = Registries(f"http://{address}")
+        Handler.there = registries = Registries(f"http://{address}")
         yield registries

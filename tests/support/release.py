@@ -4,11 +4,12 @@
     python -m tests.support.release packages       # sdist, wheel, the users' requirements, the installer, an SBOM
     python -m tests.support.release sdks           # for Node.js, Go and .NET, from the plugin's schema
     python -m tests.support.release sums           # SHA256SUMS
-    python -m tests.support.release publish-python | publish-npm | publish-go | publish-nuget
+    python -m tests.support.release publish-python | publish-npm | publish-go | publish-nuget | publish-image
 
 The files are in dist/, or in the folder that RELEASE_DIST names. Where to publish is what each client reads of its
-environment: UV_PUBLISH_URL, NPM_CONFIG_REGISTRY, git's remote `origin`, NUGET_SOURCE. tests/e2e/test_release.py runs
-all of it against stand-ins on this machine, but for .NET, whose tools are not here.
+environment: UV_PUBLISH_URL, NPM_CONFIG_REGISTRY, git's remote `origin`, NUGET_SOURCE, IMAGE_REPOSITORY.
+tests/e2e/test_release.py and test_container_image.py run all of it against stand-ins on this machine, but for .NET,
+whose tools are not here.
 """
 
 from __future__ import annotations
@@ -186,6 +187,14 @@ def publish_nuget(dist: Path) -> None:
         run(["dotnet", "nuget", "push", str(archive), *options])
 
 
+def publish_image(_: Path) -> None:
+    """Push the image `kumulus`, which was built of contrib/image, by its version and as the latest."""
+    for tag in (VERSION, "latest"):
+        name = f"{os.environ['IMAGE_REPOSITORY']}:{tag}"
+        run(["docker", "tag", "kumulus", name])
+        run(["docker", "push", "--quiet", name])
+
+
 def run(command: list[str], cwd: Path | None = None) -> str:
     """Run a command to its end; returns its output.
 
@@ -206,6 +215,7 @@ STEPS: Mapping[str, Callable[[Path], None]] = {
     "publish-npm": publish_npm,
     "publish-go": publish_go,
     "publish-nuget": publish_nuget,
+    "publish-image": publish_image,
 }
 
 if __name__ == "__main__":

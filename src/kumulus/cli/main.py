@@ -118,10 +118,7 @@ def _main(arguments: Sequence[str]) -> int:
         return 1
     if command.venv or (command.parses and has_venv()):
         enter_venv()
-    if found.extra and found.extra.missing:
-        print(_lacks(name, found.extra), file=sys.stderr)
-        return 1
-    return _run(name, command, rest)
+    return _run(name, command, rest, found.extra)
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
@@ -139,7 +136,7 @@ def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentPar
     return module, parser
 
 
-def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
+def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | None = None) -> int:
     # Imported here to keep -h fast. Everything that can go wrong with the tools is one of the two errors below.
     from kumulus.toolchain.errors import ToolchainError
 
@@ -149,6 +146,8 @@ def _run(name: str, command: Command, arguments: Sequence[str]) -> int:
         if further and not command.passes_on:
             parser.error(f"unrecognized arguments: {' '.join(further)}")
         parsed.passed_on = further
+        if extra is not None:
+            _require(name, extra)
         return module.run(parsed)
     except (UserError, ToolchainError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -178,11 +177,23 @@ def _help() -> str:
     return "\n\n".join([f"usage: {kumulus} COMMAND [-h] ...", *blocks, more])
 
 
+def _require(name: str, extra: Extra) -> None:
+    """See that a command's packages are there: a checkout gets them by itself, as it gets the core's."""
+    from kumulus.toolchain import venv
+
+    checkout = installation.checkout()
+    if extra.missing and checkout is not None and not extra.install:
+        venv.ensure(checkout, [extra.name])
+        importlib.invalidate_caches()
+    if extra.missing:
+        raise UserError(_lacks(name, extra))
+
+
 def _lacks(name: str, extra: Extra) -> str:
     how = f"pip install '{extra.install}'" if extra.install else installation.way_to_add(extra.name)
     comes, it = ("come", "them") if len(extra.missing) > 1 else ("comes", "it")
     needs = listed(extra.missing, 5)
-    return f"error: `kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"
+    return f"`kumulus {name}` needs {needs}, which {comes} with the extra {extra.name}\n  To get {it}: {how}"
 
 
 def _unknown(name: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from kumulus.cli import main
 from kumulus.cli.registry import COMMANDS, offered
 from kumulus.host import extras, installation
+from kumulus.toolchain import venv
 from tests.support import toy
 from tests.support.project import ROOT
 
@@ -153,9 +154,23 @@ def test_a_command_whose_packages_are_missing_says_what_to_install(
 ) -> None:
     there = util.find_spec
     monkeypatch.setattr(util, "find_spec", lambda name: None if name == "textual" else there(name))
+    monkeypatch.setattr(installation, "checkout", lambda: None)
     assert main.main(["watch", "--once"]) == 1
-    error = capsys.readouterr().err
-    assert error == (
+    assert capsys.readouterr().err == (
         "error: `kumulus watch` needs textual, which comes with the extra watch\n"
-        f"  To get it: {installation.command()} venv --with watch\n"
+        "  To get it: pip install 'kumulus[watch]'\n"
     )
+
+
+def test_a_checkout_gets_the_packages_of_a_command_by_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there, installed = util.find_spec, list[str]()
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == "textual" and not installed else there(name))
+    monkeypatch.setattr(venv, "ensure", lambda _, names: installed.extend(names))
+    with pytest.raises(SystemExit):
+        main.main(["watch", "--onec"])
+    assert not installed
+    assert main.main(["watch", "--once", "-s", "nothing"]) == 1
+    assert installed == ["watch"]
+    assert "come with" not in capsys.readouterr().err
