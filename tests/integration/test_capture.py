@@ -171,31 +171,22 @@ async def test_what_is_captured_put_back_and_captured_again_is_the_same_file(
 
 
 @pytest.mark.every_version
-async def test_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
-    plane: Plane, source: dict[str, Any], tmp_path: Path
+async def test_in_json_and_of_a_snapshot_of_its_etcd_the_capture_is_the_same_file(
+    plane: Plane, source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = tmp_path / "snapshot.db"
     save(Layout(plane.directory), saved)
     assert saved.stat().st_size % 512 == 32, "it has the sum that etcd puts there"
-    live, _ = await read(plane, tmp_path / "live")
-    writing.write(live, tmp_path / "live", None)
-    live.remove()
     assert main(["capture", "--from", str(saved), "--to", str(tmp_path / "saved")]) == 0
-    assert files(tmp_path / "saved") == files(tmp_path / "live")
-    assert "ResourceSlice: 4" in files(tmp_path / "saved")["left-out.md"]
-
-
-@pytest.mark.every_version
-async def test_in_protobuf_and_in_json_the_capture_is_the_same_file(
-    plane: Plane, source: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for form in (live.ACCEPT, JSON):
+    for name, form in (("protobuf", live.ACCEPT), ("json", JSON)):
         monkeypatch.setattr(live, "ACCEPT", form)
-        folder = tmp_path / str(form == JSON)
-        spool, _ = await read(plane, folder)
-        writing.write(spool, folder, None)
+        spool, _ = await read(plane, tmp_path / name)
+        writing.write(spool, tmp_path / name, None)
         spool.remove()
-    assert files(tmp_path / "True") == files(tmp_path / "False")
+    found = files(tmp_path / "protobuf")
+    assert files(tmp_path / "json") == found
+    assert files(tmp_path / "saved") == found
+    assert "ResourceSlice: 4" in found["left-out.md"]
 
 
 def allowed(plane: Plane, group: str, resource: str) -> bool:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -183,26 +184,30 @@ def ray() -> Iterator[str]:
                 process.terminate()
 
 
+def outcome(folder: Path, *more: str) -> dict[str, Any]:
+    """What a sweep comes to, by cell."""
+    file = written(folder)
+    done = swept(file, "--jobs", "2", *more)
+    assert done.returncode == 0, done.stderr
+    found = {cell: json.loads(text) for cell, text in there(file).items()}
+    return {cell: (result["runs"], result["curves"]) for cell, result in found.items()}
+
+
+@pytest.fixture(scope="module")
+def of_processes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What it comes to in processes of this machine."""
+    return outcome(tmp_path_factory.mktemp("here"))
+
+
 @pytest.mark.parametrize("cluster", [dask, ray])
 @pytest.mark.timeout(900)
 def test_two_workers_of_another_engine_give_what_processes_of_this_machine_give(
-    tmp_path: Path, cluster: Callable[[], AbstractContextManager[str]]
+    tmp_path: Path, of_processes: dict[str, Any], cluster: Callable[[], AbstractContextManager[str]]
 ) -> None:
-    outcomes = []
-
-    def run(name: str, *more: str) -> None:
-        (tmp_path / name).mkdir()
-        file = written(tmp_path / name)
-        done = swept(file, "--jobs", "2", *more)
-        assert done.returncode == 0, done.stderr
-        found = {cell: json.loads(text) for cell, text in there(file).items()}
-        outcomes.append({cell: (result["runs"], result["curves"]) for cell, result in found.items()})
-
     with cluster() as address:
-        run("there", "--engine", address.replace("tcp://", "dask://"))
-    run("here")
-    assert len(outcomes[0]) == 4
-    assert outcomes[0] == outcomes[1]
+        found = outcome(tmp_path, "--engine", address.replace("tcp://", "dask://"))
+    assert len(found) == 4
+    assert found == of_processes
 
 
 @pytest.mark.parametrize(("scheme", "module"), [("dask", "distributed"), ("ray", "ray.util.joblib")])
