@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
 import json
@@ -12,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kumulus.model.names import nearest
 from kumulus.toolchain import accepted, releases
 from kumulus.toolchain.errors import ToolchainError
 from kumulus.toolchain.releases import Release, Unpinned
@@ -161,7 +161,7 @@ class Pins:
             if tool.name == name:
                 return tool
         known = (*self.sets, *(tool.name for tool in self.tools))
-        near = nearest(name, known)
+        near = difflib.get_close_matches(name, known)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
         raise ToolchainError(f"there is no tool {name!r}; {hint}")
 
