@@ -165,6 +165,7 @@ def test_a_pod_whose_init_container_fails_never_starts(plane: Plane) -> None:
         ["waiting"],
     ]
     assert ended["status"]["initContainerStatuses"][1]["state"]["terminated"]["exitCode"] == 1
+    assert conditions(ended)["Initialized"]["message"] == "containers with incomplete status: [false echo]"
     again = seen(
         plane,
         "again",

@@ -23,10 +23,10 @@ from kumulus.kwok.pod_statuses.fragments import (
     REFUSES,
     RUNNING,
     SANDBOX,
-    UNINITIALIZED,
     WAITING,
     condition,
     conditions,
+    uninitialized,
 )
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
 from kumulus.kwok.pod_statuses.lifecycle import ending_as, made_ready, over, restarted
@@ -54,7 +54,7 @@ INIT_FAILED = (
     NOW
     + """
 {{ $never := eq (or .spec.restartPolicy "Always") "Never" }}
-{{ $failed := false }}
+{{ $failed := false }}{{ $incomplete := list }}
 initContainerStatuses:
 {{ range $container := .spec.initContainers }}
 {{ $was := dict }}
@@ -88,6 +88,7 @@ initContainerStatuses:
 {{ end }}
 {{ if ne $code 0 }}{{ $failed = true }}{{ end }}
 {{ end }}
+{{ if $failed }}{{ $incomplete = append $incomplete .name }}{{ end }}
 {{ end }}
 {{ if not .status.startTime }}
 """
@@ -95,7 +96,7 @@ initContainerStatuses:
     + "{{ end }}\n"
     + WAITING % "PodInitializing"
     + conditions(
-        UNINITIALIZED
+        uninitialized('[{{ join " " $incomplete }}]')
         + "{{ if $never }}\n"
         + NO_SANDBOX
         + DECLARED

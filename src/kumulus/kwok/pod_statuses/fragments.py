@@ -24,7 +24,6 @@ def condition(kind: str, status: str, reason: str = "null", message: str = "null
 
 _NAMES = "[{{ range $i, $c := %s }}{{ if $i }} {{ end }}{{ $c.name }}{{ end }}]"
 _UNREADY = f"'containers with unready status: {_NAMES % '.spec.containers'}'"
-_INCOMPLETE = f"'containers with incomplete status: {_NAMES % '.spec.initContainers'}'"
 NOT_READY = condition("Ready", "False", "ContainersNotReady", _UNREADY) + condition(
     "ContainersReady", "False", "ContainersNotReady", _UNREADY
 )
@@ -79,7 +78,15 @@ FAILED_CHECK: dict[str, Any] = {
 DECLARED = _emulated("ExitCodeDeclared", "its end is declared")
 """Likewise: its end is that of a lifecycle, a fault, an annotation or its command."""
 INITIALIZED = condition("Initialized", "True")
-UNINITIALIZED = condition("Initialized", "False", "ContainersNotInitialized", _INCOMPLETE)
+
+
+def uninitialized(names: str) -> str:
+    """The condition of a pod whose init containers, those with these names, have not succeeded."""
+    message = f"'containers with incomplete status: {names}'"
+    return condition("Initialized", "False", "ContainersNotInitialized", message)
+
+
+UNINITIALIZED = uninitialized(_NAMES % ".spec.initContainers")
 
 # Resources at the level of the pod. What its containers sum up to is left out: templates cannot add quantities.
 POD_RESOURCES = """
