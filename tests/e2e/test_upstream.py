@@ -23,7 +23,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(upstream.STACK) as made:
+    with upstream.cluster() as made:
         yield made
 
 

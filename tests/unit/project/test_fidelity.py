@@ -12,6 +12,7 @@ from benchmarks.fidelity.facts import ABSENT, compare, counted, flat, sequence, 
 from benchmarks.fidelity.situations import IMAGE, SITUATION, Situation, situations
 from kumulus.extras.lab.report import fidelity
 from kumulus.testing import wanted
+from tests.support import upstream
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +115,11 @@ def test_the_page_has_the_figures_of_the_recording(known: dict[str, Any]) -> Non
 
 def test_what_a_line_concerns_can_be_told_of_a_pod() -> None:
     assert {rule.concerns for rule in fidelity.rules()} == {"", *fidelity.CONCERNS}
+
+
+def test_upstreams_suites_pass_nearly_whole_and_the_page_has_their_figures() -> None:
+    passed, failing = upstream.expected()["passed"], len(upstream.listed("fail"))
+    assert set(passed) == set(upstream.SUITES)
+    assert sum(passed.values()) / (sum(passed.values()) + failing) >= 0.97
+    rows = {each[1].strip(): each for line in page.PAGE.read_text().splitlines() if len(each := line.split("|")) == 10}
+    assert {suite: int(rows[suite][4]) for suite in passed} == passed
