@@ -131,6 +131,23 @@ def test_a_manifest_is_created_once_a_job_with_names_that_repeat(tmp_path: Path)
     assert made == given(tmp_path, JOB, jobs=2, replace={"JOB_ID": "number-{index}"})
 
 
+def test_what_names_another_object_of_the_manifest_names_it_as_it_is_created(tmp_path: Path) -> None:
+    group = "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: gang}\n"
+    pod = """
+apiVersion: v1
+kind: Pod
+metadata: {name: gang-0, annotations: {scheduling.k8s.io/group-name: gang}}
+spec: {schedulingGroup: {podGroupName: gang}, schedulerName: mine, containers: [{name: gang, image: i}]}
+"""
+    for job in given(tmp_path, f"{group}---{pod}", jobs=2).jobs:
+        named = f"gang-{job.name[-1]}"
+        assert job.objects[0]["metadata"]["name"] == named
+        assert job.objects[1]["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": named}
+        spec = job.objects[1]["spec"]
+        assert spec["schedulingGroup"] == {"podGroupName": named}
+        assert (spec["schedulerName"], spec["containers"][0]["name"]) == ("mine", "gang")
+
+
 def test_pods_that_follow_as_others_complete_are_known(tmp_path: Path) -> None:
     made = given(tmp_path, JOB.replace("completions: 3", "completions: 8"), jobs=2)
     assert (made.pods, made.later) == (6, 10)

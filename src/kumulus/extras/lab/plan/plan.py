@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded
@@ -198,7 +199,7 @@ def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
     """Name the objects, label their pods, and return how many pods they make.
 
     A `generateName` becomes a name, so that two runs create the same objects. If there are several jobs, the job's
-    number is appended to plain names.
+    number is appended to plain names, and fields of its objects that name another one of them follow.
 
     Args:
         objects: of one job; changed in place.
@@ -206,21 +207,36 @@ def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
         job: the job's name.
         index: the job's number, from 1; 0 when the workload has only this one.
     """
-    pods = 0
+    pods, renamed = 0, dict[str, str]()
     for each in objects:
         metadata = _within(each, "metadata")
         prefix = metadata.pop("generateName", None)
         if prefix is not None:
             metadata["name"] = f"{prefix}{index or 1}"
         elif index and "name" in metadata:
-            metadata["name"] = f"{metadata['name']}-{index}"
+            name = metadata["name"]
+            renamed[name] = metadata["name"] = f"{name}-{index}"
         elif "name" not in metadata:
             metadata["name"] = job
         metadata.pop("namespace", None)
         for template in pod_templates(each):
             _within(_within(template, "metadata"), "labels").update({WORKLOAD_LABEL: workload, JOB_LABEL: job})
         pods += expected_pods(each)
+    _follow(objects, renamed)
     return pods
+
+
+def _follow(node: Any, renamed: Mapping[str, str]) -> None:
+    """Have fields such as `podGroupName`, and annotations such as `…/group-name`, name what was renamed."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if isinstance(value, str) and value in renamed and str(key).endswith(("Name", "-name")):
+                node[key] = renamed[value]
+            else:
+                _follow(value, renamed)
+    elif isinstance(node, list):
+        for each in node:
+            _follow(each, renamed)
 
 
 def _within(node: Object, key: str) -> Object:
