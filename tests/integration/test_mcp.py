@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,12 @@ class Agent:
         assert not answer.is_error, answer.content
         return answer.structured_content
 
+    async def waits(self, pod: str) -> Any:
+        return (await self.ask("why", pod=pod))["conditionsNotTrue"]
+
+    async def failures(self) -> list[Any]:
+        return [each for each in (await self.ask("events"))["events"] if "FailedScheduling" in str(each)]
+
     async def refusal(self, tool: str, **arguments: Any) -> str:
         answer = await self._client.call_tool(tool, arguments)
         assert answer.is_error
@@ -68,6 +75,15 @@ class Agent:
 def command(*arguments: str) -> Client:
     server = StdioServerParameters(command=str(ROOT / "kumulus"), args=["mcp", *arguments], env=dict(os.environ))
     return Client(stdio_client(server))
+
+
+async def answered(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What the answer to a question is once the scheduler has looked at a pod."""
+    for _ in range(600):
+        if found := await ask():
+            return found
+        await asyncio.sleep(0.1)
+    raise AssertionError("no scheduler looked at it")
 
 
 def gone(folder: str) -> bool:
@@ -90,9 +106,9 @@ async def test_an_agent_makes_a_cluster_breaks_it_measures_in_it_and_takes_it_do
 
         assert await agent.ask("apply", manifests=POD) == {"applied": ["Pod big"]}
         assert (await agent.ask("pods"))["byPhase"] == {"Pending": 1}
-        waits = (await agent.ask("why", pod="big"))["conditionsNotTrue"]
+        waits = await answered(lambda: agent.waits("big"))
         assert any("Insufficient nvidia.com/gpu" in each["message"] for each in waits), waits
-        assert "FailedScheduling" in str((await agent.ask("events"))["events"])
+        assert await answered(agent.failures)
         fits = await agent.ask("fit", workload=JOB)
         assert (fits["pods"], fits["fitted"]) == (5, 4)
         assert "1 more node" in fits["changes"][0]

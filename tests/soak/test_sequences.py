@@ -21,12 +21,12 @@ from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.runtimes.kwok.priority import CpuYield
 from kumulus.runtimes.kwok.storage import Storages
-from tests.integration.conftest import NODES, Plane, Pools, operation, plane
+from tests.integration.conftest import NODES, Plane, Pools, default_plane, operation, plane
 from tests.support.said import Said
 from tests.support.trials import Trial, note, soaking
 
 pytestmark = pytest.mark.integration
-__all__ = ["plane"]
+__all__ = ["default_plane", "plane"]
 
 names = st.sampled_from(["p-a", "p-b", "q-a"])
 specs = st.fixed_dictionaries(

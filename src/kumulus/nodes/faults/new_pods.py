@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 BEHIND_S = 0.3
 """Seconds by which KWOK's view of a lease may be behind."""
-# Seconds to wait for KWOK to take one more of the created nodes.
-_STANDSTILL = 20.0
+# Seconds to wait for KWOK to take one more of the created nodes. If a node has the name of one that was just deleted,
+# KWOK may know the old lease yet, and tries again only after a quarter of the 200 s that a lease lasts.
+_STANDSTILL = 60.0
 # Likewise, where there may be no KWOK, or none for some of the nodes.
 _MAYBE_S = 5.0
 _LOOKS = 3
