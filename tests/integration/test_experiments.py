@@ -92,6 +92,7 @@ async def test_a_workload_is_scheduled_measured_and_gone(lab: Lab) -> None:
     fields = {
         "workloads": [lab.workload(jobs=2, workers=4)],
         "repetitions": 2,
+        "until": "running",
         "expect": [
             {"measure": "allocation.gpu", "atLeast": "100%"},
             {"measure": "timeToSchedule.p99", "atMost": "60s"},
@@ -99,7 +100,7 @@ async def test_a_workload_is_scheduled_measured_and_gone(lab: Lab) -> None:
         ],
     }
     report = await lab.run(**fields)
-    assert [test.details.ended for test in report.results.tests] == ["all pods are scheduled"] * 2
+    assert [test.details.ended for test in report.results.tests] == ["all pods are running"] * 2
     assert [each.holds for test in report.results.tests for each in test.thresholds] == [True] * 6
     assert report.results.status == "success"
     assert (report.metadata.cluster.nodes, report.metadata.cluster.gpus) == (8, {"test-gpu z1": 32, "test-gpu z2": 32})
