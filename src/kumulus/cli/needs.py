@@ -11,7 +11,7 @@ from kumulus.cli.errors import UserError
 from kumulus.model.bounds import BUILT
 from kumulus.model.errors import Problem, SpecError
 from kumulus.runtimes import registry
-from kumulus.toolchain import pins
+from kumulus.toolchain import kubernetes_versions, pins
 from kumulus.toolchain.plugins import COMMAND, PROVIDER
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def of_loaded(loaded: Loaded) -> Needs:
     Raises:
         UserError: it asks for a Kubernetes that there is no control plane of.
     """
-    known = pins.load()
     names = [name for need in NEEDS if need.asked(loaded) for name in need.tools]
+    versions = [f"v{each}" for each in kubernetes_versions()]
     version = loaded.spec.kubernetesVersion if loaded.spec.runtime_descriptor.local else None
-    if version not in (None, *(versions := [f"v{each.version}" for each in known.kubernetes])):
+    if version not in (None, *versions):
         wrong = f"is {version}, which there is no control plane of here"
         problem = Problem("kubernetesVersion", wrong, f"write one of {', '.join(versions)}")
         raise UserError(str(SpecError([problem], loaded.source)))
