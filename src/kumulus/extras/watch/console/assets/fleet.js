@@ -121,3 +121,8 @@ export function element(tag, properties = {}, ...children) {
   found.append(...children);
   return found;
 }
+
+// A legend's marks, each with its words, from which no end of a line parts it.
+export function legend(marks) {
+  return marks.flatMap(([name, words]) => [element("span", {}, element("i", { className: name }), words), " "]);
+}

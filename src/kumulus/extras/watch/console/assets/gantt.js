@@ -1,7 +1,7 @@
 // Jobs over time, by queue: a row each, coloured by what they did. Only the rows in sight are drawn.
 
 import { computed } from "./colours.js";
-import { compare, counted, element } from "./fleet.js";
+import { compare, counted, element, legend } from "./fleet.js";
 
 const HEAD = 18;
 const MOST_HIGH = 260;
@@ -15,7 +15,7 @@ export class Gantt {
     this.inner = element("div", { className: "tall" }, this.canvas);
     this.frame = element("div", { className: "gantt", tabIndex: 0, role: "region", "aria-label": `Chart ${letter}` }, this.inner);
     this.cursor = element("div", { className: "cursor" });
-    const key = element("p", { className: "key" }, ...Object.keys(COLOURS).flatMap((name) => [element("span", {}, element("i", { className: name }), name), " "]));
+    const key = element("p", { className: "key" }, ...legend(Object.keys(COLOURS).map((name) => [name, name])));
     place.replaceChildren(element("div", { className: "framed" }, this.frame, this.cursor), key);
     this.frame.addEventListener("scroll", () => this.draw());
     this.canvas.addEventListener("click", (event) => {

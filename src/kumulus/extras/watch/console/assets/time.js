@@ -1,7 +1,7 @@
 // Time: a strip with what happened, a handle to drag, playing at any speed, and the events of the moment.
 
 import { computed } from "./colours.js";
-import { element, number } from "./fleet.js";
+import { element, legend, number } from "./fleet.js";
 import { BOUND, EVICTED, FAILED, GONE, HAPPENED, NODE, POD, PREEMPTED, RUNNING, WAITING } from "./history.js";
 
 const HEIGHT = 64;
@@ -51,8 +51,7 @@ export class TimeLine {
     this.canvas.addEventListener("pointerdown", (event) => this.grab(event));
     this.events = element("ol", { className: "events", "aria-label": "Events of the moment" });
     this.keys = element("p", { className: "key" },
-      ...[["bindings", "bindings"], ["preemptions", "pods preempted, evicted or lost"], ["marks", "faults, resizes and what else was done"]]
-        .flatMap(([name, words]) => [element("span", {}, element("i", { className: name }), words), " "]));
+      ...legend([["bindings", "bindings"], ["preemptions", "pods preempted, evicted or lost"], ["marks", "faults, resizes and what else was done"]]));
     this.place.replaceChildren(
       element("div", { className: "controls" }, this.button, element("label", {}, "Speed ", select), this.now, this.back, this.keys),
       element("div", { className: "track" }, this.canvas, this.range), this.events);
