@@ -76,7 +76,7 @@ class Store:
         if path.endswith("/selfsubjectaccessreviews"):
             return web.json_response({**body, "status": {"allowed": True}})
         if verb == "POST":
-            return self._posted(path, body)
+            return self._created(path, body)
         if verb == "PATCH" and there is None and "apply-patch" in request.content_type:
             return web.json_response(self.put(path.rpartition("/")[0], body))
         if there is None:
@@ -96,7 +96,7 @@ class Store:
             self.objects[path] = there
         return web.json_response(there)
 
-    def _posted(self, collection: str, body: Object) -> web.StreamResponse:
+    def _created(self, collection: str, body: Object) -> web.StreamResponse:
         """Store an object; a node's lease is made, as KWOK does."""
         name = body["metadata"]["name"]
         if collection not in self.served:
