@@ -27,11 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print it.
-
-    Raises:
-        UserError: there is no such page.
-    """
+    """Print it."""
     pages = _pages()
     if args.page is None:
         width = max(map(len, pages), default=0)

@@ -23,11 +23,7 @@ _DOCKER_SECONDS = 15
 
 
 def examine(which: str | Path) -> list[Finding]:
-    """Look at everything that a stack needs.
-
-    Args:
-        which: a stack's name, or a stack file.
-    """
+    """Look at everything that a stack needs."""
     require_venv("doctor -s")
     described = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)
     clusters = list(described.clusters.values()) if described else []

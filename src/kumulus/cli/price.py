@@ -44,11 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def lines(name: str, cost: FleetCost) -> Iterator[str]:
-    """What a fleet costs, for people.
-
-    Args:
-        name: of the stack or cluster.
-    """
+    """What a fleet costs, for people."""
     from kumulus.model.words import aligned, counted, listed
 
     total = cost.total

@@ -27,11 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Remove it; 1 if the user does not agree.
-
-    Raises:
-        UserError: clusters are up, tools are in use, nobody can be asked, or something cannot be removed.
-    """
+    """Remove it; 1 if the user does not agree."""
     if up := [f"{each.stack or each.directory.name} ({each.directory})" for each in ls.clusters() if each.processes]:
         raise UserError(
             f"clusters are up: {', '.join(up)}\n  First, in the project of each: {installation.command()} down"

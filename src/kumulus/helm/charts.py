@@ -33,11 +33,7 @@ _ROOM = "make room or set XDG_CACHE_HOME"
 
 
 class ChartError(Exception):
-    """A chart cannot be fetched, or rejects the values; the message says what to do.
-
-    Args:
-        message: what is wrong, and what to do.
-    """
+    """A chart cannot be fetched, or rejects the values; the message says what to do."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
@@ -87,11 +83,7 @@ class Chart:
 
 
 async def fetch(source: Source) -> Chart:
-    """Fetch and read a chart; one of an exact version is fetched once per machine.
-
-    Raises:
-        ChartError: it cannot be fetched.
-    """
+    """Fetch and read a chart; one of an exact version is fetched once per machine."""
     try:
         place = Path(source.chart) if source.is_path else await _kept(source)
         about = yaml.safe_load(await run("show", "chart", str(place)))
@@ -102,11 +94,7 @@ async def fetch(source: Source) -> Chart:
 
 
 async def have(source: Source) -> None:
-    """Fetch a chart unless it is on this machine; :func:`fetch` reads it.
-
-    Raises:
-        ChartError: it cannot be fetched.
-    """
+    """Fetch a chart unless it is on this machine; :func:`fetch` reads it."""
     if source.is_path:
         return
     try:
@@ -140,7 +128,6 @@ async def _kept(source: Source) -> Path:
 
     Raises:
         ChartError: there is no room for it, or its folder cannot be written.
-        HelmError: it cannot be fetched.
     """
     folder = cache.charts()
     key = hashlib.sha256(json.dumps([source.chart, source.repository, source.version]).encode()).hexdigest()[:32]

@@ -20,9 +20,6 @@ async def run(*arguments: str, stdin: str = "", timeout: float = _PATIENCE) -> s
 
     Args:
         timeout: seconds after which it is killed.
-
-    Raises:
-        HelmError: it failed.
     """
     try:
         helm = str(toolchain.find("helm"))

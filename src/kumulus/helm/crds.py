@@ -78,11 +78,7 @@ async def look(client: Client, names: list[str]) -> dict[str, CrdState]:
 
 
 async def obstacle(client: Client, name: str, manifest: str, digest: str, maker: Maker) -> str:
-    """Why a CRD cannot be created or updated: others made it, and it differs; empty if it can.
-
-    Args:
-        client: of the cluster; nothing is changed in it.
-    """
+    """Why a CRD cannot be created or updated: others made it, and it differs; empty if it can."""
     there = await find(client, f"{_CRDS}/{name}")
     owner = maker.name
     if there is None or _is_ours(there, digest, maker) or await _is_same(client, there, manifest, owner):

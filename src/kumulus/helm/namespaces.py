@@ -58,7 +58,6 @@ async def take_away(client: Client, name: str, cluster: str, owner: Owner) -> st
     """Remove a namespace that was made for this cluster if it is empty; returns why it was kept.
 
     Args:
-        cluster: what the stack calls the cluster.
         owner: the stack; a namespace that another stack has labelled is left to that one.
 
     Raises:

@@ -77,11 +77,7 @@ def every() -> tuple[Extra, ...]:
 
 
 def brought(part: str) -> list[Any]:
-    """What the extras bring as one of the parts of an :class:`Extra`, imported, in the order of their names.
-
-    Raises:
-        BrokenExtra: one of them cannot be imported.
-    """
+    """What the extras bring as one of the parts of an :class:`Extra`, imported, in the order of their names."""
     return [imported(place, each.name) for each in every() for place in getattr(each, part)]
 
 
@@ -110,7 +106,6 @@ def named(part: str, name: str, kind: type | None = None) -> Any:
     """One of the parts that have names, imported; None if no extra brings it.
 
     Args:
-        part: the name of an attribute of :class:`Extra`.
         kind: what it is to be an instance of, or a subclass.
 
     Raises:

@@ -34,10 +34,6 @@ def write(file: Path, content: str | bytes, mode: int = 0o644) -> None:
 def replacing(file: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """Write a file of any length atomically: it gets its name when the block ends without an error.
 
-    Args:
-        file: the file; likewise.
-        mode: likewise.
-
     Raises:
         OSError: it cannot be written; the previous content stays, as it does after any error of the block.
     """
@@ -117,11 +113,7 @@ def unfinished(file: Path) -> Path:
 
 
 def remove(file: Path) -> None:
-    """Remove a file for good, so that it does not come back after a power loss; a missing file is no error.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
+    """Remove a file for good, so that it does not come back after a power loss; a missing file is no error."""
     try:
         file.unlink()
     except FileNotFoundError:
@@ -130,11 +122,7 @@ def remove(file: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or a directory, to the disk: a new file's name survives only if its directory was flushed.
-
-    Raises:
-        OSError: it cannot be read, or could not be written.
-    """
+    """Flush a file, or a directory, to the disk: a new file's name survives only if its directory was flushed."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -45,7 +45,6 @@ def stop_event(say: Callable[[str], None], first: str, second: str) -> asyncio.E
     """An event of the running loop that SIGINT, SIGTERM or SIGHUP sets; the second of them ends this process.
 
     Args:
-        say: takes a line for the user.
         first: what to say when the event is set.
         second: what to say at the end.
     """

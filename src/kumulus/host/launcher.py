@@ -36,9 +36,6 @@ def install(pulumi_home: Path, python: Path) -> None:
     Args:
         pulumi_home: where the engine keeps its plugins.
         python: an interpreter that has this version of Kumulus.
-
-    Raises:
-        OSError: it cannot be written.
     """
     _write(_place(pulumi_home, VERSION), _text(python))
     for version in EARLIER:

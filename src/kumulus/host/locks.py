@@ -20,9 +20,6 @@ async def take(file: Path) -> tuple[int, bool]:
 
     Returns:
         the descriptor to close in the end, and whether there was another holder meanwhile.
-
-    Raises:
-        OSError: the file cannot be created.
     """
     waited = False
     while True:

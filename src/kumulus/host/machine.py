@@ -47,9 +47,6 @@ def is_alone(machine_id: Path = MACHINE_ID, namespace: Path = _NAMESPACE) -> boo
     """Whether no other machine can have the id of this one: what has it and another boot is this one before a reboot.
 
     Without systemd's id, machines with one home have one id. So have containers of one image, wherever they run.
-
-    Args:
-        machine_id: the file with systemd's machine id.
     """
     try:
         outside = namespace.stat().st_ino == _FIRST_NAMESPACE

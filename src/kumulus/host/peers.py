@@ -26,9 +26,6 @@ def user(theirs: tuple[str, int], ours: tuple[str, int]) -> int | None:
     Args:
         theirs: the IPv4 address and the port of the other end.
         ours: those of this end.
-
-    Raises:
-        OSError: the kernel cannot be asked.
     """
     source, target = (socket.inet_aton(address).ljust(16, b"\0") for address, _ in (theirs, ours))
     place = _PORTS.pack(theirs[1], ours[1]) + source + target + _ANY_SOCKET

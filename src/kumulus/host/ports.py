@@ -63,11 +63,7 @@ class Claims:
         return self._folder / str(port)
 
     def take(self) -> int:
-        """Claim a free port.
-
-        Raises:
-            NoFreePort: none was found.
-        """
+        """Claim a free port."""
         for port in random.sample(_RANGE, min(500, len(_RANGE))):
             if port not in self._avoid and self.claim(port) and not in_use(port):
                 return port

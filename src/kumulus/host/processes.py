@@ -77,11 +77,7 @@ def orphaned(directory: Path, programs: Mapping[str, Sequence[int]]) -> set[int]
 
 
 def suspended(programs: Mapping[str, Sequence[int]]) -> set[int]:
-    """Return the pids of processes that a signal has stopped: they exist, but do nothing.
-
-    Args:
-        programs: what :func:`running` has found.
-    """
+    """Return the pids of processes that a signal has stopped: they exist, but do nothing."""
     found = set()
     for pid in (pid for pids in programs.values() for pid in pids):
         try:
@@ -139,7 +135,6 @@ def end(pids: list[int], timeout: float = 10.0) -> None:
 
     Args:
         pids: processes found by :func:`running` just before.
-        timeout: seconds to wait.
     """
     processes = []
     for pid in pids:

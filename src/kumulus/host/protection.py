@@ -34,11 +34,7 @@ class Unprotected:
     """Whether the state has secrets already, so that the user has been warned."""
 
     def message(self, stack: str, secrets: str) -> str:
-        """The warning to the user.
-
-        Args:
-            secrets: a description of its secrets.
-        """
+        """The warning to the user."""
         if self.backend == "shared":
             return (
                 f"{stack} has {secrets}, its state is in {self.where}, and the passphrase is empty: everybody who can "

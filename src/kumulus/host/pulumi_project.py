@@ -96,11 +96,7 @@ def find(start: Path) -> PulumiProject | None:
 
 
 def salt(file: Path) -> str:
-    """The line of a stack's file that Pulumi has put into it, for whoever writes the file anew; empty if it has none.
-
-    Raises:
-        OSError: the file is there, and cannot be read.
-    """
+    """The line that Pulumi has put into a stack's file, for whoever writes the file anew; empty if it has none."""
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:

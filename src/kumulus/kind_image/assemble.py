@@ -24,14 +24,6 @@ def make(name: str, labels: dict[str, str], root: Path, images: Path, step: Step
 
     Args:
         name: its name, with a tag; an image of that name is replaced.
-        labels: its labels.
-        root: the root filesystem.
-        images: the archive of the images.
-        step: shows the time that it takes.
-        log: is appended to.
-
-    Raises:
-        ToolchainError: Docker refused something.
     """
     # Others may make one at the same time, from a cache of their own, with the same Docker. A killed run's are removed.
     mine = hashlib.sha256(str(root).encode()).hexdigest()[:8]

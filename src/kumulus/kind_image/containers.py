@@ -50,8 +50,6 @@ def write(archive: Path, containers: Iterable[Container], scratch: Path) -> None
     """Write an archive of images.
 
     Args:
-        archive: the file to write.
-        containers: the images.
         scratch: a directory for a file as large as the largest of them.
     """
     manifest = []

@@ -81,11 +81,6 @@ def make(root: Path, node: Node, mirror: str | None, step: Step, log: Path) -> N
         root: an empty directory for it.
         node: what comes into it.
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
-        step: shows the time that it takes.
-        log: is appended to.
-
-    Raises:
-        ToolchainError: a package could not be had, or a command in the new root failed.
     """
     include = ",".join(_PACKAGES.split())
     command = ["debootstrap", "--variant=minbase", f"--include={include}", SUITE, str(root)]

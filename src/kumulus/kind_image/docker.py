@@ -30,11 +30,7 @@ def require() -> None:
 
 
 def label(image: str, name: str) -> str | None:
-    """A label of an image; None when there is no such image, or it has none of that name.
-
-    Raises:
-        ToolchainError: Docker does not answer.
-    """
+    """A label of an image; None when there is no such image, or it has none of that name."""
     try:
         answer = _ask("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image)
     except subprocess.TimeoutExpired:
@@ -46,13 +42,8 @@ def run(arguments: Sequence[str], step: Step, log: Path, *, stdin: Path | None =
     """Run `docker` to its end.
 
     Args:
-        arguments: its arguments.
-        step: shows the time that it takes.
         log: is appended to.
         stdin: a file to read from.
-
-    Raises:
-        ToolchainError: it failed; quotes its output.
     """
     try:
         if stdin is None:
@@ -69,7 +60,6 @@ def remove(kind: str, name: str) -> None:
 
     Args:
         kind: "container" or "image".
-        name: its name.
     """
     volumes = ["--volumes"] if kind == "container" else []
     with suppress(subprocess.TimeoutExpired):

@@ -72,9 +72,6 @@ def ensure(mirror: str | None = None, anew: bool = False) -> Made:
     Args:
         mirror: URL of a mirror of Debian; debootstrap's own choice without it.
         anew: make it again even if it exists, with the packages that Debian has now.
-
-    Raises:
-        ToolchainError: no Docker, no means to make one, or a step failed; with what to do.
     """
     docker.require()
     wanted = Made(name(), archive())

@@ -70,9 +70,6 @@ def refuse(cluster: Mapping[str, Any], user: Mapping[str, Any], place: str) -> N
 def headers(user: Mapping[str, Any], place: str) -> dict[str, str | tuple[str, ...]]:
     """The headers in every request that say who asks, and as whom.
 
-    Args:
-        place: the kubeconfig and its context, for errors.
-
     Raises:
         KubeconfigError: an entry about whom to act as is malformed.
     """

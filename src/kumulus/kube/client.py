@@ -227,9 +227,6 @@ class Client:
 
         Args:
             codec: how its lists are asked for and read, such as :class:`kumulus.kube.messages.MessageCodec`.
-            params: as for :meth:`pages`.
-            limit: likewise.
-            patience: likewise.
         """
         query = dict(params or {}) | {"limit": str(limit)}
         while True:
@@ -253,10 +250,6 @@ class Client:
         Args:
             accept: the media type to ask for.
             timeout: seconds.
-
-        Raises:
-            ApiError: the server refused.
-            Unreachable: no answer, or the connection broke.
         """
         server, (credential, tls) = self.connection.server, await self._credential()
         headers = {"Accept": accept} | (_signature(credential) if credential is not None else {})

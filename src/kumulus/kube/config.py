@@ -48,7 +48,6 @@ def load_kubeconfig(source: str | Path, context: str | None = None) -> Connectio
     """Read a kubeconfig file and return the connection of one of its contexts.
 
     Args:
-        source: path of the file.
         context: name of the context; the file's ``current-context`` when None.
 
     Raises:
@@ -79,9 +78,6 @@ def read_kubeconfig(path: Path) -> dict[str, Any]:
 def parse_kubeconfig(text: str, path: Path) -> dict[str, Any]:
     """The document of a kubeconfig's text; no error repeats any of it, since it holds keys.
 
-    Args:
-        text: YAML.
-
     Raises:
         KubeconfigError: it is not a YAML mapping.
     """
@@ -107,7 +103,6 @@ def connection(document: dict[str, Any], path: Path, context: str | None = None)
 
     Args:
         path: its file, whose directory relative paths in it start from, and which errors name.
-        context: name of the context; the document's ``current-context`` when None.
 
     Raises:
         KubeconfigError: it lacks the context, cluster or user, or names files that cannot be used.

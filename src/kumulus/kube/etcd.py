@@ -92,11 +92,7 @@ class Etcd:
         return bool(_classes()["TxnResponse"].FromString(answer).succeeded)
 
     async def full(self) -> list[int]:
-        """The members that have raised the alarm that their data have reached the quota.
-
-        Raises:
-            EtcdError: it gave no answer.
-        """
+        """The members that have raised the alarm that their data have reached the quota."""
         asked = {"action": _GET, "alarm": _NO_SPACE}
         answer = await self._ask("Maintenance/Alarm", "AlarmRequest", asked, "AlarmResponse")
         return [member.memberID for member in answer.alarms]

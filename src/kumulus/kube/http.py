@@ -144,7 +144,6 @@ class Http:
             path: as for :meth:`request`, like ``query``, ``headers`` and ``tls``.
             within: seconds until the answer has to begin.
             silence: seconds of silence after which the chunks raise a TimeoutError.
-            tls: another TLS context than the server's own.
 
         Raises:
             OSError: as for :meth:`request`; the chunks raise it, too.

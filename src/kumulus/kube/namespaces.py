@@ -37,9 +37,6 @@ async def remove(client: Client, path: str, options: Mapping[str, Any] | None = 
 
     Args:
         options: DeleteOptions, such as preconditions.
-
-    Raises:
-        ApiError, Unreachable: the server refused the deletion, or gave no answer.
     """
     begun = asyncio.get_running_loop().time()
     there = await objects.find(client, path)

@@ -49,11 +49,7 @@ async def _comes(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], boo
 
 
 async def find(client: Client, path: str, patience: float | None = None) -> dict[str, Any] | None:
-    """An object; None if it does not exist.
-
-    Args:
-        patience: seconds to keep trying an unreachable server.
-    """
+    """An object; None if it does not exist."""
     with tolerating(404):
         found: dict[str, Any] = await client.get(path, patience=patience)
         return found
@@ -62,9 +58,6 @@ async def find(client: Client, path: str, patience: float | None = None) -> dict
 
 async def identity(client: Client, patience: float | None = None) -> str:
     """The identity of a cluster: the UID of its namespace kube-system.
-
-    Args:
-        patience: seconds to keep trying an unreachable server.
 
     Raises:
         ApiError, Unreachable: the server could not be asked, or something else answers in its place.
@@ -81,7 +74,6 @@ async def names(client: Client, collection: str, params: Mapping[str, str] | Non
 
     Args:
         collection: such as ``/api/v1/nodes``.
-        params: selectors, such as ``{"labelSelector": "kumulus.io/pool=a"}``.
     """
     pages = client.pages(collection, params, limit=_MANY, accept=METADATA_ONLY)
     return [item["metadata"]["name"] async for page in pages for item in page]
@@ -166,7 +158,6 @@ async def persist(attempt: Callable[[], Awaitable[bool]], path: str, what: str) 
 
     Raises:
         ApiError: others keep changing the object, or the server refused.
-        Unreachable: the server gave no answer.
     """
     for _ in range(_TRIES):
         with tolerating(409):

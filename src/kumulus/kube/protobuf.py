@@ -47,11 +47,7 @@ def encode_node(node: Mapping[str, Any]) -> bytes:
 
 
 def encode_object(node: Mapping[str, Any]) -> bytes:
-    """Encode a v1 Node as its Go type does (``Marshal``), without the envelope that names the kind.
-
-    Raises:
-        NoEncoding: as for :func:`encode_node`.
-    """
+    """Encode a v1 Node as its Go type does (``Marshal``), without the envelope that names the kind."""
     return _encoded(_without_type(node))
 
 

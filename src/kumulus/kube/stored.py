@@ -130,7 +130,6 @@ class StoredNodes:
 
         Args:
             manifest: the node as it would be posted.
-            uid: its UID.
             now: when it is created, in seconds since 1970.
 
         Raises:

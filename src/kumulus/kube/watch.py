@@ -95,13 +95,11 @@ async def watch(
     Yields an empty list first, as soon as the server has accepted the watch.
 
     Args:
-        path: the collection, such as ``/api/v1/pods``.
         params: selectors, ``resourceVersion`` and ``allowWatchBookmarks``.
         timeout: seconds after which the server ends the watch.
 
     Raises:
         ApiError: the server refused the watch, or sent an ERROR event (410 Gone: list again).
-        Unreachable: the connection broke.
     """
     query = dict(params or {}) | {"watch": "1", "timeoutSeconds": str(max(1, int(timeout)))}
     received = bytearray()
@@ -130,7 +128,6 @@ def follow(
     Use it with ``contextlib.aclosing``, or cancel the task that listens.
 
     Args:
-        path: the collection, such as ``/api/v1/pods``.
         params: ``labelSelector`` and ``fieldSelector``.
         codec: the representation; JSON by default.
         page: objects per page of a list.

@@ -37,7 +37,6 @@ def written(value: object, width: int = 80) -> str:
     """A document's text, with keys in the order of its mappings.
 
     Args:
-        value: of dicts, lists and scalars.
         width: the longest line, in characters, where a text can be broken.
     """
     return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, width=width, allow_unicode=True))

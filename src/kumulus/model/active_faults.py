@@ -105,7 +105,6 @@ def with_faults(ours: OwnedFields, pool: str, ordinal: int, faults: PoolFaults) 
 
     Args:
         ours: the state that its pool wants.
-        ordinal: the node's ordinal.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for fault in faults.of(ordinal):

@@ -94,7 +94,6 @@ def posted_node(pool: Pool, ordinal: int, now: str, record: str) -> dict[str, An
     """One node as it is posted, a plain v1 Node.
 
     Args:
-        ordinal: which of its nodes, from 0.
         now: the time of the conditions, RFC 3339 in UTC.
         record: its `record_of`.
     """

@@ -34,8 +34,6 @@ def bounds_problems(where: Where, raw: Mapping[str, object], replicas: object) -
     """Problems of `minReplicas` and `maxReplicas`: numbers of nodes, the first not above the second, replicas between.
 
     Args:
-        where: the place of the mapping that has them.
-        raw: that mapping.
         replicas: the initial number of nodes; may be malformed, which is reported elsewhere.
     """
     least, most = raw.get("minReplicas"), raw.get("maxReplicas")

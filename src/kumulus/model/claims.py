@@ -69,7 +69,6 @@ def claim_template(name: str, labels: Mapping[str, str], gpus: int, milli: int, 
         labels: of the template and of the claims created from it.
         gpus: whole GPUs; 0 for a part of one.
         milli: that part, in thousandths.
-        parts: how it is requested.
     """
     exactly: dict[str, Any] = {"deviceClassName": NVIDIA_DRIVER}
     if gpus:

@@ -88,9 +88,6 @@ def consequences(old: Pool | None, new: Pool | None, pods: int = 0, hourly: Hour
         new: the wanted pool; None when it is deleted.
         pods: how many pods run on the nodes that would be deleted.
         hourly: what a pool's nodes cost.
-
-    Raises:
-        ValueError: neither pool is given.
     """
     named = new or old
     if named is None:

@@ -25,12 +25,9 @@ def contents(
     """The plain form.
 
     Args:
-        faults: names of the declared faults.
-        pools: names of the node pools.
         nodes: how many nodes they have together, for which a new cluster is sized; None when not known.
         objects: paths of the objects that another provider creates for the stack, in a cluster that it may share with
             other stacks; None in any other cluster.
-        preview: whether this is a preview, which reports what would happen.
     """
     names: dict[str, object] = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
     known = {} if nodes is None else {NODES: nodes}

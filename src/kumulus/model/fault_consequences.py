@@ -74,13 +74,7 @@ def ended(
     """One line: `gpu-fell-off-bus ends on 8 nodes (a100-use1-[24-31]): +8 nvidia.com/gpu; over: taint …`.
 
     Args:
-        kind: the catalog's entry; empty for a fault that is described in full.
-        node: what it does to each node.
-        pods: what it does to pods.
-        nodes: the nodes that it affects.
         pools: all pools that have these nodes.
-        running: how many pods run there; None when not known.
-        offers: what it does to an autoscaler's offerings; if given, nodes are not mentioned.
     """
     if offers is not None:
         return f"{kind} ends; over: {offers.described()}"

@@ -71,7 +71,6 @@ def gfd_labels(product: GpuProduct, count: int, machine: str) -> dict[str, str]:
 
     Args:
         product: the node's GPUs, all alike.
-        count: how many of them.
         machine: the type that the machine itself reports; empty if unknown.
     """
     major, minor = product.compute

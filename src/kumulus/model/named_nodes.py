@@ -71,7 +71,6 @@ def count_problems(where: Where, raw: object, replicas: object) -> list[Problem]
     Args:
         where: the place of the replicas.
         raw: the list of named nodes; None for none.
-        replicas: the wanted number of nodes.
     """
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes) or replicas_problems(where, replicas):
         return []

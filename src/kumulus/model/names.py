@@ -63,7 +63,6 @@ def dns_safe(text: str, longest: int = LABEL_LENGTH, dots: bool = False) -> str:
     A name that has to be cut ends in five digits of its hash, so that two long names stay distinct.
 
     Args:
-        text: any text.
         longest: the most characters allowed.
         dots: whether dots may stay (a subdomain) or become dashes (a label).
     """
@@ -150,20 +149,13 @@ def suggest(key: str, known: Iterable[str], likeness: float = 0.6) -> str | None
     """The known key that a misspelt one most likely means, ignoring case; None when none is similar.
 
     Args:
-        known: what could have been meant.
         likeness: how similar the two have to be, from 0 to 1.
     """
     return next(iter(nearest(key, known, 1, likeness)), None)
 
 
 def nearest(key: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
-    """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar.
-
-    Args:
-        known: what could have been meant.
-        most: the most keys to return.
-        likeness: how similar they have to be, from 0 to 1.
-    """
+    """The known keys that a misspelt one may mean, ignoring case, most likely first; empty when none is similar."""
     return list(_nearest(key, tuple(known), most, likeness))
 
 

@@ -88,7 +88,6 @@ def owned_fields(pool: Pool, ordinal: int, cluster: str) -> OwnedFields:
     pool, and the annotation that makes KWOK act as its kubelet.
 
     Args:
-        ordinal: which of its nodes, from 0.
         cluster: the cluster's name, the value of the label kumulus.io/cluster; if empty, the pool's own label is kept.
     """
     name = pool.node_name(ordinal)
@@ -114,7 +113,6 @@ def node_manifest(pool: Pool, ordinal: int, now: str, cluster: str) -> dict[str,
     It has no providerID: cloud controllers would look for the machine (see KWOK's and NVSentinel's issues about it).
 
     Args:
-        ordinal: which of its nodes, from 0.
         now: the time of the conditions, RFC 3339 in UTC, such as 2026-01-31T12:00:00Z.
     """
     name = pool.node_name(ordinal)

@@ -79,11 +79,7 @@ def observability_problems(where: Where, raw: object) -> list[Problem]:
 
 
 def room_problems(where: Where, raw: object, nodes: int) -> list[Problem]:
-    """Whether a fleet is too large for the memory that its metrics may take; empty if the section is malformed.
-
-    Args:
-        nodes: the number of nodes.
-    """
+    """Whether a fleet is too large for the memory that its metrics may take; empty if the section is malformed."""
     if not isinstance(raw, Mapping) or observability_problems(where, raw):
         return []
     asked = observability_from(raw)

@@ -101,7 +101,6 @@ def is_of(pod: Mapping[str, Any], kind: str) -> bool:
 
     Args:
         pod: the pod as returned by the API server.
-        kind: as for :func:`belongs_to`.
     """
     return _workload(kind).has(pod)
 

@@ -110,20 +110,12 @@ def _parsed(text: str) -> Quantity:
 
 
 def equal(left: str | int | float, right: str | int | float) -> bool:
-    """Whether two quantities are the same amount, however they are written.
-
-    Raises:
-        QuantityError: either is not a quantity.
-    """
+    """Whether two quantities are the same amount, however they are written."""
     return parse(left).nanos == parse(right).nanos
 
 
 def canonical(written: str | int | float) -> str:
-    """The form in which the API server writes a quantity: 1000 is 1k, 1024Mi is 1Gi, 0.5 is 500m, 1.5Ti is 1536Gi.
-
-    Raises:
-        QuantityError: it is not a quantity.
-    """
+    """The form in which the API server writes a quantity: 1000 is 1k, 1024Mi is 1Gi, 0.5 is 500m, 1.5Ti is 1536Gi."""
     return str(parse(written))
 
 

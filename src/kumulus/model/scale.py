@@ -151,11 +151,7 @@ def default_heartbeat_factor(nodes: int) -> int:
 
 
 def inotify_instances(*, kueue: bool = False) -> int:
-    """How many inotify instances a cluster of local processes takes, however many nodes it has.
-
-    Args:
-        kueue: whether Kueue runs beside it.
-    """
+    """How many inotify instances a cluster of local processes takes, however many nodes it has."""
     return sum(_INOTIFY.values()) + (_INOTIFY_OF_KUEUE if kueue else 0)
 
 
@@ -163,7 +159,6 @@ def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> C
     """What a fleet costs, according to the model.
 
     Args:
-        nodes: how many nodes.
         heartbeat_factor: as ``kwok.heartbeatFactor``; 1 as in a real cluster, None for the default.
     """
     heartbeat_factor = heartbeat_factor or default_heartbeat_factor(nodes)
@@ -186,11 +181,7 @@ def cost(nodes: int, machine: Machine, heartbeat_factor: int | None = None) -> C
 
 
 def together(costs: Sequence[Cost]) -> Cost:
-    """What several clusters on one machine cost: sums, or the maximum where each cluster has its own limit.
-
-    Args:
-        costs: at least one.
-    """
+    """What several clusters on one machine cost: sums, or the maximum where each cluster has its own limit."""
     return Cost(
         nodes=sum(each.nodes for each in costs),
         heartbeat_factor=max(each.heartbeat_factor for each in costs),

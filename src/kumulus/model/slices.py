@@ -190,12 +190,7 @@ def _taint(driver: str, fault: ActiveFault) -> dict[str, str]:
 
 
 def slice_manifest(pool: Pool, devices: Devices, part: Part, node_uid: str) -> dict[str, Any]:
-    """A complete ResourceSlice to post, owned by its node, so that it is deleted with the node.
-
-    Args:
-        part: which slice, of which node.
-        node_uid: the node's current UID.
-    """
+    """A complete ResourceSlice to post, owned by its node, so that it is deleted with the node."""
     node = pool.node_name(part.ordinal)
     return {
         "apiVersion": RESOURCE_API,

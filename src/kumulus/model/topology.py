@@ -47,7 +47,6 @@ class Level:
 
         Args:
             index: which of them, from 0; r3 is 3.
-            replicas: how many nodes the pool has.
         """
         first = index * self.nodes
         return range(min(first, replicas), min(first + self.nodes, replicas))
@@ -73,7 +72,6 @@ class Topology:
 
         Args:
             pool: the pool's name, with which the values begin, so that no two pools share a rack.
-            ordinal: the node's ordinal.
         """
         return {level.label: place_name(pool, level.place(ordinal)) for level in self.levels}
 

@@ -10,19 +10,13 @@ def counted(number: int, what: str) -> str:
     """A number of things: `1 node`, `2,550 nodes`.
 
     Args:
-        number: how many.
         what: one of them, in the singular.
     """
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def listed(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """The first of several names, and how many more there are: `a, b and 2,548 more`.
-
-    Args:
-        names: all of them, in their order.
-        most: how many to list.
-    """
+    """The first of several names, and how many more there are: `a, b and 2,548 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{separator.join(names[:most])}{more}"
 

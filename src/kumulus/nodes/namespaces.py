@@ -75,9 +75,7 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
     """Create a namespace, or change the stack's own one to what is wanted.
 
     Args:
-        wanted: the namespace as it should be.
         before: the ``labels`` and ``annotations`` it was given; those that are no longer wanted are removed.
-        recorded: as for :func:`look`.
 
     Raises:
         NotOurs: another owner's namespace has the name, or the stack's last one is still being deleted.
@@ -104,11 +102,6 @@ async def make(client: Client, wanted: Namespace, before: Mapping[str, Mapping[s
 
 async def remove(client: Client, wanted: Namespace, recorded: str, stop: asyncio.Event, seconds: float) -> str:
     """Delete a stack's namespace and wait until it is gone with everything in it.
-
-    Args:
-        recorded: as for :func:`look`.
-        stop: ends the wait.
-        seconds: how long to wait.
 
     Returns:
         What is left of it, in the cluster's own words, when it was not gone in time; else "".

@@ -61,7 +61,6 @@ class Connections:
         """In a preview, set how to reach a cluster whose kubeconfig is not written yet.
 
         Args:
-            kubeconfig: path of the kubeconfig.
             connection: how to reach the cluster until the kubeconfig exists.
         """
         self._foreseen[kubeconfig] = connection
@@ -70,9 +69,7 @@ class Connections:
         """Return the client of a cluster after verifying the cluster's identity.
 
         Args:
-            kubeconfig: path of the kubeconfig.
             identity: UID of the kube-system namespace.
-            patience: seconds to keep trying while the server does not answer.
 
         Raises:
             WrongCluster: another cluster answers there.

@@ -117,11 +117,7 @@ class Settings:
         return any(old.get(key) != new.get(key) for key in keys)
 
     def kept(self, old: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[str, str]:
-        """What is kept in the state besides the user's settings.
-
-        Raises:
-            ProviderError: a later version wrote the state in a format that this one does not know.
-        """
+        """What is kept in the state besides the user's settings."""
         _require_known(old)
         return {
             WRITTEN: json.dumps(version.stamp(), sort_keys=True),

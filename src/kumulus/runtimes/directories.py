@@ -103,7 +103,6 @@ def require_free(place: Place, owner: str, *, preview: bool = False) -> None:
     """Refuse a place that belongs to somebody else or contains somebody else's files; nothing is changed.
 
     Args:
-        place: where a cluster is to be made.
         owner: the new cluster's owner, whose interrupted runs may have left files there. Empty where it is not
             known.
         preview: whether this is a preview: what is there may be a cluster that is to be replaced.
@@ -188,11 +187,7 @@ def os_error(error: OSError, place: Place, *, made: bool = False) -> str:
 
 
 def free_bytes(path: Path) -> int:
-    """Bytes free for us on the file system of a path that may not exist yet.
-
-    Raises:
-        OSError: the file system cannot be asked.
-    """
+    """Bytes free for us on the file system of a path that may not exist yet."""
     while not path.exists():
         path = path.parent
     state = os.statvfs(path)

@@ -86,19 +86,11 @@ class Place:
         files.write(self.note_file, json.dumps({**note, **version.stamp()}, indent=2) + "\n")
 
     def foreign(self) -> list[str]:
-        """The names of entries in the directory that are not part of a cluster, sorted.
-
-        Raises:
-            OSError: the directory cannot be read.
-        """
+        """The names of entries in the directory that are not part of a cluster, sorted."""
         return self._without(self.FILES)
 
     def foreign_to_all(self) -> list[str]:
-        """Like :meth:`foreign`, for a cluster of any runtime.
-
-        Raises:
-            OSError: the directory cannot be read.
-        """
+        """Like :meth:`foreign`, for a cluster of any runtime."""
         kinds: list[type[Place]] = [Place, *Place.__subclasses__()]
         return self._without(frozenset(name for kind in kinds for name in kind.FILES))
 

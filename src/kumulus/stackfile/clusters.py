@@ -76,9 +76,6 @@ def load_stack(
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: by key, such as `clusters`: the places in it that the configuration keeps secret.
-
-    Raises:
-        SpecError: with every problem found.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     values = {str(key).removeprefix("kumulus:"): value for key, value in config.items() if value is not None}

@@ -41,12 +41,7 @@ def _of_version(pool: Pool, kubelet: str) -> Pool:
 
 
 def system_pool(cluster_name: str, kubelet: str) -> Pool:
-    """The two untainted nodes for the emulated pods of add-ons where no real node runs containers.
-
-    Args:
-        cluster_name: the value of the label kumulus.io/cluster.
-        kubelet: their version.
-    """
+    """The two untainted nodes for the emulated pods of add-ons where no real node runs containers."""
     labels = {
         **identity_labels(SYSTEM_GROUP, SYSTEM_GROUP, cluster_name),
         OS_LABEL: "linux",

@@ -208,8 +208,5 @@ def fault_from(raw: Mapping[str, object], source: str) -> Fault:
     Args:
         raw: as an item of the stack file's `faults`.
         source: where it is from, for the error's first line.
-
-    Raises:
-        SpecError: with every problem found.
     """
     return validated(Fault, raw, source)

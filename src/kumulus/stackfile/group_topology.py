@@ -158,7 +158,6 @@ def placement_problems(where: Where, topology: GroupTopology, pool: str, replica
 
     Args:
         where: the place of the zone in the stack file.
-        replicas: how many nodes the zone has.
     """
     places = topology.places()
     if places is not None and replicas > places:

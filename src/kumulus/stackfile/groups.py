@@ -168,8 +168,6 @@ def pool_of(group: NodeGroup, placement: Placement, cluster_name: str, flavour: 
 
     Args:
         group: the group, completed from the catalog.
-        cluster_name: the value of the label kumulus.io/cluster.
-        flavour: `kemu` adds KEMU's own labels and values.
     """
     template = group.nodeTemplate
     operator = group.gpuOperator

@@ -134,10 +134,6 @@ def missing_archive(image: str, base: Path) -> tuple[str, str] | None:
 
 
 def digest_of_file(path: Path) -> str:
-    """The SHA-256 of a file's content.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -61,8 +61,6 @@ def read_kemu(
 
     Args:
         location: a path, relative to `base` or absolute, or an http(s) URL.
-        runtime: kwok, kind or existing; KEMU itself supports only kind.
-        skip_addons: leave the file's add-ons out.
         asked_in: the stack file that names the location, for errors about reaching it.
 
     Raises:

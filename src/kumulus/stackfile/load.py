@@ -92,9 +92,6 @@ def load(
         base: the project's directory; paths in the configuration start there.
         source: the name of the stack's file in messages; by default the stack's file in stacks/.
         secrets: the places in `cluster` that the configuration keeps secret.
-
-    Raises:
-        SpecError: with every problem found.
     """
     source = source or f"stacks/Pulumi.{stack}.yaml"
     settings = Settings.read(config)

@@ -49,9 +49,6 @@ def large_file(location: str, base: Path, path: str, source: str, most: int) -> 
 
     Args:
         location: as for :func:`read_text`, which handles URLs, and files that cannot be read.
-        base: as there.
-        path: as there.
-        source: as there.
         most: the most bytes of the file.
 
     Raises:

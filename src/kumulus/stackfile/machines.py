@@ -102,12 +102,7 @@ def of_groups(
 
 
 def delays(delay: Distribution, seed: str) -> dict[str, Any]:
-    """How long machines take: one duration for all, or a list of random ones that is used cyclically.
-
-    Args:
-        delay: as in the file.
-        seed: the seed they are drawn with.
-    """
+    """How long machines take: one duration for all, or a list of random ones that is used cyclically."""
     if delay.kind == "fixed":
         return {"registrationDelay": f"{delay.first:g}s"}
     source = random.Random(f"{seed}/registrationDelay")

@@ -173,8 +173,5 @@ class ClusterSpec(_WithSections):
         Args:
             raw: the mapping; None is an empty one.
             source: the file or stack it is from, for the error's first line.
-
-        Raises:
-            SpecError: with every problem found.
         """
         return validated(cls, {} if raw is None else raw, source)

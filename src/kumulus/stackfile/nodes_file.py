@@ -31,8 +31,6 @@ def with_nodes(cluster: object, location: str, base: Path, source: str) -> objec
     Args:
         cluster: the mapping; may be malformed, which its model reports.
         location: the file's path, or its URL.
-        base: the directory that relative paths start from.
-        source: the stack's file, for errors.
 
     Raises:
         SpecError: the file cannot be read, has another form, or has nodes in places that the cluster does not have.

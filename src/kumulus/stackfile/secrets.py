@@ -47,11 +47,7 @@ def places_of_secrets(document: object, key: str) -> tuple[Where, ...]:
 
 
 def read_secrets(file: Path, key: str) -> Secrets:
-    """The secrets of a stack file in a key's value; a file that cannot be read counts as one without the key.
-
-    Args:
-        key: such as `kumulus:cluster`, which according to Pulumi contains a secret.
-    """
+    """The secrets of a stack file in a key's value; a file that cannot be read counts as one without the key."""
     return Secrets(places_of_secrets(parsed(file), key))
 
 

@@ -31,21 +31,12 @@ def file() -> Path:
 
 
 def layers() -> dict[str, str]:
-    """The digests accepted for this platform, by image.
-
-    Raises:
-        ToolchainError: the file is damaged.
-    """
+    """The digests accepted for this platform, by image."""
     return {image: found[releases.platform()] for image, found in _read().items() if releases.platform() in found}
 
 
 def remember(image: str, digest: str) -> None:
-    """Accept a layer of an image for this platform.
-
-    Raises:
-        ToolchainError: the file is damaged.
-        OSError: it cannot be written.
-    """
+    """Accept a layer of an image for this platform."""
     images = _read()
     images.setdefault(image, {})[releases.platform()] = digest
     files.write(file(), json.dumps({"images": images}, indent=2, sort_keys=True) + "\n")

@@ -130,11 +130,7 @@ def remove_old(known: Pins) -> list[Path]:
 
 
 def remove_old_charts() -> None:
-    """Remove the charts that are old.
-
-    Raises:
-        OSError: one of them cannot be removed.
-    """
+    """Remove the charts that are old."""
     for file in charts().glob("*.tgz"):
         if is_old([file]):
             file.unlink(missing_ok=True)

@@ -138,11 +138,7 @@ def fetch(
 
 
 def document(url: str, accept: str, limits: Limits) -> bytes:
-    """Read a small document of these media types, such as an image's manifest.
-
-    Raises:
-        NotFetched: it cannot be read.
-    """
+    """Read a small document of these media types, such as an image's manifest."""
     reachable(url, limits)
     try:
         with _open(url, {"Accept": accept}, limits) as answer:

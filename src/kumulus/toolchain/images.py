@@ -48,10 +48,8 @@ def find(image: Image, member: str, platform: str, limits: Limits | None = None)
     """The one layer that has a member; it stays among the downloads, where the next download finds it.
 
     Args:
-        image: the image, by its tag.
         member: the path of a program in it, or a pattern of paths.
         platform: such as `linux-amd64`.
-        limits: how long to wait for the registry.
 
     Raises:
         ToolchainError: no layer has it, or several have; a layer cannot be read by us; the registry does not answer.
@@ -80,11 +78,7 @@ def find(image: Image, member: str, platform: str, limits: Limits | None = None)
 
 
 def accept(tools: Sequence[Tool]) -> None:
-    """Remember what the registry has now of the tools that have no sum.
-
-    Raises:
-        ToolchainError: as for :func:`find`, or a program does not run on this machine.
-    """
+    """Remember what the registry has now of the tools that have no sum."""
     for tool in tools:
         if tool.unpinned is None:
             continue

@@ -21,9 +21,6 @@ def exclusive(file: Path, doing: str, say: Callable[[str], None]) -> Iterator[bo
         file: the lock file; its content is the holder's process id, and it stays.
         doing: what processes need this lock for, such as "building the tools".
         say: called with a line for the user if there is a process to wait for.
-
-    Raises:
-        ToolchainError: the file cannot be created.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

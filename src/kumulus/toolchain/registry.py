@@ -88,11 +88,7 @@ def token_address(url: str, challenge: str) -> str:
 
 
 def admit(url: str, answer: bytes) -> None:
-    """Keep the token of a registry's answer, for further requests about the same image.
-
-    Raises:
-        ToolchainError: the answer has none.
-    """
+    """Keep the token of a registry's answer, for further requests about the same image."""
     found = _OF_IMAGE.fullmatch(url)
     try:
         document = json.loads(answer)

@@ -23,7 +23,6 @@ class Failed(Exception):
     """A program ended with an exit code other than 0.
 
     Attributes:
-        code: the exit code.
         tail: the last lines of the log, indented.
     """
 
@@ -46,7 +45,6 @@ def run(
     """Run a program to its end.
 
     Args:
-        command: the program and its arguments.
         log: a file to which the command and its standard error are appended.
         stdout: a file that its standard output is appended to; the log by default.
         stdin: a file to read from; nothing by default.
@@ -54,7 +52,6 @@ def run(
 
     Raises:
         Failed: it ended with an exit code other than 0.
-        OSError: there is no such program.
     """
     with log.open("ab") as messages, (stdout or log).open("ab") as answers:
         messages.write(f"$ {' '.join(map(str, command))}\n".encode())

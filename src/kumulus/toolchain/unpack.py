@@ -74,11 +74,7 @@ def keep(archive: Path, patterns: Mapping[str, str], into: Path) -> None:
 
 
 def paths(archive: Path) -> list[str]:
-    """The paths of the regular files in a .tar.gz or .zip.
-
-    Raises:
-        ToolchainError: the archive is broken.
-    """
+    """The paths of the regular files in a .tar.gz or .zip."""
     try:
         return [path for path, content in _files(archive) if content is not None]
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError) as error:

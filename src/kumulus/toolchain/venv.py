@@ -65,7 +65,6 @@ def ensure(project: Path, with_: Iterable[str] = ()) -> None:
     Extras that were asked for once stay, and are brought up to date with the rest.
 
     Args:
-        project: the checkout, with requirements.txt.
         with_: names of extras that are wanted besides the core, or :data:`DEVELOPMENT`.
     """
     wanted = set(with_)
@@ -183,11 +182,7 @@ def _uv(project: Path, arguments: list[str]) -> None:
 
 
 def run_uv(project: Path, arguments: list[str]) -> None:
-    """Run the pinned uv in a project, with pip's settings.
-
-    Raises:
-        ToolchainError: it failed; the message has its last lines.
-    """
+    """Run the pinned uv in a project, with pip's settings."""
     program = _uv_program(project)
     _install([str(program), *arguments], project, "uv", arguments, _settings(project))
 

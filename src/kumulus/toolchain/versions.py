@@ -66,9 +66,6 @@ class KubernetesVersion:
 
         Args:
             folder: has the template of go.mod, and each version's checksums.
-
-        Raises:
-            OSError: one of them cannot be read.
         """
         return _module_files(self, folder)
 

@@ -78,9 +78,6 @@ def advise(demand: Demand, offers: Offers, *, most_types: int = 12, seconds: flo
     """The cheapest fleet on which a scheduler places every pod.
 
     Args:
-        demand: the workload.
-        offers: the machines to choose from.
-        most_types: how many types the fleet may have.
         seconds: how long each of the programme's two parts may take.
     """
     if most_types < 1:
@@ -192,9 +189,7 @@ def place(offers: Sequence[Offer], nodes: Sequence[int], shapes: Sequence[Shape]
     """Place pods, one shape after the other, in the given order.
 
     Args:
-        offers: the machines.
         nodes: how many of each there are.
-        shapes: the pods.
         seed: for the random choice among equal nodes.
     """
     kinds = np.repeat(np.arange(len(offers)), nodes)

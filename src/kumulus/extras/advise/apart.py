@@ -106,7 +106,6 @@ def _selects(term: Object, mine: Object, theirs: Object) -> bool:
     """Whether a term that is understood selects pods.
 
     Args:
-        term: of a pod's rules.
         mine: that pod's labels.
         theirs: the labels of the pods.
     """

@@ -76,7 +76,6 @@ def largest_first(shapes: Iterable[Shape], by: str = "share") -> tuple[Shape, ..
     others over these machines, too, and leave no CPUs to go with the GPUs.
 
     Args:
-        shapes: the pods.
         by: `share` for the largest request of any resource, relative to the largest one of any shape, so that units do
             not matter; or the resource that decides after those that only some machines have. If that runs short first,
             `share` would put pods that need little of it and much of another before those that need much of it.
@@ -102,8 +101,6 @@ def amount(resource: str, quantity: Quantity, *, up: bool) -> int:
     """A quantity in the whole units of this package.
 
     Args:
-        resource: which one.
-        quantity: how much of it.
         up: whether to round up, as for a request; a capacity is rounded down.
     """
     unit = _UNITS.get(resource, NANO)
@@ -114,7 +111,6 @@ def made(pods: Iterable[Pods], daemons: Iterable[Object] = (), uncounted: Sequen
     """The demand of some pods.
 
     Args:
-        pods: each kind of pod.
         daemons: the specs of pods that run once on each node.
         uncounted: objects with more pods, of which it is not known how many.
     """

@@ -70,8 +70,6 @@ def of_catalog(types: Sequence[str], zones: Sequence[str], prices: Prices, *, sp
     Args:
         types: their names; none for all types with a price in the zones' regions.
         zones: their zones; none for a zone of the first type's cloud, or of Google's.
-        prices: what they cost.
-        spot: whether to use spot machines.
     """
     known = instance_types()
     for kind in types:
@@ -104,7 +102,6 @@ def of_pools(given: Mapping[str, Iterable[Pool]], prices: Prices, region: str = 
 
     Args:
         given: its clusters' pools, by the cluster's name; the only cluster of a stack has none.
-        prices: what their types cost.
         region: the region for the prices of nodes without one.
         spot: whether to use spot machines, instead of what the groups say.
     """
@@ -152,8 +149,6 @@ def useful(offers: Sequence[Offer], demand: Demand, unpriced: Sequence[str] = ()
     """The offers that some pod can use; one for all zones of a region in which it costs the same and takes the same.
 
     Args:
-        offers: the machines.
-        demand: the workload.
         unpriced: types without a price, for the error message.
     """
     for shape in demand.shapes:
@@ -234,7 +229,6 @@ def allowed(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
     Args:
         spec: its `nodeSelector`, and its required node affinity as `nodeAffinity`.
-        labels: the node's.
     """
     if any(labels.get(key) != str(value) for key, value in (spec.get("nodeSelector") or {}).items()):
         return False

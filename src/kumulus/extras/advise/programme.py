@@ -49,9 +49,7 @@ class Programme:
     """A workload and the machines it may run on.
 
     Args:
-        offers: the machines.
         shapes: the pods; each fits on some offer.
-        most_types: how many different types the fleet may have.
         seconds: how long to look for columns, and then again for an integer solution.
     """
 

@@ -41,9 +41,7 @@ def solve(
 
     Args:
         costs: of one unit of each column.
-        rows: the constraints.
         upper: the maximum of each column; no limit unless given.
-        whole: whether columns are integers.
         seconds: how long an integer programme may take; after that, the best solution so far is used.
     """
     solver = highspy.Highs()  # type: ignore[no-untyped-call]

@@ -34,7 +34,6 @@ def pack(folder: Path, to: Path, private: bool) -> None:
     The same capture gives the same bytes: the archive says neither who made it nor when.
 
     Args:
-        folder: the directory of the files.
         to: the archive; in it, the files are in a directory of the same name.
         private: whether to keep other users of this machine from reading it.
     """

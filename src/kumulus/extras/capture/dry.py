@@ -50,8 +50,6 @@ async def dry_run(client: Client, name: str, say: Callable[[str], None]) -> Asyn
     """Dry objects in a cluster, all of which are removed at the end; no other run changes the cluster meanwhile.
 
     Args:
-        client: of the clone.
-        name: the workload's.
         say: takes what earlier runs had left, a line for each.
     """
     journal, lines = await recover.begin(client, f"fit-{secrets.token_hex(4)}", name, command="fit")
@@ -80,7 +78,6 @@ class Dry:
     """Dry objects in a cluster; `dry_run` has them.
 
     Args:
-        client: of the clone.
         journal: the run's, in which everything is listed before it is created.
         within: seconds for the scheduler to decide about all pods.
     """
@@ -110,7 +107,6 @@ class Dry:
 
         Raises:
             Undecided: it gets no service account in time.
-            ApiError, Unreachable: the cluster refused, or gave no answer.
         """
         self._journal.add(namespaces=[name], pods=[f"{NAMESPACES}/{name}/pods"])
         with tolerating(409):
@@ -125,15 +121,12 @@ class Dry:
         """Create pods and wait for the scheduler's decision about each.
 
         Args:
-            probe: what they are like.
-            count: how many.
             priority_class: the class that `priority_class` created.
             keep: leave them until the end, so that they occupy room for later ones; otherwise they are removed at once.
             among: how many nodes the scheduler must have considered for its refusal to count.
 
         Raises:
             Undecided: the scheduler did not decide about all, or the cluster has no groups for pods of one.
-            ApiError, Unreachable: the cluster refused something other than a pod, or gave no answer.
         """
         self._tries += 1
         attempt, path = self._tries, f"{NAMESPACES}/{probe.namespace}/pods"
@@ -229,7 +222,6 @@ class Dry:
 
         Raises:
             Undecided: the quota's controller does not update the status.
-            ApiError, Unreachable: the cluster refused.
         """
         path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"
         before = (await self._client.get(path))["spec"]["hard"]
@@ -253,8 +245,6 @@ class Dry:
         """Wait until deleted pods no longer count in a quota, but at most half of `within`.
 
         Args:
-            namespace: the quota's.
-            name: the quota's.
             most: the most that is used once they do not count.
         """
         path = f"{NAMESPACES}/{namespace}/resourcequotas/{name}"

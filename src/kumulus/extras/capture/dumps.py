@@ -81,7 +81,6 @@ def documents(stream: Any, name: str) -> Iterator[Any]:
 
     Raises:
         Refused: it has too many values or levels, or an alias.
-        yaml.YAMLError: it is not YAML.
     """
     builder = _Builder(name)
     for event in yaml.parse(stream, Loader=FAST_LOADER):

@@ -68,7 +68,6 @@ def as_json(kind: str, raw: bytes) -> dict[str, Any]:
 
     Args:
         kind: the expected kind; not checked for custom resources.
-        raw: the bytes.
 
     Raises:
         Encrypted: only its API server can read it.
@@ -85,11 +84,6 @@ def as_json(kind: str, raw: bytes) -> dict[str, Any]:
 
 def page(kind: str, version: str, raw: bytes) -> tuple[list[dict[str, Any]], str]:
     """The objects of a page of a list, and the token of the next page; from protobuf or JSON, as the server answered.
-
-    Args:
-        kind: of its objects.
-        version: the API version that was requested.
-        raw: the answer.
 
     Raises:
         Unreadable: the answer is no such list.

@@ -66,8 +66,6 @@ async def fit(
     """Ask the scheduler of a clone.
 
     Args:
-        client: of the clone.
-        probe: the pods that should fit.
         capture: the directory of the capture that it has to be the clone of; None for any.
         clone: whether it has to be one; a cluster that the caller has made for itself need not.
         changes: whether to look for changes that would make all fit.
@@ -75,9 +73,7 @@ async def fit(
 
     Raises:
         NotTheClone: the cluster is not marked as the clone.
-        Undecided: the scheduler did not decide.
         JournalError: another run is under way on the clone, or something of a run cannot be put back.
-        ApiError, Unreachable: the clone could not be asked.
     """
     async with dry_run(client, probe.name, say) as dry:
         if clone:

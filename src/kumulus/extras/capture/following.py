@@ -94,11 +94,6 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
 
     A clone loses a pod when its node is recreated, or when the clone's scheduler preempts it for another.
 
-    Args:
-        client: of the clone, which has the source's current nodes already.
-        changes: the changes of the source.
-        now: the current contents of the source.
-
     Returns:
         What was created, and what was refused.
     """

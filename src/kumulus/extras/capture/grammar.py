@@ -87,12 +87,7 @@ class Renaming(cel.Renaming, Protocol):
 
 
 def reduced(form: Form, value: Any) -> Any:
-    """What is kept of a value; None for nothing. Anything that does not have the form is left out.
-
-    Args:
-        form: what may be in it.
-        value: as JSON gives it.
-    """
+    """What is kept of a value; None for nothing. Anything that does not have the form is left out."""
     if isinstance(form, Leaf):
         return _LEAVES[form](value)
     if isinstance(form, Selecting):
@@ -117,9 +112,7 @@ def renamed(form: Form, value: Any, names: Renaming) -> Any:
     """A reduced value with every name in it replaced; None for nothing.
 
     Args:
-        form: what is in it.
         value: the result of `reduced`.
-        names: gives the replacements.
 
     Raises:
         CannotRename: it is not certain what is a name in an expression.

@@ -38,7 +38,6 @@ class Reader:
     """Reads everything of one cluster into a spool.
 
     Args:
-        client: the cluster's.
         spool: has what was read already, and takes the rest.
         rate: the most requests a second.
         progress: called after each page.
@@ -55,7 +54,6 @@ class Reader:
         Raises:
             Expired: the credentials are not accepted (401).
             ApiError: the server refused a request for a reason that is not about a kind.
-            Unreachable: it gave no answer.
             OSError: a page could not be saved.
         """
         for kind in KINDS:
@@ -130,15 +128,7 @@ class Reader:
 
 
 async def read_cluster(connection: Connection, spool: Spool, rate: float, patience: float, progress: Progress) -> None:
-    """Read everything of a cluster that is not in the spool yet; the rest as of :class:`Reader`.
-
-    Args:
-        connection: to the cluster.
-        spool: has what was read already, and takes the rest.
-        rate: the most requests a second.
-        patience: seconds to keep retrying while the server gives no answer.
-        progress: called after each page.
-    """
+    """Read everything of a cluster that is not in the spool yet; the rest as of :class:`Reader`."""
     async with Client(connection, patience=patience, connections=1) as client:
         await Reader(client, spool, rate, progress).read()
 
@@ -146,13 +136,8 @@ async def read_cluster(connection: Connection, spool: Spool, rate: float, patien
 async def identity(connection: Connection, patience: float) -> str | None:
     """The identity of a cluster, by the rights of a capture alone, which may list and not get; None without these.
 
-    Args:
-        connection: to the cluster.
-        patience: seconds to keep retrying while the server gives no answer.
-
     Raises:
         Expired: the credentials are not accepted (401).
-        ApiError, Unreachable: the server refused otherwise, or gave no answer.
     """
     try:
         async with Client(connection, patience=patience, connections=1) as client:

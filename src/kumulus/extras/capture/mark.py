@@ -34,8 +34,6 @@ async def write(client: Client, capture: Path, *names: str) -> None:
     """Mark a cluster as the clone of a capture.
 
     Args:
-        client: of the cluster.
-        capture: the capture's directory.
         names: of its files that the cluster is like now; the mark keeps what it has of the other one.
     """
     data = {name: _digest(capture / name) for name in names}
@@ -48,7 +46,6 @@ def is_of(mark: Mapping[str, str], *captures: Path) -> bool:
     """Whether a mark is of a capture.
 
     Args:
-        mark: as `read` returns it.
         captures: the capture's directory; and that of a newer one, which the clone is being made like, file by file.
     """
     return all(
@@ -61,12 +58,10 @@ async def require(client: Client, *captures: Path) -> None:
     """Refuse a cluster that is not the clone of a capture.
 
     Args:
-        client: of the cluster.
         captures: as for `is_of`; none for any capture.
 
     Raises:
         NotTheClone: it is not.
-        OSError: a file cannot be read.
     """
     found = await read(client)
     if found is None:

@@ -86,9 +86,7 @@ class Probe:
         """One of the pods, marked as a dry one.
 
         Args:
-            run: the run's id.
             attempt: which of its tries the pod is of.
-            index: which pod.
             priority_class: replaces its own; None for none.
         """
         spec = copy.deepcopy(dict(self.spec))

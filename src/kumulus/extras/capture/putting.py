@@ -70,7 +70,6 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
 
     Args:
         client: of the cluster, which has its nodes already.
-        file: the workload file.
         progress: takes a kind and how many of its objects exist.
     """
     done, last, waiting = Put(), list[dict[str, Any]](), list[dict[str, Any]]()

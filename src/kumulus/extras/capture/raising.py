@@ -43,9 +43,7 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
     The pods that got a node stay, and the quotas stay raised, until the end of `dry`: later tries run with them.
 
     Args:
-        client: of the clone.
         dry: keeps the pods that fitted.
-        probe: the pods that should fit.
         priority: the class that `Dry.priority_class` created.
         verdict: with pods that were refused.
 
@@ -54,7 +52,6 @@ async def raised_quotas(client: Client, dry: Dry, probe: Probe, priority: str, v
 
     Raises:
         Undecided: the scheduler, or the quota's controller, did not decide.
-        ApiError, Unreachable: the cluster refused something else, or gave no answer.
     """
     fitted, what, ample = verdict.fitted, list[str](), dict[str, dict[str, str]]()
     for _ in range(_MOST):

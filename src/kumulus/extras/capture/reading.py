@@ -36,13 +36,7 @@ _SYSTEM_NAMESPACES = frozenset(("kube-node-lease", "kube-public", "kube-system",
 
 
 def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:
-    """What is kept of an object; None if nothing is: a pod that has ended, or the system's own class.
-
-    Args:
-        kind: its kind.
-        raw: the object as JSON gives it.
-        api_version: of its group and version.
-    """
+    """What is kept of an object; None if nothing is: a pod that has ended, or the system's own class."""
     metadata = raw.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         return None

@@ -26,7 +26,6 @@ class Spool:
 
     Raises:
         AnotherSource: a capture of another source was started there.
-        OSError: it cannot be written.
     """
 
     def __init__(self, directory: Path, source: str) -> None:
@@ -55,13 +54,8 @@ class Spool:
         """Save a page.
 
         Args:
-            kind: of its objects.
-            items: the reduced objects.
             token: of the next page; empty after the last.
             note: a remark about the kind, such as a missing right.
-
-        Raises:
-            OSError: the disk is full.
         """
         line = json.dumps({"items": items, "continue": token, "note": note}, separators=(",", ":")) + "\n"
         file = self._file(kind)

@@ -176,7 +176,6 @@ class Words:
 
         Raises:
             WrongTable: it is not a table, or others may read it.
-            OSError: it cannot be read.
         """
         with file.open(encoding=_ENCODING) as opened:
             if os.fstat(opened.fileno()).st_mode & 0o077:

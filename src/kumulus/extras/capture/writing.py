@@ -48,8 +48,6 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
     """Write the files of what has been read.
 
     Args:
-        spool: what has been read.
-        directory: the directory for the files.
         words: replace the names; None keeps them.
     """
     done = Written(missing={kind.kept_as: note for kind in KINDS if (note := spool.note(kind.kept_as))})

@@ -31,7 +31,6 @@ def reached(port: int, path: str) -> dict[str, Any]:
 
     Args:
         port: the port that it listens on, on 127.0.0.1.
-        path: its URL path.
     """
     return {"service": {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}}
 
@@ -52,9 +51,6 @@ async def mount(client: Client, directory: Path) -> None:
 
     Args:
         directory: the configuration's `certDir`; created if missing.
-
-    Raises:
-        OSError: the files cannot be written.
     """
     while True:
         secret = await client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}")

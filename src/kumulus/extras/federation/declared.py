@@ -65,7 +65,6 @@ async def look(
 
     Args:
         recorded: addresses of what the stack has created before; those no longer wanted are extra.
-        patience: seconds to keep trying an unreachable server.
     """
     seen, addresses = DeclaredState(), {address(each) for each in wanted}
     for manifest in wanted:

@@ -90,11 +90,7 @@ def in_namespace(queue: str, namespace: str, *, hub: str = "", kueue: str = NAME
 
 
 def hub(workers: Mapping[str, str], queue: Queue) -> list[Manifest]:
-    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers.
-
-    Args:
-        workers: kubeconfigs by the workers' names.
-    """
+    """The hub's objects: each worker's kubeconfig and MultiKueueCluster, and a queue whose Jobs go to the workers."""
     made: list[Manifest] = []
     # Pulumi's engine does not keep the order of mappings, and Kueue keeps the order of its lists.
     for name, text in sorted(workers.items()):

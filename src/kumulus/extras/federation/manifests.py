@@ -30,11 +30,7 @@ def kept() -> tuple[Mapping[str, Any], ...]:
 
 
 def definitions(manifests: Iterable[Mapping[str, Any]], reached: Reached) -> list[dict[str, Any]]:
-    """The CustomResourceDefinitions, with older versions of a kind converted by the webhook.
-
-    Args:
-        reached: how the webhook is reached.
-    """
+    """The CustomResourceDefinitions, with older versions of a kind converted by the webhook."""
     made = []
     for definition in manifests:
         if definition["kind"] != "CustomResourceDefinition":
@@ -53,7 +49,6 @@ def webhooks(
     """The configurations of the webhooks for Kueue's own kinds and those of the integrations.
 
     Args:
-        reached: how a webhook is reached.
         frameworks: the integrations, such as `batch/job`.
     """
     return [_webhooks(each, reached, frameworks) for each in manifests if each["kind"].endswith("WebhookConfiguration")]

@@ -69,7 +69,6 @@ class _Member(InCluster[Properties]):
         """The objects.
 
         Args:
-            patience: seconds to keep trying a server that does not answer.
             whole: whether to fail on what cannot be read at the moment, rather than leave it out.
         """
 

@@ -65,7 +65,6 @@ async def begin(
     Raises:
         Busy: another run is under way on the cluster: they would disturb each other.
         Unfinished: a run of another command has left the cluster half changed.
-        JournalError, ApiError, Unreachable: as for :func:`recover`.
     """
     cluster = await objects.identity(client)
     async with book.run_lock(cluster):

@@ -12,5 +12,9 @@
     traces/      published traces, imported as a stack file and an experiment file
     policies/    policies in Python; offline/ places traces by them without a cluster, extender/ beside a scheduler
 
+Times and durations are seconds; `now` and `clock` count them from the run's start. `limit` is how many a call of a
+policy may take, `product_label` the node label that says which GPUs a node has, and `say` takes a line for the user.
+Docstrings name these only where there is more to say of them.
+
 Used by `kumulus experiment`, `trace` and `policy`. docs/experiments.md says what is measured and how.
 """

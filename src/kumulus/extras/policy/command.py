@@ -44,11 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write(folder: Path) -> None:
-    """Write the pack, but keep the files that a user may have changed.
-
-    Raises:
-        OSError: it cannot be written to.
-    """
+    """Write the pack, but keep the files that a user may have changed."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "PulumiPolicy.yaml").exists():
         raise UserError(f"{folder} is not empty, and no policy pack; name another directory")
     for name in _MODULES:

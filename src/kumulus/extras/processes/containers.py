@@ -91,12 +91,8 @@ def environment(
     """A container's environment.
 
     Args:
-        address: the pod's.
         port: the API server's, on the pod's 127.0.0.1.
         content: what a ConfigMap or a Secret has, by its field in the API and the reference to it.
-
-    Raises:
-        Missing: something of it is not there.
     """
     made = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -25,11 +25,7 @@ class SandboxError(Exception):
 
 
 class Sandbox:
-    """The namespaces of one pod; made by :meth:`start`, ended with everything in them by :meth:`close`.
-
-    Attributes:
-        address: the pod's own.
-    """
+    """The namespaces of one pod; made by :meth:`start`, ended with everything in them by :meth:`close`."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, address: str) -> None:
         self.address = address
@@ -46,9 +42,7 @@ class Sandbox:
 
         Args:
             log: takes what the first process says.
-            address: the pod's.
             api: the API server's host and port.
-            name: the pod's.
 
         Raises:
             SandboxError: the kernel makes no namespaces for this user, or the like.

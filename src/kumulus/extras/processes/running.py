@@ -60,9 +60,7 @@ class Pod:
     """A pod of the node `local`.
 
     Args:
-        pod: the object.
         folder: for its files; made, and removed by :meth:`end`.
-        address: its own.
         api: the API server's host and port.
         programs: the programs' files, by image.
     """

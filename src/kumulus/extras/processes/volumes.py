@@ -24,7 +24,6 @@ class Volumes:
 
     Args:
         folder: has a folder for each of them.
-        address: the pod's.
     """
 
     def __init__(self, client: Client, pod: Manifest, folder: Path, address: str) -> None:
@@ -40,7 +39,6 @@ class Volumes:
 
         Raises:
             Missing: something of them is not there (yet).
-            OSError: the files cannot be written.
         """
         for volume in self._pod["spec"].get("volumes") or []:
             folder = self.folder / volume["name"]
@@ -54,7 +52,6 @@ class Volumes:
 
         Args:
             kind: ``configMap`` or ``secret``.
-            reference: has its name.
 
         Raises:
             Missing: it does not exist.

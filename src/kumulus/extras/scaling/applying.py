@@ -61,7 +61,6 @@ async def put(
     Args:
         autoscaler: their owner, which they carry as a label.
         wanted: the objects, in the order in which to create them.
-        labels: further labels for them.
     """
     kept = set()
     for manifest in wanted:

@@ -53,10 +53,6 @@ class DeploymentState:
 async def look(client: Client, autoscaler: Autoscaler, wanted: Iterable[Manifest], owner: Owner) -> DeploymentState:
     """Compare what exists with what is wanted.
 
-    Args:
-        autoscaler: which.
-        owner: the stack that owns it.
-
     Raises:
         NotOurs: one of the objects is somebody else's.
     """
@@ -81,10 +77,7 @@ async def deploy(
     """Create or update it, and wait until it works.
 
     Args:
-        autoscaler: which.
-        owner: the stack that owns it.
         stop: when set, the wait ends.
-        say: called with its progress.
 
     Raises:
         NotOurs: one of the objects is somebody else's; nothing was changed.
@@ -108,12 +101,6 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
 
     While it still runs it removes its own nodes, as their pools are deleted; the nodes that are left after a minute
     are removed for it.
-
-    Args:
-        autoscaler: which.
-        owner: the stack that owns it.
-        stop: when set, the wait ends.
-        say: called with its progress.
     """
     marks = {applying.LABEL: autoscaler.name, **owner.labels}
     ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}

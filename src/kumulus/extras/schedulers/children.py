@@ -32,11 +32,7 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
 
     Args:
         directory: absolute path.
-        program: what to run.
         output: takes its output; its log file unless given.
-
-    Raises:
-        SchedulerError: it cannot be run.
     """
     executable, log = directory / "bin" / program.name, log_file(directory, program.name)
     for folder in (executable.parent, log.parent):
@@ -66,11 +62,7 @@ def start(directory: Path, program: Program, output: IO[bytes] | None = None) ->
 
 
 def reader(directory: Path, program: Program) -> subprocess.Popen[bytes]:
-    """Start the process that a program's output is piped through: it writes to the log and ends with its input.
-
-    Raises:
-        OSError: it cannot be run.
-    """
+    """Start the process that a program's output is piped through: it writes to the log and ends with its input."""
     log = log_file(directory, program.name)
     log.parent.mkdir(mode=0o700, exist_ok=True)
     with log.open("ab") as output:

@@ -20,9 +20,6 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def crds(name: str) -> list[dict[str, Any]]:
     """The definitions of a scheduler's own kinds; none for kube-scheduler and YuniKorn.
 
-    Args:
-        name: the scheduler's name in the registry.
-
     Raises:
         SchedulerError: there is no such scheduler, or it is not built; the message says how to get it.
     """
@@ -30,20 +27,12 @@ def crds(name: str) -> list[dict[str, Any]]:
 
 
 def manifests(name: str) -> list[dict[str, Any]]:
-    """Every manifest kept with a scheduler's tool.
-
-    Raises:
-        SchedulerError: as for :func:`crds`.
-    """
+    """Every manifest kept with a scheduler's tool."""
     return [document for file in sorted(_kept(name).glob("*.yaml")) for document in _documents(file)]
 
 
 def text(name: str, file: str) -> str:
-    """The text of a file kept with a scheduler's tool.
-
-    Raises:
-        SchedulerError: as for :func:`crds`.
-    """
+    """The text of a file kept with a scheduler's tool."""
     return (_kept(name) / file).read_text()
 
 

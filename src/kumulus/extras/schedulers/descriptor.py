@@ -73,9 +73,6 @@ class Scheduler:
 
         Args:
             config: the user's configuration, if any.
-
-        Raises:
-            SchedulerError: the configuration cannot be used.
         """
         return (self.scheduler_name,) if config is None or self.profiles is None else self.profiles(config)
 

@@ -61,8 +61,6 @@ async def look(
     has it in its state; one that Kumulus made and that has no label has only lost it.
 
     Args:
-        wanted: by name.
-        patience: seconds to keep trying an unreachable server.
         recorded: the identity under which the stack has them in its state, empty when it had none; None if they are
             not in the state.
     """
@@ -109,10 +107,8 @@ async def converge(
     """Make the HyperNodes as wanted, the lowest tiers first.
 
     Args:
-        wanted: by name.
         cluster: the cluster's name, the value of their label.
         seen: the result of a look just before; no wanted name may be in :attr:`HyperNodesState.foreign`.
-        stop: when set, nothing new is begun.
 
     Returns:
         What could not be done, one line for each failure; empty when all are as wanted.

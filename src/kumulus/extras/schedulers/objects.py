@@ -60,9 +60,6 @@ async def create(
     Objects that an interrupted run left are taken over.
 
     Args:
-        client: of the cluster.
-        scheduler: its name in the catalog.
-        manifests: the objects.
         mark: for whom it is started.
 
     Raises:
@@ -83,8 +80,6 @@ async def remove(client: Client, scheduler: str, timeout: float = 60.0, run: str
     The scheduler must be ended before: it might create some of the objects again.
 
     Args:
-        client: of the cluster.
-        scheduler: its name in the registry.
         timeout: seconds to wait.
         run: delete only what that run of an experiment has made; empty for all objects of this scheduler.
 
@@ -147,7 +142,6 @@ async def established(client: Client, address: str) -> None:
 
     Raises:
         SchedulerError: it does not within half a minute.
-        ApiError, Unreachable: there is no such definition, or no answer.
     """
     if not await verbs.established(client, address, _ESTABLISHED_WITHIN):
         name, found = address.rpartition("/")[2], await client.get(address)

@@ -67,11 +67,7 @@ class Running:
         return None
 
     def launch(self) -> None:
-        """Start its processes; :meth:`work` waits for them.
-
-        Raises:
-            SchedulerError: one cannot be run.
-        """
+        """Start its processes; :meth:`work` waits for them."""
         for program in self.programs:
             if not program.through:
                 self._started[program.name] = children.start(self.directory, program)
@@ -87,13 +83,10 @@ class Running:
         """Wait until all of it works; fails as soon as a process ends.
 
         Args:
-            client: of the cluster.
             plan: what else to do and to wait for; None when it worked before.
-            timeout: seconds.
 
         Raises:
             SchedulerError: it does not work; the message has its last output.
-            ApiError, Unreachable: the API server refused what the plan does.
         """
         deadline = time.monotonic() + timeout
         task = asyncio.ensure_future(self._working(client, plan))
@@ -129,14 +122,7 @@ class Running:
             await asyncio.to_thread(_read_to_the_end, self._readers.pop())
 
     async def restart(self, timeout: float = 60.0) -> None:
-        """End its processes if they still run, start them again and wait until they work.
-
-        Args:
-            timeout: seconds.
-
-        Raises:
-            SchedulerError: they do not work.
-        """
+        """End its processes if they still run, start them again and wait until they work."""
         await self.end()
         self.launch()
         async with connected(self.kubeconfig) as client:

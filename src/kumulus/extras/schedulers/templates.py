@@ -113,12 +113,7 @@ def requests(template: Manifest) -> dict[str, Quantity]:
 
 
 def total_requests(workloads: Sequence[Manifest], pods: int) -> dict[str, str]:
-    """The total requests of the first `pods` pods of the workloads, for a gang that needs no more than those.
-
-    Args:
-        workloads: in their order.
-        pods: how many pods to count.
-    """
+    """The total requests of the first `pods` pods of the workloads, for a gang that needs no more than those."""
     total: dict[str, Quantity] = {}
     for workload in workloads:
         for template, count in templates(workload):

@@ -27,12 +27,8 @@ async def save(client: Client, kubeconfig: Path, stack: str, to: Path, namespace
 
     Args:
         kubeconfig: the kubeconfig beside its files.
-        stack: the stack that owns it.
         to: the file; an existing one is replaced once the new one is complete.
         namespaces: the ones to save, of a cluster that is not kwok's; all of the users' if empty.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     if layout := of_kwok(kubeconfig):
         if namespaces:
@@ -58,7 +54,6 @@ async def restore(
     """Make a cluster's objects what they were.
 
     Args:
-        kubeconfig: the kubeconfig beside its files.
         begin: called before the first change.
         stop: set to stop before the next change; a cluster of the runtime kwok is restored to the end all the same, as
             its controllers are paused and it takes seconds.
@@ -69,8 +64,6 @@ async def restore(
         OfAnother: the snapshot is of another cluster, or cannot be put into this one; nothing was changed.
         Refused: the cluster would refuse a part of it; nothing was changed.
         Damaged: it is no snapshot, or not as it was written; nothing was changed.
-        CutOff: it was stopped.
-        OSError: the file cannot be read.
     """
     layout = of_kwok(kubeconfig)
     if of_another and (layout is None or (await asyncio.to_thread(about, source)).form != "etcd"):

@@ -106,7 +106,6 @@ def changed_back(wanted: Mapping[str, Any], found: Mapping[str, Any], gone: Cont
     """An object as it is put in the place of the present one; finalizers, owners and the status stay the present one's.
 
     Args:
-        wanted: the object in the snapshot.
         gone: UIDs of removed objects: an object with such an owner would be removed as well.
     """
     body, metadata = made(wanted), found["metadata"]

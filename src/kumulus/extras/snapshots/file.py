@@ -69,9 +69,7 @@ def write(file: Path, about: About, entries: Iterable[tuple[bytes, bytes]]) -> A
     """Write a snapshot, readable by its owner only, as it contains secrets of the cluster.
 
     Args:
-        file: where.
         about: what it contains; the counts and the checksum are filled in.
-        entries: keys and values.
 
     Raises:
         OSError: it cannot be written, or its first line would be too long to be read; a former file stays.

@@ -67,12 +67,7 @@ def save(layout: Layout, stack: str, cluster: str, file: Path) -> About:
     """Save a cluster's objects as of now.
 
     Args:
-        stack: the stack that owns it.
         cluster: its identity, the UID of the namespace kube-system.
-        file: the file; an existing one is replaced once the new one is complete.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with EtcdKeys(layout) as etcd:
@@ -86,13 +81,9 @@ def restore(layout: Layout, cluster: str, file: Path, begin: Begin = unrecorded)
 
     Another restore finishes one that was interrupted: objects that are already as they were are left alone.
 
-    Args:
-        begin: called before the first change.
-
     Raises:
         OfAnother: the snapshot is of another cluster.
         Damaged: it is no snapshot, or not as it was written.
-        OSError: the file cannot be read.
     """
     about, entries = snapshot_file.read(file)
     if about.cluster != cluster:
@@ -116,12 +107,9 @@ def restore_into(layout: Layout, file: Path, begin: Begin = unrecorded) -> Resto
 
     Args:
         file: the snapshot of the other one.
-        begin: called before the first change.
 
     Raises:
         OfAnother: its pods are on nodes that this cluster does not have.
-        Damaged: it is no snapshot, or not as it was written.
-        OSError: the file cannot be read.
     """
     about, entries = snapshot_file.read(file)
     then = dict(entries)

@@ -48,7 +48,6 @@ def moved(key: bytes, value: bytes, seconds: int) -> bytes:
 
     Args:
         value: the object as the API server stores it.
-        seconds: by how much.
 
     Returns:
         The object to store; the same one if nothing in it depends on the clock, or if it is not in protobuf.

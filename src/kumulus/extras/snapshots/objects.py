@@ -34,11 +34,7 @@ async def save(client: Client, stack: str, to: Path, namespaces: Collection[str]
     """Save users' objects in a cluster.
 
     Args:
-        to: the file; an existing one is replaced once the new one is complete.
         namespaces: the selected ones; empty for all of the users'.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     about = About(
         stack,
@@ -68,12 +64,9 @@ async def restore(
     """Restore users' objects in a cluster's namespaces.
 
     Args:
-        begin: called before the first change.
-        stop: set to stop before the next change.
         only: paths of the objects that may be touched, as :func:`plan` said before; None for all.
 
     Raises:
-        CutOff: it was stopped.
         OfAnother, Refused, Damaged, ApiError, Unreachable, OSError: as for :func:`plan`.
     """
     about, todo = await _planned(client, source, only)
@@ -92,7 +85,6 @@ async def plan(client: Client, source: Path) -> Plan:
         OfAnother: it is of another cluster, or nodes of its pods do not exist.
         Refused: the cluster would refuse a part of it.
         Damaged: it is not a snapshot, or not as it was written.
-        OSError: the file cannot be read.
     """
     return (await _planned(client, source, None))[1]
 

@@ -54,8 +54,6 @@ def planned(snapshot: Objects, now: Contents, only: Collection[str] | None = Non
     something is to be deleted with which a volume claim would go, or that is not among the agreed objects.
 
     Args:
-        snapshot: its objects, by path.
-        now: what is in the cluster.
         only: paths of the objects that may be touched, as agreed before; None for all.
     """
     present = now.objects

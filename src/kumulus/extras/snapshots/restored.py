@@ -59,11 +59,7 @@ class Restored:
 
 
 def require_nodes(about: About, file: Path, wanted: Collection[str], there: Collection[str]) -> None:
-    """Make sure that the nodes of a snapshot's pods exist.
-
-    Raises:
-        OfAnother: one does not.
-    """
+    """Make sure that the nodes of a snapshot's pods exist."""
     if missing := sorted(set(wanted).difference(there)):
         raise OfAnother(
             f"pods of {file.name} are on nodes that are not here: {listed(missing, 3)}; "

@@ -85,8 +85,6 @@ class Restoring:
     """One restore.
 
     Args:
-        taken: when the snapshot was taken.
-        plan: what to do, as :func:`checked`.
         stop: set to stop before the next change.
     """
 
@@ -98,11 +96,7 @@ class Restoring:
         self._made: set[str] = set()
 
     async def run(self) -> Restored:
-        """Run the restore.
-
-        Raises:
-            CutOff: it was stopped.
-        """
+        """Run the restore."""
         plan = self._plan
         await self._remove()
         await self._make(sorted(plan.put))
@@ -276,12 +270,7 @@ def node_of(found: Mapping[str, Any]) -> str:
 
 
 def moved(status: Mapping[str, Any], seconds: int) -> dict[str, Any]:
-    """A pod's status with its times moved forward; those of a pod that has ended stay.
-
-    Args:
-        status: as the API server has it.
-        seconds: by how much.
-    """
+    """A pod's status with its times moved forward; those of a pod that has ended stay."""
     return dict(status) if status.get("phase") in _ENDED else _moved(dict(status), seconds)
 
 

@@ -178,8 +178,6 @@ def arguments_of(
     Args:
         chart: its section ``prometheusStack``.
         asked: its section ``observability``.
-        cluster: the cluster it is installed in.
-        base: directory that relative paths refer to.
         secrets: paths in ``chart`` that are secret, such as ``("valuesObject", "grafana", "adminPassword")``.
     """
     kept = Secrets(secrets)
@@ -229,7 +227,6 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
 
     Args:
         asked: as in the stack file's ``observability``.
-        cluster: the cluster's name.
         shards: how many kwok-controllers have Services, see :class:`KwokCharts`.
     """
     placed = {"affinity": real_nodes.affinity()}
@@ -271,12 +268,8 @@ def of_stack(
     """Monitoring as a stack's `observability` asks for it, for clusters whose nodes run containers.
 
     Args:
-        name: the component's.
-        loaded: the stack's file.
-        cluster: the cluster it is installed in.
         base: the directory that a chart's relative path refers to.
         shards: how many kwok-controllers of the cluster have a Service for Prometheus.
-        opts: Pulumi's resource options.
     """
     assert loaded.spec.observability
     chart, secrets = loaded.spec.prometheusStack, loaded.secrets.within("prometheusStack")

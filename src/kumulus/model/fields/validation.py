@@ -33,11 +33,7 @@ def validated(model: type[Model], raw: object, source: str) -> Model:
     """A model from a plain mapping, as parsed from JSON or YAML.
 
     Args:
-        model: the model to validate against.
         source: the file or stack it is from, for the error's first line.
-
-    Raises:
-        SpecError: with every problem found.
     """
     try:
         return model.model_validate(raw)

@@ -140,7 +140,6 @@ def steps_of(
 
     Args:
         pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
-        nodes: which ones.
         befores: the faults that they show; several lists if a node may show those of any of them.
         after: the faults that they should show.
     """

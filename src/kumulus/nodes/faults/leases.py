@@ -142,9 +142,6 @@ async def give_back(client: Client, node: str, seen: LeaseSnapshot) -> None:
     """End a node's silence; a lease that no fault holds is left to its holder.
 
     KWOK renews a lease in its own name at once, and takes a free one only after a quarter of its duration.
-
-    Args:
-        seen: from :func:`look`.
     """
     path = f"{LEASES}/{node}"
     lease = seen.leases.get(node)

@@ -45,7 +45,6 @@ async def wait_until_managed(client: Client, nodes: Collection[str], stop: async
     their leases, are not waited for: it would take as long again as they do.
 
     Args:
-        nodes: names of the nodes that were made.
         stop: when set, the wait ends.
 
     Returns:

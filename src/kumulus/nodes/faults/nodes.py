@@ -135,7 +135,6 @@ async def apply_steps(
 
     Args:
         pools: as recorded, by name; nodes of other pools and ordinals that a pool does not have are skipped.
-        nodes: which ones.
         befores: the faults that they show; several lists if a node may show those of any of them.
         after: the faults that they should show.
         now: the time, RFC 3339 in UTC.

@@ -51,8 +51,6 @@ async def begin(
 
     Args:
         record: the fault; its start time is filled in. Another stack's fault is not taken for its earlier version.
-        stop: when set, nothing new is begun.
-        progress: called with the number of nodes done and of all nodes.
         recorded: the identity under which the stack has the fault in its state, empty when it had none; None if the
             fault is not in the state.
         declared: the faults that its stack declares now, by name; None if that is not known. What the stack declares

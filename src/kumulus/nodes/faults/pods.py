@@ -50,7 +50,6 @@ async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | N
 
     Args:
         effects: of a fault of pods; else None.
-        pools: those recorded in the cluster, which give the names of their nodes.
     """
     names = names_of(nodes, pools)
     if effects is None:

@@ -170,7 +170,6 @@ async def read(client: Client, patience: float | None = None, only_pool: str | N
     """Read what is recorded, ignoring records that were corrupted by hand.
 
     Args:
-        patience: seconds to keep trying an unreachable server.
         only_pool: the only pool to read; None for all, empty for none.
     """
     faults: dict[str, Record] = {}

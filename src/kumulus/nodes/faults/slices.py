@@ -36,7 +36,6 @@ async def change(client: Client, before: Pool, after: Pool, ordinal: int) -> Non
     Args:
         before: the node's pool with its faults until now.
         after: with those from now on.
-        ordinal: which of its nodes.
 
     Raises:
         NoTaints: the API server drops the taints of devices.

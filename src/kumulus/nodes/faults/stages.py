@@ -32,11 +32,7 @@ class NoStages(Exception):
 
 
 async def require(client: Client) -> None:
-    """Check that the cluster takes stages, before a fault that needs them is recorded.
-
-    Raises:
-        NoStages: it does not.
-    """
+    """Check that the cluster takes stages, before a fault that needs them is recorded."""
     try:
         await client.get(STAGES, {"limit": "1"})
     except ApiError as error:

@@ -44,11 +44,7 @@ def owned(pool: Pool, ordinal: int) -> OwnedFields:
 
 
 def field_differences(pool: Pool, ordinal: int, node: LiveNode) -> list[FieldDifference]:
-    """Return every owned field of a node that is not as its pool wants it.
-
-    Args:
-        ordinal: which of the pool's nodes it is.
-    """
+    """Return every owned field of a node that is not as its pool wants it."""
     ours = owned(pool, ordinal)
     before = decode_applied(node.annotations)
     found = [FieldDifference(each.path, each.have, each.want) for each in changes(_fields(node), ours, before)]

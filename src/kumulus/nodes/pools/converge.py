@@ -40,7 +40,6 @@ async def converge(
     """Apply the difference between a pool and what was observed of it.
 
     Args:
-        stop: when set, nothing new is begun.
         report: receives transient status lines, and the reason why nodes are posted if they could have been written.
         find_storage: finds where to write new nodes, as :data:`StorageOf`; they are posted without.
     """

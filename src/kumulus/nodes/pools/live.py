@@ -24,8 +24,6 @@ class LiveNode:
     """What a pool looks at on a node.
 
     Attributes:
-        name: the node's name.
-        uid: the object's UID.
         version: its resourceVersion.
         labels, annotations: as they are, ours and others'.
         taints: as they are, with the raw objects, since others' taints must be written back unchanged.
@@ -77,7 +75,6 @@ async def selected(client: Client, labels: str, patience: float | None = None) -
 
     Args:
         labels: the selector, such as :func:`of_pool`.
-        patience: seconds to keep trying an unreachable server.
     """
     # Imported here: a plugin that only compares properties does not need it.
     from kumulus.kube.messages import MessageCodec

@@ -103,7 +103,6 @@ async def observe(
     A wanted node that lost the pool's label (altered by hand) is found by its name.
 
     Args:
-        patience: seconds to keep trying an unreachable server.
         before: how many nodes the pool had; those beyond its replicas are found by their names too.
         recorded: the identity under which the stack had the pool so far, if that is a different one.
 
@@ -159,7 +158,6 @@ async def observe_until_still(
     have been carried out (etcd performs the write that crosses its quota). So this reads until nothing changes.
 
     Args:
-        patience: how long.
         recorded: as for :func:`observe`.
     """
     seen = await _within(client, pool, patience.whole, recorded)

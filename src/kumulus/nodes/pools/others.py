@@ -27,9 +27,6 @@ class PoolTaken(Exception):
 async def refuse_real(client: Client, pool: Pool, patience: float | None = None) -> None:
     """Check whether real nodes have names of the pool, in a cluster that is not the stack's own.
 
-    Args:
-        patience: seconds to keep trying an unreachable server.
-
     Raises:
         PoolTaken: some have.
     """
@@ -46,7 +43,6 @@ async def refuse_taken(client: Client, pool: Pool, patience: float, recorded: st
 
     Args:
         pool: what is wanted; its labels name the stack and the name that the stack has for its cluster.
-        patience: seconds to keep trying an unreachable server.
         recorded: the identity under which the stack has the pool in its state, empty when it had none: nodes with that
             identity, or with none, are its own. None if the pool is not in the state.
 

@@ -56,9 +56,6 @@ async def may_lack(client: Client, pool: str, patience: float) -> bool:
     """Whether a pool may lack nodes: it is not on record, or the cluster has fewer nodes than its pools together.
 
     Nodes that are no pool's hide as many that are missing: a refresh looks at each node.
-
-    Args:
-        patience: seconds to keep trying an unreachable server.
     """
     asked = _asked.get(client)
     if asked is None or time.monotonic() - asked[0] > _LASTS:

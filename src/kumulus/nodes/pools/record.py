@@ -62,7 +62,6 @@ async def making_room(
         record: records the pool, and returns it as it is recorded.
         relieve: makes room in etcd; returns whether there is room now.
         look: compares the pool's nodes with what is wanted.
-        stop: set when the user cancelled.
     """
     try:
         return await record()

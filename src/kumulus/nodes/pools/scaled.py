@@ -27,7 +27,6 @@ async def as_left(
     not wanted.
 
     Args:
-        patience: seconds to keep trying an unreachable server.
         recorded: as for :func:`kumulus.nodes.pools.observe.observe`.
         new: whether the pool begins with its own number of nodes if it has none.
     """

@@ -37,7 +37,6 @@ def slice_differences(
 
     Args:
         part: the node and which of its slices.
-        node_uid: UID of that node.
     """
     want, have, meta = slice_spec(pool, devices, part), live.get("spec") or {}, live["metadata"]
     found: list[FieldDifference] = []

@@ -65,10 +65,6 @@ async def observe_slices(
 
     Args:
         nodes: UIDs of the pool's existing nodes, by ordinal.
-        patience: seconds to keep trying an unreachable server.
-
-    Raises:
-        NotServed: the cluster is too old, or has the API switched off.
     """
     found = SliceObservation()
     unseen = {slice_name(pool, devices, part): part for part in parts_of(range(pool.replicas), devices)}
@@ -110,11 +106,7 @@ async def require_served(client: Client) -> None:
 
 
 async def publish(client: Client, pool: Pool, devices: Devices, part: Part, node_uid: str) -> None:
-    """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted.
-
-    Raises:
-        NotServed: the cluster is too old, or has the API switched off.
-    """
+    """Post a slice of a node; one that exists (a repeated post, a former node's) is changed to what is wanted."""
     body = json.dumps(slice_manifest(pool, devices, part, node_uid), separators=(",", ":")).encode()
     name = slice_name(pool, devices, part)
     path = f"{SLICES}/{name}"
@@ -163,13 +155,7 @@ async def converge_slices(
     stop: asyncio.Event,
     progress: Callable[[int], None],
 ) -> list[Outcome[Any]]:
-    """Publish missing slices, correct those that differ, withdraw surplus ones.
-
-    Args:
-        nodes: UIDs of the pool's nodes, by ordinal.
-        stop: when set, nothing new is begun.
-        progress: called with the number of slices done.
-    """
+    """Publish missing slices, correct those that differ, withdraw surplus ones."""
 
     async def put(part: Part) -> None:
         known, uid = seen.altered.get(part), nodes[part.ordinal]

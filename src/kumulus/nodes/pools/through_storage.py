@@ -122,7 +122,6 @@ async def writer(
     Args:
         storage: where its API server keeps its objects.
         ordinals: which of its nodes are missing.
-        bodies: its nodes as they would be posted.
 
     Returns:
         None if only a post can tell what is wrong, or if there is no other node to compare with.

@@ -91,9 +91,7 @@ async def pool_inputs(connections: Connections, resource_id: str, program: str) 
     """The inputs of a node pool, as recorded in the cluster.
 
     Args:
-        connections: clients by kubeconfig.
         resource_id: `<cluster>/<pool>`, the cluster as for :func:`cluster_place`.
-        program: as for :func:`cluster_place`.
     """
     cluster, _, name = resource_id.rpartition("/")
     if not cluster or not name:

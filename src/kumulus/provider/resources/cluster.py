@@ -46,12 +46,7 @@ class Cluster(Resource):
     def __init__(
         self, runtimes: dict[str, Runtime], connections: Connections, settings: Settings | None = None
     ) -> None:
-        """Serve it.
-
-        Args:
-            runtimes: by name.
-            settings: the user's settings for the plugin as a whole.
-        """
+        """Serve it."""
         self._runtimes = runtimes
         self._connections = connections
         settings = settings or Settings()

@@ -77,9 +77,7 @@ def checked(
     Otherwise an upgrade of Kumulus, or a moved checkout, would replace every cluster.
 
     Args:
-        runtimes: by name.
         inputs: as the user wrote them, without those that are left out; the defaults are added.
-        program: directory that a relative home refers to.
         failures: the failures of checks common to all resources.
     """
     failures = failures + _name_failures(inputs.get("name"))

@@ -77,7 +77,6 @@ class Places:
     """Where the clusters are, as their records say, and where this is.
 
     Args:
-        runtimes: by name.
         settings: where this is, and whether a cluster may be moved here.
         shown: what the pulumi command at work has shown in its preview.
     """
@@ -142,7 +141,6 @@ class Places:
 
         Args:
             inputs: as declared now; their contents say whether this is a preview.
-            found: the differences from what is wanted.
         """
         why, directory = [each.path for each in found if each.replaces], str(outputs.get("directory"))
         if not why or not self._is_bound(outputs):
@@ -156,11 +154,7 @@ class Places:
         self._require_consent(directory, inputs, f"cluster {outputs.get('name')} would be replaced ({', '.join(why)})")
 
     def require_consent_anew(self, directory: str, inputs: Properties) -> None:
-        """Refuse likewise to make a cluster in the place of one that is there, as if a replacement is forced.
-
-        Args:
-            inputs: as for :meth:`require_consent`.
-        """
+        """Refuse likewise to make a cluster in the place of one that is there, as if a replacement is forced."""
         self._require_consent(directory, inputs, f"cluster {inputs.get('name')} is there and would be made again")
 
     def _require_consent(self, directory: str, inputs: Properties, what: str) -> None:

@@ -80,7 +80,6 @@ class InCluster(Resource, Generic[Wanted]):
         """Serve it.
 
         Args:
-            connections: clients by kubeconfig.
             clear_way: what to do while many requests go to the API server of a kubeconfig.
         """
         self._connections = connections
@@ -163,7 +162,6 @@ class InCluster(Resource, Generic[Wanted]):
 
         Raises:
             TimeoutError: the user's time for the operation is over.
-            ApiError, Unreachable, KubeconfigError, WrongCluster: the cluster could not be asked.
         """
 
     @abstractmethod
@@ -261,10 +259,6 @@ class InCluster(Resource, Generic[Wanted]):
 
     async def client(self, properties: Properties, patience: float) -> Client:
         """A client of the cluster.
-
-        Args:
-            properties: contain the inputs of :data:`PLACE`.
-            patience: seconds to keep trying while the server does not answer.
 
         Raises:
             WrongCluster: another cluster answers there, in place of one that is gone.

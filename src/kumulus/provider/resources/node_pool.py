@@ -85,8 +85,6 @@ class NodePool(InCluster[Wanted]):
         """Serve it.
 
         Args:
-            connections: as for every resource in a cluster.
-            clear_way: likewise.
             storage_of: gives the storage of a kubeconfig's cluster, if new nodes can be written to it directly.
             relieve: makes room in the cluster's etcd when it is full.
         """

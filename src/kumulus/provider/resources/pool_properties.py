@@ -54,11 +54,7 @@ class Wanted:
 
 
 def checked(inputs: Properties, failures: list[Failure]) -> Checked:
-    """The inputs in the form that is kept.
-
-    Args:
-        failures: the failures of checks common to all resources.
-    """
+    """The inputs in the form that is kept."""
     wire = {key: inputs[key] for key in POOL_KEYS if key in inputs}
     if not contains_unknown(wire):
         problems = pool_problems(wire)

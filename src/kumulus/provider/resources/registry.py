@@ -56,11 +56,7 @@ CLASSES: tuple[type[Resource], ...] = (
 
 
 def resources(settings: Settings | None = None) -> dict[str, Resource]:
-    """Make the resources, sharing one set of API connections.
-
-    Args:
-        settings: the user's settings for the plugin as a whole.
-    """
+    """Make the resources, sharing one set of API connections."""
     settings = settings or Settings()
     connections, way = Connections(settings.place), CpuYield()
     runtimes: dict[str, Runtime] = {each.name: each.make() for each in registry.every()}

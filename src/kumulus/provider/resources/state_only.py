@@ -101,12 +101,7 @@ class DestroyCheck(StateOnly):
     )
 
     def __init__(self, runtimes: Mapping[str, Runtime], settings: Settings) -> None:
-        """Serve it.
-
-        Args:
-            runtimes: by name.
-            settings: where this is, and whether clusters are moved here.
-        """
+        """Serve it."""
         self._settings = settings
         self._places = Places(runtimes, settings)
 

@@ -49,11 +49,7 @@ def outlives_by_note(kubeconfig: Path) -> bool:
 
 
 def write(place: CopyPlace, source: Source, owner: str) -> None:
-    """Write the copy, readable by its owner alone, and a note of its source.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write the copy, readable by its owner alone, and a note of its source."""
     place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     place.directory.parent.mkdir(mode=0o700, exist_ok=True)
     place.directory.mkdir(mode=0o700, exist_ok=True)

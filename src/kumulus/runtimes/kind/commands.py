@@ -45,7 +45,6 @@ async def run(
 
     Args:
         arguments: the executable and its arguments.
-        timeout: seconds.
         environment: all its variables; those of this process when None.
         on_line: called with every line of its standard error.
         stop: ends the command when it is set.

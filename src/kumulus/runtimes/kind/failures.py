@@ -21,12 +21,7 @@ _COMMAND = re.compile(r'command "(\S+(?: [a-z]+)?)[^"]*(?:"[^"]*")*[^"]*" failed
 
 
 def explained(ended: Ended, config: str) -> str:
-    """Why kind could not make a cluster.
-
-    Args:
-        ended: how kind ended.
-        config: the configuration that kind was given, as a text.
-    """
+    """Why kind could not make a cluster."""
     error, output = _parts(ended.stderr)
     if pulled := _PULL.search(error):
         reason = output or "no reason given"

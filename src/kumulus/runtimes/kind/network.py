@@ -21,11 +21,7 @@ _OF_RANGES = ("podSubnet", "cluster-cidr", "node-cidr-mask-size", "allocate-node
 
 
 def with_room(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Kind's configuration with a pod subnet for 16,384 nodes, unless it decides itself where pods get addresses.
-
-    Args:
-        config: a checked ``kindConfig``; it is not changed.
-    """
+    """Kind's configuration with a pod subnet for 16,384 nodes, unless it decides itself where pods get addresses."""
     networking = config.get("networking") or {}
     if networking.get("podSubnet") or networking.get("disableDefaultCNI") or _patched(config):
         return dict(config)
@@ -34,11 +30,7 @@ def with_room(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def node_ranges(config: Mapping[str, Any]) -> int | None:
-    """How many nodes, real and emulated, get a range of addresses; None where a patch decides.
-
-    Args:
-        config: a checked ``kindConfig``, as kind gets it.
-    """
+    """How many nodes, real and emulated, get a range of addresses; None where a patch decides."""
     if _patched(config):
         return None
     networking = config.get("networking") or {}

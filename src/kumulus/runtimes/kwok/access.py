@@ -57,11 +57,7 @@ def client_configuration(pki: str) -> dict[str, Any]:
 
 
 def connection(pki: Path, server: str) -> Connection:
-    """The connection to a component with the cluster's certificate.
-
-    Raises:
-        OSError: the certificates cannot be read.
-    """
+    """The connection to a component with the cluster's certificate."""
     # Imported here: a plugin that only compares properties needs no HTTP library.
     from kumulus.kube import Connection
     from kumulus.kube.tls import ResumingContext

@@ -24,12 +24,7 @@ def configure(layout: Layout, wanted: Wanted, undefined: Sequence[str], claims: 
     """Rewrite the settings of the components, and end the components that run with other ones.
 
     Args:
-        wanted: the control plane the stack asks for.
         undefined: the kinds whose definitions kwokctl is to create.
-
-    Raises:
-        ports.NoFreePort: there is none for a component.
-        OSError: a component's files cannot be written.
     """
     settings = objects.with_kinds(layout.settings(), configuration.custom_resources(wanted.options), undefined)
     settings = _with_metrics_server(settings, layout, wanted, claims)

@@ -134,7 +134,6 @@ def documents(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     """Return the documents given to ``kwokctl create cluster --config``.
 
     Args:
-        wanted: the control plane the stack asks for.
         ports: a port for each of :func:`port_keys`.
     """
     head = {

@@ -79,11 +79,7 @@ def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
 
 
 def connection(layout: Layout) -> Connection:
-    """The connection for asking etcd for its health.
-
-    Raises:
-        OSError: the certificates cannot be read.
-    """
+    """The connection for asking etcd for its health."""
     return access.connection(layout.directory / "pki", f"https://127.0.0.1:{layout.ports().get(ETCD)}")
 
 

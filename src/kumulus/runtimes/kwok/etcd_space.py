@@ -35,9 +35,6 @@ def change(layout: Layout, options: Mapping[str, Any]) -> bool:
 
     Returns:
         whether the quota was another one.
-
-    Raises:
-        OSError: the configuration cannot be written.
     """
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
     listed = settings.get("components") or []

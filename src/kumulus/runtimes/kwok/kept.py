@@ -89,11 +89,7 @@ def keep(layout: Layout) -> None:
 
 
 def restore(layout: Layout) -> list[Path]:
-    """Restore the damaged files that have a copy; returns those files.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Restore the damaged files that have a copy; returns those files."""
     found = []
     if damaged(layout) and can_be_restored(layout):
         found.append((layout.kwok_file, layout.kept_file))
@@ -105,11 +101,7 @@ def restore(layout: Layout) -> list[Path]:
 
 
 def sync(layout: Layout) -> None:
-    """Sync to the disk everything without which a cluster cannot be started; etcd syncs its own data.
-
-    Raises:
-        OSError: it could not be written.
-    """
+    """Sync to the disk everything without which a cluster cannot be started; etcd syncs its own data."""
     pki = layout.directory / "pki"
     folders = (pki, layout.directory, layout.directory.parent, layout.home)
     for path in (layout.kwok_file, layout.kubeconfig, *pki.glob("*"), *folders):

@@ -39,15 +39,8 @@ def move(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter)
 
     Running components that have such a port among their arguments are ended.
 
-    Args:
-        wanted: the control plane the stack asks for.
-        report: takes a line for each.
-
     Returns:
         Whether there were any.
-
-    Raises:
-        OSError: the settings cannot be written.
     """
     chosen = set(re.findall(r"\d+", json.dumps(wanted.options)))
     lost = taken(layout).items()
@@ -82,7 +75,6 @@ def moved(settings: Mapping[str, Any], others: Mapping[int, int]) -> dict[str, A
     """What kwokctl saved, with other ports.
 
     Args:
-        settings: the ``KwokctlConfiguration``.
         others: the new port by the old one.
     """
     new = {str(old): str(port) for old, port in others.items()}

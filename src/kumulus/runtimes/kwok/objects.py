@@ -31,7 +31,6 @@ def with_kinds(settings: dict[str, Any], kinds: Sequence[str], undefined: Sequen
     """Kwokctl's configuration with a kwok-controller that reads these kinds, and no others, as objects.
 
     Args:
-        settings: the ``KwokctlConfiguration`` that kwokctl saved.
         kinds: such as ``Stage``.
         undefined: the kinds whose definitions kwokctl is to create.
     """

@@ -35,9 +35,6 @@ async def stuck_since(layout: Layout, programs: Mapping[str, Sequence[int]]) -> 
     """Since when kwok-controller has renewed no lease, though it could have; None where it renews them.
 
     If leases have expired, this takes twelve seconds; otherwise one request.
-
-    Args:
-        programs: its running programs, as :func:`kumulus.host.processes.running` has found.
     """
     if not all(programs.get(name) for name in _NEEDED):
         return None

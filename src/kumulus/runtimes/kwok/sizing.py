@@ -54,11 +54,7 @@ def environment(component: str, nodes: int | None) -> dict[str, str]:
 
 
 def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | None:
-    """The factor by which kwokctl multiplies the leases' duration; None for its own default.
-
-    Args:
-        nodes: how many the cluster is made for; None where that is not known.
-    """
+    """The factor by which kwokctl multiplies the leases' duration; None for its own default."""
     if options.get("heartbeatFactor"):
         return float(options["heartbeatFactor"])
     found = default_heartbeat_factor(nodes or 0)
@@ -66,20 +62,12 @@ def heartbeat_factor(options: Mapping[str, Any], nodes: int | None) -> float | N
 
 
 def lease_parallelism(nodes: int | None) -> int:
-    """How many leases kwok-controller renews at once.
-
-    Args:
-        nodes: how many there are to be; None where that is not known.
-    """
+    """How many leases kwok-controller renews at once."""
     return _RENEWALS_OF_MANY if (nodes or 0) > _MANY else _RENEWALS
 
 
 def patches(options: Mapping[str, Any], nodes: int | None) -> list[dict[str, Any]]:
-    """Patches for how long the controller manager waits for renewals that are rarer than kwokctl's.
-
-    Args:
-        nodes: how many the cluster is made for; None where that is not known.
-    """
+    """Patches for how long the controller manager waits for renewals that are rarer than kwokctl's."""
     factor = heartbeat_factor({}, nodes)
     if options.get("heartbeatFactor") or factor is None:
         return []

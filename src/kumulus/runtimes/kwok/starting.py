@@ -46,7 +46,6 @@ async def start(layout: Layout, wanted: Wanted, report: Reporter, *, changed: bo
     """Start the dead components; a new kwok-controller takes the nodes and pods over at once.
 
     Args:
-        wanted: the control plane the stack asks for.
         changed: whether the cluster's settings were changed, so that the objects of its additions are applied again.
     """
     hand_over = "kwok-controller" in dead
@@ -147,15 +146,7 @@ async def all_running(layout: Layout, report: Reporter) -> str:
 
 
 async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Reporter) -> None:
-    """Complete a control plane that kwokctl has just made.
-
-    Args:
-        wanted: the control plane the stack asks for.
-
-    Raises:
-        ports.NoFreePort: there is none for a component.
-        OSError: a component's files cannot be written.
-    """
+    """Complete a control plane that kwokctl has just made."""
     additions.defined(layout)
     started: list[str] = []
     if configuration.has_additions(wanted.options):
@@ -173,11 +164,7 @@ async def add(layout: Layout, wanted: Wanted, claims: ports.Claims, report: Repo
 
 
 async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: ports.Claims) -> None:
-    """Rewrite the components' settings and end the components concerned; the next start makes them read these.
-
-    Raises:
-        OSError: a component's files cannot be written.
-    """
+    """Rewrite the components' settings and end the components concerned; the next start makes them read these."""
     if problem := additions.port_problem(layout, wanted):
         raise ProviderError(problem)
     report.status("applying changed settings")
@@ -190,11 +177,7 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
 
 
 def give_room(layout: Layout, wanted: Wanted) -> None:
-    """Give etcd the quota that is wanted; the next start applies it.
-
-    Raises:
-        OSError: the configuration cannot be written.
-    """
+    """Give etcd the quota that is wanted; the next start applies it."""
     etcd_space.change(layout, wanted.options)
 
 

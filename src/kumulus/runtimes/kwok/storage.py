@@ -118,9 +118,6 @@ class Storages:
     async def of(self, kubeconfig: str, client: Client) -> OwnEtcd | None:
         """The storage of a cluster; None if none is known, or if the reason against it was reported before.
 
-        Args:
-            kubeconfig: path of the cluster's kubeconfig.
-
         Raises:
             NotThroughStorage: nodes have to be posted, for a reason to report; once for each cluster and reason.
         """
@@ -180,11 +177,7 @@ def _declared(layout: Layout) -> Mapping[str, Any]:
 
 
 def connected(layout: Layout) -> Etcd:
-    """A connection to the etcd of a cluster, which asks for certificates.
-
-    Raises:
-        OSError: the certificates or the port cannot be read.
-    """
+    """A connection to the etcd of a cluster, which asks for certificates."""
     pki = layout.directory / "pki"
     # Where kwok.yaml is damaged, our copy of it has the port.
     if (port := layout.ports().get(etcd.ETCD) or layout.of_copy().ports().get(etcd.ETCD)) is None:

@@ -48,7 +48,6 @@ async def require_readable(layout: Layout, version: str, report: Reporter) -> No
     """Refuse an upgrade that would leave objects nobody can read.
 
     Args:
-        version: the Kubernetes version wanted, such as ``v1.37.2``.
         report: takes a warning if it cannot be found out.
     """
     settings = layout.settings()
@@ -92,14 +91,8 @@ def exchange(layout: Layout, version: str, report: Reporter) -> bool:
 
     They are ended first and the version is written last, so that an upgrade that is killed is done again in full.
 
-    Args:
-        version: the one wanted, such as ``v1.35.4``.
-
     Returns:
         whether it was another version.
-
-    Raises:
-        OSError: the configuration cannot be written.
     """
     settings = layout.settings()
     options = settings.get("options") or {}

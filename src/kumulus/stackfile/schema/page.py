@@ -72,9 +72,6 @@ def markdown(schema: Schema) -> str:
     """The fields of a schema as tables, one for each mapping, in the order of the file.
 
     A mapping that occurs in several places has one table, which names all of them.
-
-    Args:
-        schema: a complete schema with its definitions.
     """
     definitions = schema[DEFINITIONS]
     found: dict[str, _Section] = {}
@@ -159,11 +156,7 @@ def _row(path: str, key: str, schema: Schema, needed: bool, definitions: Mapping
 
 
 def kind(schema: Schema, definitions: Mapping[str, Schema]) -> str:
-    """A field's type in words.
-
-    Args:
-        definitions: the definitions that it may refer to.
-    """
+    """A field's type in words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return _WORDS.get(name) or kind(definitions[name], definitions)

@@ -45,8 +45,6 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
 
     Args:
         directory: the capture from which the clone was made.
-        source: the cluster that was captured.
-        clone: its clone.
 
     Returns:
         What the clone refuses, a line for each kind.
@@ -57,9 +55,7 @@ def catch_up(directory: Path, source: Connection, clone: which.Which) -> list[st
         NotTheClone: the cluster is not marked as the capture's clone.
         Expired: the source does not accept the credentials.
         JournalError: another run is under way on the clone.
-        ApiError, Unreachable: a request to the source or the clone failed.
         Refused: a file is not a file of a capture.
-        OSError: a file cannot be read or written.
     """
     from kumulus.extras.capture import writing
     from kumulus.extras.capture.live import read_cluster
@@ -88,7 +84,6 @@ def changing(directory: Path, clone: which.Which) -> Iterator[None]:
 
     Raises:
         JournalError: another run is under way on the clone.
-        KubeconfigError, ApiError, Unreachable: the clone could not be asked.
     """
     from kumulus.extras.journal import recover
 
@@ -169,16 +164,7 @@ def written(directory: Path) -> list[dict[str, Any]]:
 
 
 def ask(clone: which.Which, question: Callable[[Client], Awaitable[T]], patience: float = _PATIENCE) -> T:
-    """The answer to a question to a clone.
-
-    Args:
-        clone: the clone.
-        question: asks it, with a client.
-        patience: seconds to keep retrying while it gives no answer.
-
-    Raises:
-        KubeconfigError: its kubeconfig cannot be used.
-    """
+    """The answer to a question to a clone."""
     from kumulus.kube import Client, load_kubeconfig
 
     async def asked() -> T:
@@ -290,7 +276,6 @@ def without(config: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
     Args:
         config: the mapping `config` of its file.
-        names: of the nodes.
     """
     left = copy.deepcopy(dict(config))
     cluster = left["kumulus:cluster"]

@@ -144,11 +144,7 @@ def _declare(capture: Path, name: str) -> None:
 
 
 def _check(source: Path, name: str) -> None:
-    """Check a capture's stack file, which may be larger than a stack's file: all nodes' names are in it.
-
-    Raises:
-        UserError: it cannot be read, or has mistakes.
-    """
+    """Check a capture's stack file, which may be larger than a stack's file: all nodes' names are in it."""
     import yaml
 
     try:

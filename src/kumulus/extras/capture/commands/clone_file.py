@@ -57,13 +57,7 @@ def require(file: Path, known: Iterable[Mapping[str, Any]], capture: Path) -> No
     """Check that a stack's file is a clone's: as `write` wrote it.
 
     Args:
-        file: the stack's file.
         known: the configurations that it may have.
-        capture: the capture's directory.
-
-    Raises:
-        UserError: it is not.
-        OSError: it cannot be read.
     """
     # Not from the cache that other commands use: the file changes while a command runs.
     there = read(file)

@@ -157,11 +157,6 @@ def _no_clone(args: argparse.Namespace, why: str) -> UserError:
 def watch(args: argparse.Namespace, clone: which.Which, wanted: Probe) -> int:
     """Follow the source until Ctrl-C; the clone stays, without the pods that were tried in it.
 
-    Args:
-        args: the command's.
-        clone: the capture's clone.
-        wanted: the pods that are to fit.
-
     Raises:
         UserError: there is no such source, it is another cluster, or the clone's stack file was changed.
         NotTheClone: the clone is no longer that of the capture.

@@ -27,11 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print them.
-
-    Raises:
-        UserError: a file cannot be read, or has no pod that says anything.
-    """
+    """Print them."""
     from kumulus.extras.capture import lived
     from kumulus.extras.capture.dumps import Refused
     from kumulus.kube import yaml_writing

@@ -30,7 +30,6 @@ def requests(entry: Any, level: int = 0) -> Iterator[Request]:
     """The requests in an entry of any format, only those that changed something.
 
     Args:
-        entry: a parsed JSON value.
         level: its depth of nesting.
 
     Raises:

@@ -55,7 +55,6 @@ def import_day(
     Args:
         sources: files of an audit log or of KWOK's recording, or a directory of captures.
         experiment: the experiment file to write; the recording is written next to it.
-        stack: the stack on which to replay it.
         speed: how many times faster than recorded.
         since: where to begin, a time of RFC 3339 or a duration after the beginning; empty for the beginning.
         until: where to end, likewise; empty for the end.
@@ -156,7 +155,6 @@ def lines(day: Day, source: str) -> Iterator[str]:
     """The lines of a recording.
 
     Args:
-        day: what was read.
         source: a name for where it was read from.
     """
     since, until = span(day)

@@ -60,7 +60,6 @@ def workload(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
     Args:
         kind: one of the kinds in `GROUPS`.
         raw: the object as JSON gives it.
-        api_version: of its group and version.
     """
     metadata = raw.get("metadata")
     if not isinstance(metadata, Mapping):

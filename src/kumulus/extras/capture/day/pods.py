@@ -22,12 +22,9 @@ class PodThen:
     Attributes:
         job: the key of its workload.
         queue: the queue that the workload waited in.
-        created, bound, running, ended: when.
-        node: where it was bound.
         preempted: whether a scheduler evicted it for others.
         cpu: milli-CPU that it requested.
         memory: MiB that it requested.
-        gpus: number of GPUs that it requested.
         leaving: whether its deletion was requested.
     """
 

@@ -36,7 +36,6 @@ def read(file: Path, counted: Counted) -> Iterator[Request]:
 
     Args:
         file: JSON lines or one JSON document, optionally compressed by gzip; or KWOK's recording, which is YAML.
-        counted: counts the entries and the bad ones.
     """
     with _opened(file) as opened:
         try:
@@ -108,7 +107,6 @@ def request(document: Any, began: float) -> Request | None:
     """The request that a document of a recording represents; None for an object of a kind that is not replayed.
 
     Args:
-        document: the parsed YAML.
         began: when the recording began, in seconds since 1970.
 
     Raises:

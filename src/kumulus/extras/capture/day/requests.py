@@ -33,11 +33,9 @@ class Request:
         at: when it was received, in seconds since 1970.
         verb: one of `CHANGING`.
         group, resource, subresource: what it was about; the subresource is empty for the object itself.
-        version: of the group.
         namespace, name: of the object; the name is empty if the server generated it and no answer was recorded.
         sent: the request's body; None if it was not recorded.
         answered: the object in the server's answer; None if it was not recorded.
-        user: the user name.
         program: the user agent.
         selector: the label selector of a deleted collection, from the request.
         created: whether the answer said that the object is new.

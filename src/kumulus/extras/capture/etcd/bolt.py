@@ -55,7 +55,6 @@ class Bolt:
 
     Raises:
         Damaged: it is not a bbolt file.
-        OSError: it cannot be read.
     """
 
     def __init__(self, file: Path) -> None:
@@ -79,7 +78,6 @@ class Bolt:
 
         Raises:
             Damaged: the file ends before.
-            OSError: it cannot be read.
         """
         if at < 0 or size < 0 or at + size > self.size:
             raise Damaged(f"it ends at byte {self.size:,}, and something at byte {at:,} is to be in it")
@@ -93,7 +91,6 @@ class Bolt:
 
         Raises:
             Damaged: the file is not in bbolt's format, or has no such bucket.
-            OSError: it cannot be read.
         """
         self._seen = bytearray(len(self._seen))
         for entry, is_bucket in self._entries(self._root):

@@ -40,12 +40,7 @@ Progress = Callable[[str, int], None]
 
 
 def objects(file: Path, progress: Progress) -> Iterator[dict[str, Any]]:
-    """The objects of the kinds that a capture reads, each as a JSON value.
-
-    Args:
-        file: the snapshot.
-        progress: called as reading proceeds.
-    """
+    """The objects of the kinds that a capture reads, each as a JSON value."""
     try:
         # Checked before opening: a mark is kept for each page, and a sparse file may have any number of pages.
         if (size := file.stat().st_size) > MOST_BYTES:

@@ -76,11 +76,7 @@ async def compared(
     a pair have one seed, and each pair another: what is decided is not of one workload only.
 
     Args:
-        sides: A and B.
-        pairs: takes what they measure.
-        until: when to end.
         make: runs an experiment; its report has one repetition, or was cut off.
-        say: takes a line for the user.
     """
     experiment = sides[0].loaded.experiment
     found, first_seed = Comparison(experiment.name, (sides[0].name, sides[1].name), pairs), experiment.seed

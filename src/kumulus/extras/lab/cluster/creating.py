@@ -28,11 +28,9 @@ class Creator:
     """Creates objects in a namespace.
 
     Args:
-        client: of the cluster.
         kinds: where the API serves each kind.
         journal: lists objects outside the namespace before they are created.
         namespace: where namespaced objects go.
-        now: seconds since the start.
         stop: when set, nothing more is created.
         tell: takes each job that was created.
     """

@@ -35,11 +35,7 @@ def check(args: argparse.Namespace) -> int:
 
 
 def _checked(file: Path) -> str:
-    """What a file is; a sweep's is known by its matrix.
-
-    Raises:
-        LabError, SpecError: it has mistakes.
-    """
+    """What a file is; a sweep's is known by its matrix."""
     raw = read_yaml(read_text(str(file), Path(), "")[1], str(file))
     if isinstance(raw, Mapping) and "matrix" in raw:
         from kumulus.extras.lab.sweep import cells, page
@@ -55,11 +51,7 @@ def _checked(file: Path) -> str:
 
 
 def imported(args: argparse.Namespace) -> int:
-    """Write benchmarks of another project as experiments; says of each what could not be expressed.
-
-    Raises:
-        LabError, SpecError: a file is of another kind, or cannot be read or written.
-    """
+    """Write benchmarks of another project as experiments; says of each what could not be expressed."""
     from kumulus.extras.lab.imports import clusterloader, kueue, scheduler_perf
 
     if args.format != "scheduler_perf" and (args.case or args.workload):

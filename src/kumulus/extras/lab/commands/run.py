@@ -66,8 +66,6 @@ class Place:
         """How a run is made here, that Ctrl-C ends.
 
         Args:
-            args: of the command.
-            progress: what the user sees.
             on_report: takes the report, as of :class:`Options`.
         """
         stop = interrupts.stop_event(
@@ -88,8 +86,6 @@ def on_cluster(
     """Do something with an experiment on the cluster that is meant; returns the exit code.
 
     Args:
-        args: of the command.
-        loaded: the experiment.
         do: it; takes the experiment with the prices of the place.
     """
     found = _cluster(args, loaded.experiment)
@@ -126,12 +122,7 @@ def _unlike(loaded: Loaded, report: Report) -> Iterator[str]:
 
 
 def overridden_by(loaded: Loaded, args: argparse.Namespace) -> Loaded:
-    """The experiment with the command line's overrides, checked as the file is.
-
-    Args:
-        loaded: the experiment as its file has it.
-        args: of the command, those of `run`.
-    """
+    """The experiment with the command line's overrides, checked as the file is."""
     overrides: dict[str, object] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(args, name)) is not None
     }

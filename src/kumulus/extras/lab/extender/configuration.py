@@ -34,8 +34,6 @@ def extended(own: Path | None, url: str, limit: float, *, once: bool, scoring: b
 
     Args:
         own: the user's configuration, if any; its profiles, filters and limits stay.
-        url: where the extender is served.
-        limit: seconds that the policy may take.
         once: whether pods that fit nowhere are tried only once, as no pod ever ends.
         scoring: whether kube-scheduler's own plugins score, since the policy leaves the choice to them.
     """
@@ -64,7 +62,6 @@ def watched(own: Path | None, url: str) -> dict[str, Any]:
 
     Args:
         own: the user's configuration, if any.
-        url: where the extender is served.
     """
     document = _document(own)
     document["extenders"] = [*(document.get("extenders") or ()), entry(url, _LONGER, ignorable=True)]

@@ -59,8 +59,6 @@ class Extender(Accounting):
         policy: the one that decides; if it leaves the choice to kube-scheduler, it only says where there is room.
         ties: whether the first of equally good nodes is chosen, in the seed's order, or kube-scheduler draws one.
         on_failure: whether a policy that fails ends the run, or leaves its pod without a node.
-        limit: seconds that an answer of the policy may take.
-        product_label: the node label that says which GPUs a node has.
         refresh: lists the cluster's nodes; called when an unknown one is named.
         now: a clock in seconds, which times the answers.
         keep: takes the policy's scores of each pod's nodes; None if they are not kept.
@@ -138,8 +136,6 @@ class Extender(Accounting):
         """Take the cluster's report of where a pod is.
 
         Args:
-            uid: the pod's.
-            job: the pod's job.
             node: where it is bound; empty while it is not.
             over: whether it has ended or is gone.
             pod: gives what it asks for.

@@ -95,10 +95,7 @@ class Accounting:
     """A policy with its ledger of the cluster's nodes.
 
     Args:
-        policy: the policy.
         ties: which of the nodes that it finds equally good it takes.
-        limit: seconds that a call of it may take.
-        product_label: the node label that tells GPUs apart.
         refresh: lists the machines that there are now.
     """
 

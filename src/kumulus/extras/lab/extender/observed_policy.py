@@ -42,11 +42,7 @@ class ObservedPolicy(Accounting):
     """Answers kube-scheduler in each repetition, and keeps a policy's scores of its choices.
 
     Args:
-        policy: the one whose scores are kept.
-        limit: seconds that a call of the policy may take.
-        product_label: the node label that says which GPUs a node has.
         refresh: lists the cluster's nodes; called when an unknown one is named.
-        keep: takes each column.
     """
 
     def __init__(
@@ -89,7 +85,6 @@ class ObservedPolicy(Accounting):
         """Take the cluster's report of where a pod is.
 
         Args:
-            uid: the pod's.
             node: where it is bound; empty while it is not.
             over: whether it has ended or is gone.
             pod: gives what it asks for.

@@ -20,7 +20,6 @@ async def machines_of(client: Client, product_label: str) -> list[Machine]:
     """The nodes of a cluster, in the order of their pools and numbers.
 
     Args:
-        client: of the cluster.
         product_label: the node label that says which GPUs a node has; for a node without it, the group's name is used.
     """
     found, devices = [], await published(client)

@@ -66,8 +66,6 @@ class Dispatching:
     Args:
         hub: what the hub is called.
         workers: what its workers are called.
-        jobs: the expected ones.
-        namespace: where they are.
     """
 
     def __init__(self, hub: str, workers: Sequence[str], jobs: Iterable[PlannedJob], namespace: str) -> None:
@@ -103,7 +101,6 @@ class Dispatching:
 
         Args:
             event: as the watch reports it, objects as in JSON.
-            now: when that was heard.
             since: since when it may be so; it was heard of at once unless that is earlier.
         """
         found = event.item
@@ -197,8 +194,6 @@ class Dispatching:
         """Jobs that have neither completed, nor wait in the hub's queue, nor have a live pod.
 
         Args:
-            pods: all that were seen.
-            now: when.
             away: workers that cannot be seen at the moment; their Jobs are not lost.
         """
         last: dict[str, float] = {}
@@ -223,12 +218,7 @@ class Dispatching:
         return {name: [cluster for cluster, _ in job.begun] for name, job in self.jobs.items() if len(job.begun) > 1}
 
     def measures(self, pods: Iterable[PodRecord], lost: int) -> dict[str, Measured]:
-        """The measures of dispatching, by their names.
-
-        Args:
-            pods: all that were seen.
-            lost: how many Jobs are lost.
-        """
+        """The measures of dispatching, by their names."""
         jobs = self.jobs.values()
         found: dict[str, Measured] = {
             "jobs.dispatched": self.dispatched,

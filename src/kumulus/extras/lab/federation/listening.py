@@ -31,12 +31,7 @@ class Listeners:
     It has the methods of :class:`Listener`, for all clusters together.
 
     Args:
-        hub: client of the hub.
-        session: the workers.
         records: updated with the pods of all clusters, and their allocation with the workers' nodes.
-        clock: seconds since the experiment's start.
-        placement: records what is seen.
-        dispatching: updated with the Jobs.
         away: the workers that need not answer at the moment, and since when others have to again.
         happened: takes changes of the hub's connection to a worker.
     """

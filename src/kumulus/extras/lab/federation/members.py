@@ -55,7 +55,6 @@ def require_outside(experiment: Experiment, where: str) -> None:
     """Refuse an experiment that needs a federation but does not run on one.
 
     Args:
-        experiment: the experiment.
         where: what it runs on, such as a stack's name.
 
     Raises:

@@ -47,10 +47,6 @@ class Outages:
     """The workers of a federation, for a timeline.
 
     Args:
-        hub: client of the hub.
-        federation: who takes part.
-        journal: the run's on the hub.
-        now: seconds since the start.
         started: called when processes of a worker have been started.
     """
 

@@ -14,10 +14,6 @@ _MOST_WAITING = 1 << 20
 class Proxy:
     """Forwards bytes in both directions without interpreting them: TLS is between the two ends.
 
-    Args:
-        host: where the worker's API server is.
-        port: likewise.
-
     Attributes:
         port: of 127.0.0.1, on which it listens; the same from its start to its end.
         taken: how many connections it has accepted so far.

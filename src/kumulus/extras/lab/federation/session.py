@@ -44,12 +44,7 @@ class Member:
 
 
 class Session:
-    """The workers that a run measures beside its hub.
-
-    Args:
-        federation: who takes part.
-        members: its workers, for the time of the run.
-    """
+    """The workers that a run measures beside its hub."""
 
     def __init__(self, federation: Federation, members: Sequence[Member]) -> None:
         self.federation = federation
@@ -78,13 +73,7 @@ class Session:
         """Create a repetition's namespace on each worker, and its queue there and on the hub.
 
         Args:
-            hub: client of the hub.
-            name: the namespace.
-            experiment: the experiment's name.
-            owner: the stack.
             setup: objects created before the first Job; workers get its PriorityClasses, which pods name.
-            now: seconds since the start.
-            stop: when set, nothing more is created.
         """
         classes = [each for each in setup if each["kind"] == _CLASS]
         queue = self.federation.queue
@@ -146,16 +135,8 @@ async def joined(
 ) -> AsyncIterator[Session]:
     """Begin a run on the workers: undo what earlier runs left, and open a journal on each.
 
-    Args:
-        federation: who takes part.
-        run: the run's id.
-        experiment: its experiment's name.
-        patience: seconds for which a request is retried, see :class:`Client`.
-        say: takes a line for the user.
-
     Raises:
         LabError: a worker is not up, or another run is under way on it.
-        JournalError, ApiError, KubeconfigError, Unreachable: it cannot begin.
     """
     async with AsyncExitStack() as around:
         members = []

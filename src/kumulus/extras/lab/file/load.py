@@ -70,7 +70,6 @@ def loaded_from(raw: object, directory: Path, source: str, text: str) -> Loaded:
     """Load an experiment from its file's content, with every file it names.
 
     Args:
-        raw: the mapping in its file.
         directory: the one that paths in it are relative to.
         source: the file's name in error messages.
         text: of its file, which a report keeps.
@@ -150,8 +149,6 @@ def overridden(loaded: Loaded, experiment: Experiment, source: str) -> Loaded:
     """An experiment of the same workloads with other fields: the inputs are the files that it names then.
 
     Args:
-        loaded: the experiment as its file has it.
-        experiment: as it is to be.
         source: what overrides it, for errors.
     """
     before, now = dict(references(loaded.experiment)), dict(references(experiment))

@@ -36,7 +36,6 @@ def filled(text: str, replace: Mapping[str, str], index: int) -> str:
     """A template's text for one job.
 
     Args:
-        text: the template.
         replace: texts and their replacements, in which `{index}` is the job's number.
         index: the job's number, from 1.
     """

@@ -170,7 +170,6 @@ class Experiment(Section):
         """An experiment from a plain mapping, as YAML gives it.
 
         Args:
-            raw: the mapping.
             source: the file it is from, for the error's first line.
 
         Raises:

@@ -74,7 +74,6 @@ class Recording:
 
     Attributes:
         steps: in the order of their times.
-        pods: the recorded pods.
         priorities: the values of its pods' priority classes, by name.
         left_out: what was recorded but cannot be replayed, and how often.
         lasted: seconds from its beginning to its last step.

@@ -28,7 +28,6 @@ def read(file: Path) -> list[Imported]:
     """The test of a file.
 
     Raises:
-        SpecError: a file cannot be read.
         LabError: it is of another kind, or has templates that are not read.
     """
     text = text_of(file)

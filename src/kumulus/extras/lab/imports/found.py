@@ -65,7 +65,6 @@ class Imported:
         Raises:
             LabError: what would be written could not be read again.
             UserError: a file of another origin is there.
-            OSError: a file cannot be written.
         """
         pods = sum(each.get("jobs", 1) * each.get("workers", 1) for each in self.workloads)
         stack = f"Pulumi.{self.name}.yaml"
@@ -110,21 +109,13 @@ def named(*parts: str) -> str:
 
 
 def document(file: Path, text: str | None = None) -> Any:
-    """A YAML file.
-
-    Raises:
-        SpecError: it cannot be read, or is not one document.
-    """
+    """A YAML file."""
     documents = read_all_yaml(text if text is not None else text_of(file), str(file))
     return documents[0] if documents else None
 
 
 def text_of(file: Path) -> str:
-    """A file's text.
-
-    Raises:
-        SpecError: it cannot be read.
-    """
+    """A file's text."""
     return read_text(str(file), Path(), "")[1]
 
 
@@ -132,7 +123,6 @@ def template(file: Path, values: Mapping[str, str]) -> str:
     """A template with its values filled in.
 
     Raises:
-        SpecError: it cannot be read.
         LabError: it has a condition, a function or a value that nobody gives.
     """
     text = _VALUE.sub(lambda found: values.get(found[1], found[0]), text_of(file))
@@ -143,10 +133,6 @@ def template(file: Path, values: Mapping[str, str]) -> str:
 
 
 def chosen(names: Sequence[str], wanted: str, what: str) -> None:
-    """Refuse a case or workload that the file does not have.
-
-    Raises:
-        LabError: it is not among the names.
-    """
+    """Refuse a case or workload that the file does not have."""
     if wanted and wanted not in names:
         raise LabError(f"there is no {what} {wanted}\n  Write one of {', '.join(names)}")

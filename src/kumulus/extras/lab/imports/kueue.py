@@ -24,7 +24,6 @@ def read(file: Path) -> list[Imported]:
     """The test of a generator, with the thresholds beside it.
 
     Raises:
-        SpecError: a file cannot be read.
         LabError: it is of another kind.
     """
     generator = document(file)

@@ -34,7 +34,6 @@ def read(file: Path, case: str = "", workload: str = "") -> list[Imported]:
         workload: only the workload of that name, likewise.
 
     Raises:
-        SpecError: a file cannot be read.
         LabError: there is no such case or workload, or the file is of another kind.
     """
     cases = document(file)

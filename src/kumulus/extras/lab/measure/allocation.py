@@ -199,8 +199,6 @@ class Allocation:
         """Add a pod to its node.
 
         Args:
-            node: its name.
-            wants: what the pod requests.
             share: milli-GPU that it also requests of one GPU.
         """
         self._change(node, wants, share, +1)

@@ -100,7 +100,6 @@ def users_of(records: Records, names: Mapping[str, str], until: float) -> Users:
     """What each user had.
 
     Args:
-        records: of a repetition.
         names: the user of each job; pods of other jobs have none.
         until: seconds until the measurement ended.
     """

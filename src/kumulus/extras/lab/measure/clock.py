@@ -55,9 +55,6 @@ class Clock:
         """Since when that may have happened which is heard now: now, unless the client stood still until just now.
 
         For as long again as it stood still, it is taken to read what has gathered meanwhile.
-
-        Args:
-            now: seconds since the beginning.
         """
         if self._round is not None and self._lateness(now) > RESOLUTION:
             return self._round

@@ -99,9 +99,7 @@ class Meter(OverTime):
         """Add a node, or update what pods have of it.
 
         Args:
-            name: the node's.
             hourly: its price in US dollars per hour; None where none is known.
-            has: what pods can have of it.
             used: what pods have of it, in whole GPUs.
             shares: milli-GPU that pods have of it in addition.
         """

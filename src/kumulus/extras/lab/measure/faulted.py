@@ -157,8 +157,6 @@ def _sound(pod: PodRecord, struck: Struck, late: bool) -> Iterator[tuple[float, 
     """When a pod counts as running elsewhere than on faulted nodes, or as completed.
 
     Args:
-        pod: which.
-        struck: the fault.
         late: by the latest start and the earliest end that it may have; otherwise the other way round.
     """
     ran, ended = pod.when("running"), pod.when("ended")

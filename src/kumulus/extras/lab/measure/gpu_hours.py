@@ -48,8 +48,6 @@ class GpuHours(OverTime):
         """Add a node, or update what pods have of it.
 
         Args:
-            name: the node's.
-            model: of its GPUs.
             has: what pods can have of it.
             used: what they have of it, in whole GPUs.
             shares: milli-GPU that pods have of it in addition.

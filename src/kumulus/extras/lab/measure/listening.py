@@ -43,10 +43,8 @@ class Listener:
     """Watches the pods of a namespace, and the nodes.
 
     Args:
-        client: of the cluster.
         records: updated with the pods, and their allocation with the nodes.
         clock: seconds since the experiment's start; it knows when the client stood still.
-        placement: records what is seen.
         on_pod: called with each pod of the experiment that was seen, and whether it has ended or is gone.
         known: what each claim template asks for, by name.
         cluster: the cluster's name among several that are measured together; empty if there is only one.
@@ -150,7 +148,6 @@ class Listener:
         """Watch the claims of a namespace until cancelled; raises the same errors as :meth:`pods`.
 
         Args:
-            namespace: which one.
             take: called with each claim's name and what it has got, None once it is gone.
             synced: set when the existing claims are known.
         """
@@ -233,14 +230,7 @@ def _taints(message: Any) -> tuple[tuple[str, str], ...] | None:
 
 
 async def occupy(client: Client, records: Records, placement: Placement | None = None, cluster: str = "") -> None:
-    """Account for the pods that exist before the experiment; those outside its namespaces are assumed to stay.
-
-    Args:
-        client: of the cluster.
-        records: updated with the pods.
-        placement: records where they are.
-        cluster: the cluster's name among several that are measured together; empty if there is only one.
-    """
+    """Account for the pods that exist before the experiment; those outside its namespaces are assumed to stay."""
     bound = {"fieldSelector": f"spec.nodeName!=,{UNFINISHED}"}
     async for page in client.listed(PODS, MessageCodec("Pod"), bound):
         for each in page:
@@ -258,9 +248,6 @@ class Hearing:
 
     When it is resumed, what happened meanwhile comes first, as if it happened then. It is taken to have come when as
     much time again has passed as the watch was silent.
-
-    Args:
-        clock: seconds since the experiment's start.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -278,7 +265,6 @@ class Hearing:
         """Since when that may have happened which is heard now; now itself if it is heard at once.
 
         Args:
-            now: by the clock.
             listed: whether it comes from a list.
         """
         since = self._clock.heard_since(now)

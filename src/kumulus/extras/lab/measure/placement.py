@@ -37,7 +37,6 @@ class Placement:
     Args:
         about: what is run, see :class:`History`.
         places: which labels say where nodes are.
-        clock: seconds since the start.
         queues: in which queue the jobs of each workload wait.
 
     Attributes:
@@ -82,10 +81,7 @@ class Placement:
         """Record the state of a pod, or its last state if it is gone; None when not even that is known.
 
         Args:
-            key: the pod's.
             message: as received by the watch.
-            gone: whether it is gone.
-            cluster: its cluster's name among several that are measured together; empty if there is only one.
         """
         at, key = self._now(), in_cluster(cluster, key)
         if message is not None:

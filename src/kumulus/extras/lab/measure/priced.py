@@ -16,12 +16,7 @@ from kumulus.nodes.catalog.prices import Prices, is_spot
 
 
 class PricedNodes:
-    """Puts nodes into an allocation, at their current prices.
-
-    Args:
-        allocation: updated with the nodes.
-        cluster: their cluster's name among several that are measured together; empty if there is only one.
-    """
+    """Puts nodes into an allocation, at their current prices."""
 
     def __init__(self, allocation: Allocation, cluster: str = "") -> None:
         self._allocation = allocation
@@ -36,7 +31,6 @@ class PricedNodes:
         Args:
             key: its name, see :func:`in_cluster`.
             message: ``Node`` of :mod:`kumulus.kube.messages`.
-            product_label: the label that says which GPUs it has.
             prices: what machines cost unless a fault changes that.
         """
         labels = message.metadata.labels

@@ -20,7 +20,6 @@ class Records:
     """Everything that is known of an experiment's pods and jobs.
 
     Args:
-        allocation: updated with the pods.
         jobs: name, workload and number of workers of each planned job.
     """
 
@@ -49,8 +48,6 @@ class Records:
         """Add or update a pod.
 
         Args:
-            pod: as it is now.
-            now: when that was heard.
             since: since when it may be so; it was heard of at once unless that is earlier.
         """
         if not pod.workload or pod.uid in self._strangers:
@@ -91,9 +88,7 @@ class Records:
         """Change the number of pods that a job should have: the ones that have a node may then be all of them.
 
         Args:
-            job: its name.
             workers: how many pods; 0 also for a job that is deleted.
-            now: seconds from the start.
         """
         record = self.jobs[job]
         before = record.partly

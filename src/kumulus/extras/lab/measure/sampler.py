@@ -196,7 +196,6 @@ async def count(client: Client, patience: float | None = None) -> int | None:
     """Ask the API server; None if it does not give us its metrics.
 
     Args:
-        client: of the cluster.
         patience: seconds to wait for its answer; the client's own when None.
     """
     try:

@@ -34,8 +34,6 @@ class Timed:
         """Note a state.
 
         Args:
-            state: which.
-            now: when it was heard of.
             since: since when it may have been so; now if it was heard of at once.
         """
         setattr(self, state, now)
@@ -58,8 +56,6 @@ class PodRecord(Timed):
     """A pod.
 
     Attributes:
-        workload, job: what it belongs to.
-        wants: what it requests.
         created, bound, running, ended: when it was first seen in this state; None if it was not.
         node: where it is, or was, bound.
         phase: its last phase; Deleted when it was deleted before it ended by itself.
@@ -160,11 +156,6 @@ class JobRecord(Timed):
 
 def span(items: Iterable[Timed], start: State, end: State) -> Between | None:
     """Seconds from when the first was in one state to when the last was in another, at least and at most.
-
-    Args:
-        items: pods, or jobs.
-        start: the one state.
-        end: the other.
 
     Returns:
         None if none was in them.

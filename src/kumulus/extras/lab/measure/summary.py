@@ -29,8 +29,6 @@ def measures(records: Records, sampler: Sampler, created_in: float, lasted: floa
     """The measures of a repetition; those that could not be taken are left out.
 
     Args:
-        records: what became of its pods and jobs.
-        sampler: what was sampled.
         created_in: seconds until all workloads had been created.
         lasted: seconds until the measurement ended.
     """

@@ -36,10 +36,8 @@ class PodView(NamedTuple):
         phase: Pending, Running, Succeeded, Failed, or Deleted: it failed because it is being deleted.
         waits: why it has no node: the reason and message of its condition PodScheduled; empty before it was tried.
         disrupted: the reason of its condition DisruptionTarget; empty without one.
-        wants: what it requests.
         share: milli-GPU that it also requests of one GPU.
         owner: name and UID of the Job of batch/v1 that created it; empty for any other pod.
-        cluster: its cluster's name among several that are measured together; empty if there is only one.
         ending: whether it is being deleted.
         assumed: whether nobody has declared how it ends.
         group: `namespace/name` of the PodGroup of Kubernetes' own that it names; empty if none.
@@ -85,7 +83,6 @@ def in_cluster(cluster: str, name: str) -> str:
 
     Args:
         cluster: empty if there is only one.
-        name: the node's, or the pod's; empty for none.
     """
     return f"{cluster}/{name}" if cluster and name else name
 
@@ -167,7 +164,6 @@ def node_view(message: Any, product_label: str, prices: Prices | None = None) ->
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
         product_label: the label that says which GPUs it has; without it, they are named as in the cluster views.
-        prices: what machines cost.
     """
     node = node_from(message, NOWHERE)  # the sums do not need racks and blocks
     product = message.metadata.labels.get(product_label) or node.product or node.group or "other"

@@ -42,8 +42,6 @@ def study(loaded: Loaded, pools: Iterable[Pool], ties: Ties) -> Study:
 
     Args:
         loaded: the experiment; its policy is loaded once to check it.
-        pools: of its stack.
-        ties: which of equally good nodes is taken.
     """
     experiment = loaded.experiment
     if problems := list(_problems(loaded)):
@@ -62,8 +60,6 @@ def run(prepared: Study, seeds: Sequence[int], jobs: int = 0) -> list[Outcome]:
     """Run each seed, several in parallel.
 
     Args:
-        prepared: what is run.
-        seeds: of the runs.
         jobs: how many at once; 0 for one on each CPU.
     """
     # Each run uses one thread: a BLAS that takes every CPU for its small products only slows down the others.
@@ -95,12 +91,7 @@ def one_run(prepared: Study, seed: int) -> Outcome:
 
 
 def machines_of(pool: Pool, product_label: str) -> list[Machine]:
-    """The machines of a node pool.
-
-    Args:
-        pool: which one.
-        product_label: the node label that says which GPUs a node has.
-    """
+    """The machines of a node pool."""
     has = {name: parse(quantity).nanos for name, quantity in pool.allocatable.items()}
     cpu, memory = has.get("cpu", 0) * 1000 // NANO, has.get("memory", 0) // (NANO << 20)
     # GPUs that a node offers both ways are the same ones.

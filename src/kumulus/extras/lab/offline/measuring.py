@@ -67,7 +67,6 @@ class Measuring:
 
     Args:
         nodes: of the cluster, empty at first; what pods get is subtracted from them.
-        fragmentation: measures that of the nodes.
     """
 
     def __init__(self, nodes: Nodes, fragmentation: Fragmentation) -> None:
@@ -168,11 +167,8 @@ def run(
     """Place a trace whose pods stay.
 
     Args:
-        machines: the cluster.
         pods: the trace's, in the order of their arrival.
-        policy: which one.
         seed: of the order of pods and nodes, and of what the policy draws.
-        ties: which of equally good nodes is taken.
         inflate: the demand to arrive, as a share of all GPUs; None for every pod once.
         shuffle: whether the seed decides the order of pods.
         skip_failures: whether a pod that the policy fails on counts as not placed, instead of ending the run.

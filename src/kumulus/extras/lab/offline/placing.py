@@ -100,7 +100,6 @@ class Placer:
     """Asks a policy where pods go, one after the other.
 
     Args:
-        policy: whose scores count.
         nodes: of the cluster, in the order of their names; changed by the caller, who then calls `changed`.
         study: what the policy may know.
         ties: whether the first of equally good nodes is taken, or one at random.
@@ -127,18 +126,12 @@ class Placer:
         """The nodes that are equally good for the pod, by their place among all; none where it fits nowhere.
 
         Args:
-            pod: which one.
             among: for each node, whether it is allowed; None for all of them.
         """
         return self.scored(pod, among).best()
 
     def scored(self, pod: Pod, among: Flags | None = None) -> Scored:
-        """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`.
-
-        Args:
-            pod: which one.
-            among: for each node, whether it is allowed; None for all of them.
-        """
+        """The nodes on which the pod fits, with the policy's scores; only the chosen one if the policy has `choose`."""
         fits = self._nodes.fit(pod)
         fitting = np.flatnonzero(fits if among is None else fits & among)
         if len(fitting):

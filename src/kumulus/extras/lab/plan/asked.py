@@ -20,12 +20,7 @@ from kumulus.model.quantity import NANO, ZERO, Quantity
 
 
 def pods_planned(plan: Plan, product_label: str) -> list[Pod]:
-    """What the pods of a plan ask for, with an entry for each pod, named after its job.
-
-    Args:
-        plan: what is created.
-        product_label: the node label that says which GPUs a node has.
-    """
+    """What the pods of a plan ask for, with an entry for each pod, named after its job."""
     found: list[Pod] = []
     known = claims_planned(plan)
     for job in plan.jobs:
@@ -66,9 +61,6 @@ def pod_of(
     """What a pod asks for.
 
     Args:
-        name: the pod's.
-        spec: of the pod, as in JSON.
-        product_label: the node label that says which GPUs a node has.
         known: what the ResourceClaimTemplates ask for, by their names.
     """
     asked, by_claim = spec_requests(spec, lenient), claimed(spec, known)

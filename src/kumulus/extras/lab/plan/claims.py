@@ -46,7 +46,6 @@ def by_claim(template: Object, workload: Workload, templates: dict[str, Object])
 
     Args:
         template: the pod's metadata and spec; changed in place.
-        workload: the pod's.
         templates: the claim templates so far, by name; one is added for each new amount.
     """
     parts = workload.resourceClaims

@@ -56,7 +56,6 @@ def make(
     """Plan a repetition.
 
     Args:
-        loaded: the experiment and its files.
         places: the label key of each level of the cluster's topology.
         setup: objects to create besides those of the experiment.
         gpus: of the cluster; a trace may be inflated to a share of them.
@@ -171,13 +170,7 @@ def _priority_classes(loaded: Loaded) -> Iterator[Object]:
 
 
 def arrivals(workload: Workload, seed: int, trace: Sequence[TraceJob] = ()) -> list[float]:
-    """The times, in ascending order.
-
-    Args:
-        workload: whose jobs.
-        seed: of the experiment.
-        trace: the jobs of its trace, when it has one.
-    """
+    """The times, in ascending order."""
     plan = workload.arrival
     if plan.trace is not None:
         return [plan.after + job.arrival for job in trace]
@@ -203,8 +196,6 @@ def adopt(objects: list[Object], workload: str, job: str, index: int) -> int:
 
     Args:
         objects: of one job; changed in place.
-        workload: the workload's name.
-        job: the job's name.
         index: the job's number, from 1; 0 when the workload has only this one.
     """
     pods, renamed = 0, dict[str, str]()

@@ -35,11 +35,7 @@ def pod_template(
     """The metadata and spec of a workload's pods.
 
     Args:
-        workload: the workload.
-        job: the name of the job they belong to.
         duration: seconds they run; None for no end.
-        product_label: the key of the label that says which GPUs a node has.
-        places: the label key of each level of the cluster's topology.
 
     Raises:
         UnknownPlace: the workload's affinity is to a level that the cluster does not have.

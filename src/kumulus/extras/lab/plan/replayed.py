@@ -47,10 +47,7 @@ class Replayed:
 
     Args:
         jobs: what is created, in the order of its times.
-        steps: what happens to it, likewise.
-        queues: the queue of each job.
         ends: how many seconds a pod that no controller ends runs, by its job.
-        recording: what it is from.
         speed: how many times faster it is replayed.
         since, until: the part that is replayed, in seconds of the recording.
         strange: how many steps were about nodes that the cluster does not have.
@@ -87,9 +84,6 @@ def replayed(
     """Plan a replay.
 
     Args:
-        workload: the one with the replay.
-        recording: the one in its file.
-        scheduler: the one that places the pods.
         profiles: as of :func:`~kumulus.extras.lab.plan.scheduling.for_scheduler`.
     """
     replay = workload.replay

@@ -33,10 +33,6 @@ def for_scheduler(
 
     Args:
         scheduler: the scheduler; the default one takes a job as it is, and knows neither gangs nor queues.
-        workload: the job's.
-        job: its name.
-        objects: its objects.
-        places: the label of each level of the cluster's topology.
         profiles: the `spec.schedulerName` values that its configuration has; its own one by default.
 
     Raises:
@@ -140,8 +136,6 @@ def queues(
     """The queues that workloads need and the experiment does not have: each with the nodes' whole capacity.
 
     Args:
-        scheduler: the scheduler.
-        wanted: the workloads.
         there: names of the queues that the experiment has.
         quota: what all nodes have together.
         levels: the labels of the cluster's topology, from the largest places to the smallest.

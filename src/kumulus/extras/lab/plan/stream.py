@@ -31,12 +31,6 @@ def jobs_drawn(loaded: Loaded, workload: Workload, gpus: int, source: random.Ran
     """A workload's recorded jobs, in the order of their creation.
 
     Drawn jobs come one right after the other, as their recorded times do not fit the drawn order.
-
-    Args:
-        loaded: the experiment.
-        workload: whose jobs.
-        gpus: of the cluster.
-        source: of random numbers, of the experiment's seed.
     """
     recorded, trace = loaded.traces.get(workload.name, []), workload.arrival.trace
     if trace is None or (trace.inflate is None and trace.shuffle is None):
@@ -73,10 +67,8 @@ def drawn(pods: Sequence[Pod], gpu_milli: int, inflate: float | None, source: ra
     """The stream of pods: :func:`drawn_from` with what each of them asks for.
 
     Args:
-        pods: of the trace.
         gpu_milli: milli-GPU of all GPUs together.
         inflate: the share, such as 1.3 for 130 %; None for every pod once.
-        source: of random numbers.
     """
     return drawn_from(pods, lambda pod: pod.total_gpu_milli, gpu_milli, inflate, source)
 
@@ -90,11 +82,9 @@ def drawn_from(
     to begin with, pods drawn at random are left out.
 
     Args:
-        items: pods of the trace, or jobs.
         asks: the milli-GPU that one asks for.
         gpu_milli: milli-GPU of all GPUs together.
         inflate: the share, such as 1.3 for 130 %; None for every pod once.
-        source: of random numbers.
     """
     stream = list(items)
     source.shuffle(stream)

@@ -51,8 +51,6 @@ class Policy:
 
     Args:
         name: what it is called in reports.
-        module: the file, imported.
-        limit: seconds that one call may take.
 
     Attributes:
         leaves: whether kube-scheduler's own scores choose among the nodes that are allowed (`SCHEDULER_CHOOSES`).
@@ -132,7 +130,6 @@ def policy(name: str, directory: Path, limit: float) -> Policy:
     Args:
         name: one of these names, or a path of a Python file.
         directory: where a relative path starts from.
-        limit: seconds that one call may take.
     """
     if name in _MODULES:
         return Policy(name, importlib.import_module(_MODULES[name]), limit)

@@ -74,7 +74,6 @@ class Nodes:
         """The nodes as they would be with one such pod on each of them; it has to fit.
 
         Args:
-            pod: which one.
             gpu: for each node the GPU that a share is taken from; the tightest unless given. A pod of whole GPUs takes
                 the first that are free.
         """

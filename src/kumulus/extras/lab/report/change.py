@@ -41,13 +41,10 @@ class Change:
     """A measure of two.
 
     Args:
-        measure: which one.
         before, after: its values, in the middle; None where it was not measured.
         by_factor: whether the difference is a part of the value before, or an amount in the measure's unit.
         apart: the difference; None where there is none.
         low, high: the interval of it; infinite where little is known.
-        verdict: the conclusion.
-        note: what it rests on.
     """
 
     measure: str
@@ -115,12 +112,7 @@ def as_part(value: float) -> float:
 
 
 def table(names: Sequence[str], changes: Sequence[Change]) -> str:
-    """The changes as a table.
-
-    Args:
-        names: what the two are called.
-        changes: of their measures.
-    """
+    """The changes as a table."""
     heads = "".join(f"<th>{html.escape(each)}</th>" for each in ("", "verdict", "difference", "interval", *names))
     rows = "".join(map(_row, changes))
     return f"<div class=changes><table><tr>{heads}</tr>{rows}</table></div>"

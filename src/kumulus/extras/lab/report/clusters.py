@@ -69,7 +69,6 @@ def rows(reports: Sequence[Report], ranged: Callable[[Unit, Sequence[float]], st
     """The Jobs and the allocation of each worker, a column for each run.
 
     Args:
-        reports: the runs.
         ranged: how the values of several repetitions are shown.
     """
     names = dict.fromkeys(name for report in reports for found in _of(report) for name in found.workers)

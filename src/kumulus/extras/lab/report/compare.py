@@ -60,7 +60,6 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
     """The comparison as rows of cells, the heading first.
 
     Args:
-        reports: the runs.
         everything: whether every measure is shown, or only the main ones.
     """
     rows = [["", *(f"{each.metadata.run_id}" for each in reports)]]
@@ -225,9 +224,7 @@ def line_of(report: Report, test: Test | None, label: str) -> Line:
     """The line that a repetition belongs to.
 
     Args:
-        report: of the run.
         test: the repetition; None of a run that has come to none.
-        label: what the line is called.
     """
     metadata, used = report.metadata, test and test.details.policy
     # A cluster's own scheduler has a configuration file in a directory of its own, whatever is in it.

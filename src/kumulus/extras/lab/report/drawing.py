@@ -38,8 +38,6 @@ def drawn(wide: float, high: float, rows: int = 1, columns: int = 1) -> Iterator
     Args:
         wide: in inches.
         high: likewise.
-        rows: of panels.
-        columns: in each row.
     """
     with pyplot.rc_context(_STYLE):
         figure, panels = pyplot.subplots(rows, columns, figsize=(wide, high), layout="constrained", squeeze=False)
@@ -58,7 +56,6 @@ def plain(axes: Axes, along: Literal["both", "x"] = "both") -> None:
     """Give a panel a thin grid and no frame around it.
 
     Args:
-        axes: the panel.
         along: ``x`` where the other axis has names: no line on it, no grid across it.
     """
     axes.grid(visible=True, axis=along, color="#dddddd", linewidth=0.5)
@@ -86,7 +83,6 @@ def stacked(
     """Draw series stacked on top of each other.
 
     Args:
-        axes: the panel.
         at: where the series have their values.
         areas: the name and values of each.
         step: ``post`` where a value holds until the next one.

@@ -62,7 +62,6 @@ class RunDirectory:
         """Write the report, whole or not at all, and its line in the index.
 
         Args:
-            report: as far as it is known.
             running: whether this process is still at work on it.
         """
         with os_errors_explained(self.path / FILE):
@@ -106,7 +105,6 @@ def remove(results: Path, report: Path) -> None:
 
     Args:
         results: the directory of all runs.
-        report: the run's report.
 
     Raises:
         LabError: the run is under way, is not in that directory, or cannot be removed.

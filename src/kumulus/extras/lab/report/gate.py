@@ -93,7 +93,6 @@ def changes(reports: tuple[Report, Report], measures: Sequence[str]) -> list[Cha
     """What became of measures from one run to another; those that neither has are left out.
 
     Args:
-        reports: the runs.
         measures: which; they share the level.
     """
     values = {name: (_values(reports[0], name), _values(reports[1], name)) for name in measures}

@@ -54,7 +54,6 @@ def commands(report: Report, file: str, lines: Mapping[int, int], level: Level) 
     """Workflow commands, one for each threshold that was missed and one for a run that is not complete.
 
     Args:
-        report: the run's.
         file: the path of the experiment's file in the repository; empty when it is not in the repository.
         lines: the line of each threshold in the file, by its number from 0; may lack some.
         level: the severity of a missed threshold; an incomplete run is always an error.
@@ -129,11 +128,7 @@ def command(level: Level, file: str, line: int | None, title: str, message: str)
     """A workflow command that shows a message.
 
     Args:
-        level: its severity.
         file: the path of a file in the repository that it is about; empty for none.
-        line: of the file.
-        title: of the message.
-        message: it.
     """
     fields = {"file": file, "line": line if file else None, "title": title}
     properties = ",".join(f"{key}={_property(str(value))}" for key, value in fields.items() if value)

@@ -53,7 +53,6 @@ def write_comparison(
     """Write a page with some runs side by side.
 
     Args:
-        path: of the page.
         reports: each with the path of its report.json; the columns in this order.
         changes: of measures, where there are two runs.
         checks: of limits that the change is to keep.

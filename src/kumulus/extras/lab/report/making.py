@@ -42,11 +42,7 @@ def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, pla
     """The entry of a repetition.
 
     Args:
-        experiment: what was run.
-        outcome: of the repetition.
-        run: the run's id.
         number: which repetition, from 1.
-        plan: what was planned.
     """
     records, sampler = outcome.records, outcome.sampler
     measured = measures(records, sampler, outcome.created_in, outcome.lasted)

@@ -31,7 +31,6 @@ def write(histories: Sequence[History], at: int | None, file: Path) -> None:
     """Draw runs side by side, all at one moment.
 
     Args:
-        histories: of one run or two.
         at: milliseconds from the beginning; by default when the most pods had a node.
         file: where to, in the format that its suffix names.
     """

@@ -45,7 +45,6 @@ class Costs:
         Args:
             queue: of the pod; everything is added to "" too.
             node: its name; empty where it is not known.
-            wants: what the pod asked for.
             seconds: how long it had the node.
         """
         view = self._nodes.get(node)

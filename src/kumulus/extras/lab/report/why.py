@@ -21,7 +21,6 @@ def explained(decision: Decision, column: Column | None = None) -> list[str]:
     """The lines about one pod.
 
     Args:
-        decision: kube-scheduler's.
         column: the scores that a policy gave nodes, if there is one.
     """
     lines = [*_lines(decision), *(_of_policy(decision, column) if column else ())]
@@ -32,7 +31,6 @@ def sums(kept: Sequence[Decision], totals: Sequence[Totals]) -> tuple[dict[str, 
     """How many bindings are explained, and what decided them; for programs, and in lines.
 
     Args:
-        kept: the decisions.
         totals: of each start of the scheduler.
     """
     dropped = sum(each.dropped for each in totals)

@@ -26,10 +26,7 @@ async def autoscaled(
     """Give the autoscaler what the experiment specifies, and put the stack's own back afterwards.
 
     Args:
-        client: of the cluster.
-        journal: the run's.
         experiment: without the section `autoscaler`, nothing is done.
-        say: takes a line for the user.
     """
     wanted = experiment.autoscaler
     if wanted is None:

@@ -28,8 +28,6 @@ def unseen(records: Records, scheduler: SchedulerName, names: Collection[str]) -
     """That no scheduler has looked at any pod, and whom the pods wait for; empty if one has, or if that is not known.
 
     Args:
-        records: what the watch has seen.
-        scheduler: the experiment's.
         names: the `spec.schedulerName` values of its pods.
     """
     # Others than kube-scheduler do not say of each pod that they have looked at it.
@@ -49,8 +47,6 @@ class Ending:
     """Tells when a repetition is over.
 
     Args:
-        records: what the watch has seen.
-        until: what is waited for.
         settle: seconds without a change after which pods that fit nowhere are not waited for any longer; with `steady`,
             seconds in which no pod and no node has come, gone or changed.
         expected: how many pods are expected; 0 if that is not known.
@@ -84,12 +80,7 @@ class Ending:
         self._expected += pods
 
     async def over(self, clock: Clock, ask: Callable[[], Awaitable[None]]) -> str:
-        """As :meth:`reason`; that nothing was heard ends it only if the client listened and the server answers at once.
-
-        Args:
-            clock: seconds from the start.
-            ask: asks the server something.
-        """
+        """As :meth:`reason`; silence ends it only if the client listened and the server answers at once."""
         asked = clock()
         if clock.heard_since(asked) < asked:
             self._records.changed = asked
@@ -104,11 +95,7 @@ class Ending:
         return ""
 
     def reason(self, now: float) -> str:
-        """Why it is over; empty while it is not. Only valid once everything is created and the timeline is done.
-
-        Args:
-            now: seconds from the start.
-        """
+        """Why it is over; empty while it is not. Only valid once everything is created and the timeline is done."""
         records, quiet = self._records, now - self._records.changed
         if self._until == "steady":
             return self._steady(min(quiet, now - records.nodes_changed))

@@ -26,10 +26,7 @@ class Federated:
 
     Args:
         bench: what the repetitions share; with a session.
-        plan: what is created.
         name: the repetition's namespace.
-        now: seconds since the start.
-        outcome: of the repetition.
 
     Attributes:
         note: takes what happens besides the timeline's own events.

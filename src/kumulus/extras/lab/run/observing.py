@@ -31,9 +31,6 @@ class LookingOn:
     """Passes what happens to pods to the policy, and to the run's own account of pods, if any.
 
     Args:
-        observed: the policy.
-        loaded: the experiment.
-        client: of the cluster.
         other: the run's own account of pods; None if there is none.
     """
 
@@ -77,8 +74,6 @@ async def looking_on(
     """Serve the observing policy.
 
     Args:
-        loaded: the experiment.
-        client: of the cluster.
         directory: of the scheduler, where the policy's scores are kept.
         other: the run's own account of pods, if any.
 

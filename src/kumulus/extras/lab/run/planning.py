@@ -41,7 +41,6 @@ async def planned(client: Client, loaded: Loaded, measured: Sequence[Client], qu
 
     Args:
         client: of the cluster on which the workloads are created.
-        loaded: the experiment.
         measured: clients of the clusters whose nodes the pods get.
         queue: of the federation on whose hub it runs; empty for a single cluster.
     """
@@ -66,7 +65,6 @@ async def _require_nodes(measured: Sequence[Client], pools: Sequence[Pool], plan
 
     Raises:
         LabError: there is one.
-        ApiError, Unreachable: a cluster could not be asked.
     """
     wanted = selectors(plan.jobs)
     if not any(any(each) for asked in wanted.values() for each in asked):
@@ -138,8 +136,6 @@ def unmatched(wanted: Mapping[str, set[Selector]], nodes: Sequence[Labels], prod
 
     Args:
         wanted: as of :func:`selectors`.
-        nodes: the labels of each node.
-        product_label: the label that says which GPUs a node has.
     """
     for workload, asked in wanted.items():
         if asked and not any(selector <= labels.items() for selector in asked for labels in nodes):

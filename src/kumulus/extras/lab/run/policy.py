@@ -139,8 +139,6 @@ async def extending(loaded: Loaded, client: Client, directory: Path) -> AsyncIte
     """Serve an experiment's policy.
 
     Args:
-        loaded: the experiment.
-        client: of the cluster.
         directory: of the scheduler, where the policy's scores are kept if the experiment is to say why.
 
     Yields:

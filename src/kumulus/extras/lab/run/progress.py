@@ -15,12 +15,7 @@ _MOST_CELLS = 12
 
 
 class Progress:
-    """Shows outcomes as they occur; if its output is closed, it is silent, and the run continues.
-
-    Args:
-        out: the stream to write to.
-        quiet: whether to show nothing.
-    """
+    """Shows outcomes as they occur; if its output is closed, it is silent, and the run continues."""
 
     def __init__(self, out: TextIO, quiet: bool) -> None:
         self._out = out

@@ -46,8 +46,6 @@ class Repetition:
     """Runs a plan once.
 
     Args:
-        bench: what the repetitions share.
-        plan: what is created.
         name: the namespace it gets.
     """
 

@@ -59,11 +59,6 @@ class Replayer:
     """Plays a recording.
 
     Args:
-        client: of the cluster.
-        replay: what is replayed.
-        within: the namespaces.
-        records: what has become of pods so far.
-        now: seconds since the start.
         stop: when set, no further step is begun.
         tell: takes each job that was created.
     """

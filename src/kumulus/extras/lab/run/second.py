@@ -22,7 +22,6 @@ class SecondSwitch:
     """A second scheduler, as the switch of a run.
 
     Args:
-        running: the scheduler.
         components: the cluster's processes, among which it is measured.
 
     Attributes:
@@ -90,11 +89,8 @@ async def started(
     """Start the scheduler that an experiment names.
 
     Args:
-        wanted: the scheduler.
-        kubeconfig: of the cluster.
         directory: for its configuration and logs.
         base: the directory that the experiment file's paths are relative to.
-        components: the cluster's processes.
         run: the run's id, with which the scheduler's objects in the cluster are labelled.
         switches: what only a kube-scheduler has.
     """
@@ -117,10 +113,6 @@ async def started(
 
 def require_built(wanted: Scheduler, base: Path) -> None:
     """Check that the programs of the scheduler that an experiment names are there, before anything is changed.
-
-    Args:
-        wanted: the scheduler.
-        base: the directory that the experiment file's paths are relative to.
 
     Raises:
         LabError: one is not there; the message says how to get it.

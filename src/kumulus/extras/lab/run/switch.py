@@ -43,8 +43,6 @@ class OwnSwitch:
     """The cluster's own scheduler, if it runs on this machine.
 
     Args:
-        directory: the cluster's directory.
-        components: its processes.
         journal: makes sure the scheduler is started again if the run is killed.
     """
 

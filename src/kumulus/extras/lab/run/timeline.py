@@ -50,11 +50,6 @@ class Timeline:
     """The events of an experiment in a cluster.
 
     Args:
-        client: of the cluster.
-        journal: lists each change before it is made.
-        events: what is to happen.
-        switch: stops and starts the scheduler.
-        now: seconds since the start.
         workloads: what it deletes and scales.
         owner: the stack whose pools and faults the events refer to.
         tell: takes each event after it has happened, in words, and its sort.

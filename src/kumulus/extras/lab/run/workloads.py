@@ -25,13 +25,9 @@ class Workloads:
     """The workloads of a repetition, for its timeline.
 
     Args:
-        client: of the cluster.
-        namespace: the repetition's.
-        plan: what it creates.
         records: updated with how many pods a job is to have.
         placement: updated with jobs that were deleted or scaled.
         ending: updated with how many pods are expected.
-        now: seconds from the start.
         gone: takes each job that was deleted.
     """
 

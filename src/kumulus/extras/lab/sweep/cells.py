@@ -79,12 +79,7 @@ class Cell:
 
 
 def cells_of(sweep: Sweep, base: Path) -> list[Cell]:
-    """The cells of a sweep, each experiment checked.
-
-    Args:
-        sweep: which one.
-        base: the directory of its file.
-    """
+    """The cells of a sweep, each experiment checked."""
     file = base / sweep.experiment
     _, text = read_text(str(file), Path(), "experiment", str(file))
     raw = read_yaml(text, str(file))

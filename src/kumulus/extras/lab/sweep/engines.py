@@ -155,8 +155,6 @@ def results(tasks: Sequence[Task], where: Engine, jobs: int) -> Iterator[Result]
     """Run cells in parallel; yields each result as it comes.
 
     Args:
-        tasks: the cells.
-        where: the engine.
         jobs: how many at once; 0 for one on each CPU, or as many as the cluster has workers.
     """
     import joblib

@@ -51,14 +51,7 @@ backend:
 
 
 def run(cell: Cell, loaded: Loaded, store: Store, kumulus: Sequence[str]) -> Result:
-    """Run a cell on a cluster of its own; its result is written before the cluster is taken down.
-
-    Args:
-        cell: which one.
-        loaded: its experiment.
-        store: where its result goes.
-        kumulus: the command.
-    """
+    """Run a cell on a cluster of its own; its result is written before the cluster is taken down."""
     began = time.monotonic()
     project = store.directory / _PROJECTS / cell.id
     result = Result(cell.id, dict(cell.values), cell.seed, "partial")
@@ -87,8 +80,6 @@ def remove(project: Path, kumulus: Sequence[str], *, cut_off: bool = False) -> s
     """Take a cell's cluster down, and delete its project.
 
     Args:
-        project: the cell's.
-        kumulus: the command.
         cut_off: whether the process that created it may have been killed. Then its lock is removed and the cluster is
             completed first, so that all of it is known and deleted.
 

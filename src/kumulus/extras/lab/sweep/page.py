@@ -122,15 +122,7 @@ def lines(sweep: Sweep, found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Result], cells: int, file: Path) -> None:
-    """Write the page: one self-contained file.
-
-    Args:
-        sweep: what was swept.
-        found: its tables.
-        results: of the cells that have one.
-        cells: how many there are.
-        file: to write.
-    """
+    """Write the page: one self-contained file."""
     parts = [f"<h1>{html.escape(sweep.name)}</h1>"]
     if sweep.description:
         parts.append(f"<p>{html.escape(sweep.description)}</p>")

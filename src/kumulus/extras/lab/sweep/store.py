@@ -54,11 +54,7 @@ class Result:
 
 
 class Store:
-    """The results of a sweep.
-
-    Args:
-        directory: where they are.
-    """
+    """The results of a sweep."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()

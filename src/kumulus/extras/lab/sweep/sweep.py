@@ -51,13 +51,7 @@ class Done:
 
 
 def run(sweep: Sweep, base: Path, options: Options) -> Done:
-    """Run the cells without a result, and write the table and the page.
-
-    Args:
-        sweep: which one.
-        base: the directory of its file.
-        options: how.
-    """
+    """Run the cells without a result, and write the table and the page."""
     if sweep.live and options.engine.elsewhere:
         raise LabError("clusters are made on this machine\n  Leave --engine out, or live: true")
     cells = cells_of(sweep, base)
@@ -129,13 +123,7 @@ def rows(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
 
 
 def write(results: Sequence[Result], axes: Sequence[str], directory: Path) -> Path:
-    """Write the table; returns its file.
-
-    Args:
-        results: of the cells that have one.
-        axes: of the matrix.
-        directory: to write to.
-    """
+    """Write the table; returns its file."""
     columns = [*(axis for axis in axes if axis != SEED), *COLUMNS]
     found = list(rows(results))
     try:

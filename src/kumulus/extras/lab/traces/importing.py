@@ -72,13 +72,9 @@ def import_trace(
     """Import a trace.
 
     Args:
-        kind: its format.
-        files: of the trace.
         stack: the stack file to write; the salt that Pulumi has put into it stays.
         experiment: the experiment file to write; tasks and bad rows are written beside it, under its name.
         machines: of the cluster, for traces that do not list them; added to those that do.
-        options: what the user says about the files.
-        wanted: what the experiment is to be.
     """
     wanted = wanted or Wanted()
     tasks_path, bad_path = experiment.with_suffix(_TASKS), experiment.with_suffix(_BAD_ROWS)

@@ -70,9 +70,6 @@ class Row:
         """A cell's number.
 
         Args:
-            heading: of its column.
-            least: the smallest it may be.
-            most: the largest it may be.
             missing: what an empty cell stands for; None where it may not be empty.
 
         Raises:
@@ -148,7 +145,6 @@ def rows(file: Path, notes: Notes, needed: Sequence[str], named: Sequence[str] =
     """The rows of a CSV file, with their lines.
 
     Args:
-        file: which.
         notes: takes rows whose number of cells is wrong.
         needed: headings that have to be there.
         named: the headings, for a file that has none of its own.
@@ -175,8 +171,6 @@ def made(items: Iterable[tuple[int, In]], make: Callable[[In], Out], file: Path,
     Args:
         items: each with its line.
         make: raises :class:`BadRow` where an item cannot be it.
-        file: for the record.
-        notes: takes what is bad.
     """
     for line, item in items:
         try:

@@ -135,9 +135,6 @@ def summary(machines: Sequence[Machine], sums: Sums, notes: Notes, *, stay: bool
     """The lines to print.
 
     Args:
-        machines: of the cluster.
-        sums: over the tasks.
-        notes: of reading them.
         stay: whether no task ends, so that all of them are there at one time.
     """
     gpus = sum(machine.gpus for machine in machines)

@@ -86,9 +86,7 @@ def stack_text(machines: Sequence[Machine], source: str, wanted: Wanted | None =
     """A stack file with a node group for each kind of machine.
 
     Args:
-        machines: of the cluster.
         source: where the trace is from, for a comment.
-        wanted: what the command line says.
     """
     wanted = wanted or Wanted()
     parts = wanted.resource_claims
@@ -163,11 +161,7 @@ def experiment_text(file: Path, stack: Path, tasks: Path, source: str, wanted: W
 
     Args:
         file: the experiment file; paths in it are relative to it, and the experiment has its name.
-        stack: the stack file.
-        tasks: the file of tasks.
         source: where the trace is from.
-        wanted: what the command line says.
-        sums: over the trace's tasks.
     """
     gangs = sums.gangs > 0
     trace: dict[str, Any] = {"file": _from(file, tasks), "columns": dict(COLUMNS)}

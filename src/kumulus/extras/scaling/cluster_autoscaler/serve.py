@@ -48,11 +48,7 @@ async def _serve(port: int, kubeconfig: Path, pki: Path, settings: dict[str, Any
 
 
 def credentials(pki: Path) -> grpc.ServerCredentials:
-    """Accept only holders of a certificate by the cluster's CA, which has issued only the administrator's.
-
-    Raises:
-        OSError: the certificates cannot be read.
-    """
+    """Accept only holders of a certificate by the cluster's CA, which has issued only the administrator's."""
     authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))
     return grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
 

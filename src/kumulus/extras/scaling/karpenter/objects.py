@@ -72,7 +72,6 @@ def manifests(asked: Asked, subject: Mapping[str, str] = _SUBJECT) -> list[Manif
     """All of these objects, the CRDs first.
 
     Args:
-        asked: what the stack asks of it.
         subject: its identity at the API server, as in a ClusterRoleBinding.
     """
     offered = sorted(

@@ -16,11 +16,7 @@ five minutes, a gang would wait that long even if the cluster were half empty.
 
 
 def plan(request: Request) -> Plan:
-    """See :class:`Plan`.
-
-    Raises:
-        SchedulerError: the program is missing, or the configuration cannot be used.
-    """
+    """See :class:`Plan`."""
     enabled = [{"name": "Coscheduling"}]
     profile = {
         "plugins": {

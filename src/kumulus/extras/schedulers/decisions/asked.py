@@ -66,11 +66,7 @@ class Settings:
 
     @classmethod
     def read(cls, file: Path) -> Settings:
-        """Read the settings from their file.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        """Read the settings from their file."""
         found = json.loads(file.read_text(encoding="utf-8"))
         return cls(**{**found, "profiles": tuple(found["profiles"])})
 
@@ -103,7 +99,6 @@ class Notes:
     """Answers kube-scheduler, and notes the counts.
 
     Args:
-        settings: what to read.
         session: for reading the metrics.
         output: the file descriptor that takes the notes.
     """
@@ -143,9 +138,7 @@ async def serve(settings: Settings, commands: asyncio.StreamReader, output: int)
     """Serve until the commands end.
 
     Args:
-        settings: where, and what to read.
         commands: gives a byte for each request to note the counts out of turn.
-        output: the file descriptor that takes the notes.
 
     Raises:
         OSError: something else listens on the port.

@@ -221,7 +221,6 @@ def runs(message: str, filters: Sequence[str], active: Mapping[str, bool]) -> di
     """How often each filter was run in such an attempt; None if that cannot be computed.
 
     Args:
-        message: kube-scheduler's message about it.
         filters: in the order in which they are run.
         active: whether each filter was run at all, and not skipped for this pod.
     """

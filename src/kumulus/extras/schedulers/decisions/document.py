@@ -90,11 +90,7 @@ class Totals:
 
 
 def rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file, one per line; a truncated last line is left out.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The objects of a file, one per line; a truncated last line is left out."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             try:
@@ -105,11 +101,7 @@ def rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def decisions(file: Path) -> Iterator[Decision | Totals]:
-    """The contents of a file; a truncated last line is left out.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The contents of a file; a truncated last line is left out."""
     for found in rows(file):
         if "pod" not in found:
             yield Totals(**found)

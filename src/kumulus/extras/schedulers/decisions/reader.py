@@ -60,14 +60,7 @@ class Observer:
 
 @contextmanager
 def observing(file: Path) -> Iterator[Observer]:
-    """Start the extender process that kube-scheduler calls, and end it with the context.
-
-    Args:
-        file: of its settings.
-
-    Raises:
-        OSError: it cannot be run.
-    """
+    """Start the extender process that kube-scheduler calls, and end it with the context."""
     command = [sys.executable, "-P", "-m", _ASKED, str(file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr) as process:
         yield Observer(process)
@@ -91,15 +84,9 @@ def read(
     """Read a scheduler's output to its end.
 
     Args:
-        lines: the output.
         file: takes the decisions; those of an earlier start stay in it.
         log: takes the lines that are not about decisions.
-        limit: most bytes of the file.
-        attempts: knows what filters did in each attempt.
         observer: notes the counts after an attempt that failed.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     dropped = 0
     with file.open("a", encoding="utf-8", buffering=1) as kept:

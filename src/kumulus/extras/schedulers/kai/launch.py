@@ -37,11 +37,7 @@ _SETTINGS: dict[str, Setting] = {
 
 
 def plan(request: Request) -> Plan:
-    """See :class:`Plan`.
-
-    Raises:
-        SchedulerError: a program is missing, or the configuration cannot be used.
-    """
+    """See :class:`Plan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     file = request.directory / "kai-scheduler.conf"

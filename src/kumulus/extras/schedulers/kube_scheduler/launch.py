@@ -44,11 +44,7 @@ def plan(request: Request, build: Build = PLAIN) -> Plan:
     """See :class:`Plan`.
 
     Args:
-        request: what to start.
         build: what is special about its program.
-
-    Raises:
-        SchedulerError: the program is missing, or the configuration cannot be used.
     """
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
@@ -117,11 +113,7 @@ def profiles(name: str, config: Path) -> tuple[str, ...]:
     """The names of the profiles in a user's configuration.
 
     Args:
-        name: the scheduler's, in the registry.
         config: the user's KubeSchedulerConfiguration.
-
-    Raises:
-        SchedulerError: it cannot be used.
     """
     return _names(_own(config, registry.get(name), PLAIN), config)
 

@@ -25,11 +25,7 @@ _CONCURRENCY = {"Job.batch": 5, "Workload.kueue.x-k8s.io": 10, "LocalQueue.kueue
 
 
 def plan(request: Request) -> Plan:
-    """See :class:`Plan`.
-
-    Raises:
-        SchedulerError: the program is missing, or the configuration cannot be used.
-    """
+    """See :class:`Plan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     document = _document(request)

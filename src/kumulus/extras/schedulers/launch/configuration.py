@@ -11,11 +11,7 @@ from kumulus.extras.schedulers.errors import SchedulerError
 
 
 def read(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of a configuration, and the parsed mapping.
-
-    Raises:
-        SchedulerError: it cannot be read, or is not a YAML mapping.
-    """
+    """The text of a configuration, and the parsed mapping."""
     try:
         text = path.read_text()
         document = yaml.safe_load(text)
@@ -35,12 +31,8 @@ def of_kind(path: Path, kind: str, group: str) -> dict[str, Any]:
     """A configuration that must be a document of a certain kind.
 
     Args:
-        path: the file.
         kind: such as ``KubeSchedulerConfiguration``.
         group: its API group, whatever the version.
-
-    Raises:
-        SchedulerError: as :func:`read`, or it is of another kind.
     """
     _, document = read(path)
     if document.get("kind") != kind or not str(document.get("apiVersion", "")).startswith(f"{group}/"):

@@ -25,11 +25,7 @@ _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
 def plan(request: Request) -> Plan:
-    """See :class:`Plan`.
-
-    Raises:
-        SchedulerError: a program is missing, or the configuration cannot be used.
-    """
+    """See :class:`Plan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     file = request.directory / "volcano-scheduler.conf"

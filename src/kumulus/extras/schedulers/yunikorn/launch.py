@@ -16,11 +16,7 @@ _QUEUES = "queues.yaml"
 
 
 def plan(request: Request) -> Plan:
-    """See :class:`Plan`.
-
-    Raises:
-        SchedulerError: the program is missing, or the configuration cannot be used.
-    """
+    """See :class:`Plan`."""
     scheduler = registry.get(request.name)
     executable, version = binary.chosen(request)
     port = request.port()

@@ -26,10 +26,6 @@ async def live(found: cluster.Cluster) -> AsyncIterator[Live]:
 
     Args:
         found: the cluster. If it is recreated, its kubeconfig changes, and the view switches to the new one.
-
-    Raises:
-        KubeconfigError: its kubeconfig cannot be used.
-        ApiError, Unreachable: a request to it failed.
     """
     from kumulus.extras.watch.live.fleet import Live
 

@@ -28,11 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def port(written: str) -> int:
-    """Read a port.
-
-    Raises:
-        ArgumentTypeError: it is not a port.
-    """
+    """Read a port."""
     if not written.isdigit() or not 1 <= int(written) <= 65535:
         raise argparse.ArgumentTypeError(f"{written!r} is not a port; write a number from 1 to 65535")
     return int(written)

@@ -57,7 +57,6 @@ class Changes:
     """Changes of one cluster.
 
     Args:
-        live: its fleet.
         owner: the stack: it owns the faults it injects, and those of others are left alone.
     """
 
@@ -79,7 +78,6 @@ class Changes:
 
         Raises:
             Refused: it cannot be done.
-            ApiError, Unreachable: a request to the cluster failed.
         """
         makers = {
             "cordon": self._cordon,
@@ -106,7 +104,6 @@ class Changes:
 
         Raises:
             Refused: there is no such plan, it is too old, or it cannot be done any more.
-            ApiError, Unreachable: the cluster refused, or gave no answer.
         """
         plan = self._plans.pop(ticket, None) if isinstance(ticket, str) else None
         if plan is None or plan.until <= time.monotonic():

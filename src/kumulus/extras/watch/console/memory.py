@@ -85,8 +85,6 @@ class Memory:
     """Remembers a fleet; registers itself as the fleet's witness.
 
     Args:
-        stack: its name.
-        live: the fleet.
         span: seconds that are remembered.
         most: events that are remembered beside the state at their beginning.
         clock: seconds of a monotonic clock.

@@ -39,8 +39,6 @@ class Page:
     """The page of one fleet.
 
     Args:
-        stack: what to call the cluster.
-        live: its fleet.
         changes: what the page may change; None if it may change nothing.
         remedy: what to do about a cluster that does not answer, in words; empty if unknown.
     """

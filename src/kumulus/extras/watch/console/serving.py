@@ -49,14 +49,7 @@ class Guarded:
 
     @asynccontextmanager
     async def served(self, port: int = 0) -> AsyncIterator[str]:
-        """Serve; yields the address.
-
-        Args:
-            port: where to listen; 0 for any port that is free.
-
-        Raises:
-            PortInUse: the port is taken.
-        """
+        """Serve; yields the address."""
         application = web.Application(middlewares=[self._guard], client_max_size=_LONGEST)
         for route, handler in self._routes.items():
             method, _, path = route.partition(" ")

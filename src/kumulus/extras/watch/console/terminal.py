@@ -67,8 +67,6 @@ class Terminal(App[None]):
     """The screen.
 
     Args:
-        stack: what to call the cluster.
-        live: its fleet.
         remedy: what to do about a cluster that does not answer, in words; empty if unknown.
     """
 

@@ -94,7 +94,6 @@ def amount(resource: str, found: Amounts) -> int:
 
     Args:
         resource: one of :data:`RESOURCES`.
-        found: the amounts.
     """
     return {"GPUs": found.gpus, "CPU": found.cpu, "memory": found.memory, "pods": found.pods}[resource]
 

@@ -124,7 +124,6 @@ def moment(history: History, at: int) -> Moment:
     """The state at a time.
 
     Args:
-        history: what happened.
         at: milliseconds; events of this very millisecond are included.
     """
     found = _Replay(history)

@@ -22,7 +22,6 @@ class Queues:
     """Records the queues of a cluster.
 
     Args:
-        recorder: records them.
         now: milliseconds since the beginning of its history.
     """
 

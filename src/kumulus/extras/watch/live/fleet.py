@@ -34,10 +34,8 @@ class Live:
     Entering it waits for the first lists and raises their errors. :meth:`move` switches to another cluster.
 
     Args:
-        client: of the cluster.
         places: the labels that say where nodes stand.
         endpoints: addresses of health checks by component, on this machine.
-        prices: what machines cost.
 
     Attributes:
         fleet: nodes, pods and their sums.
@@ -103,13 +101,7 @@ class Live:
             raise self._failure
 
     async def move(self, client: Client, places: Places, endpoints: Mapping[str, str]) -> None:
-        """Follow another cluster from now on; all that was known of this one is then forgotten.
-
-        Args:
-            client: of the other cluster.
-            places: the labels that say where its nodes stand.
-            endpoints: addresses of its components' health checks.
-        """
+        """Follow another cluster from now on; all that was known of this one is then forgotten."""
         await client.get(NODES, {"limit": "1"})
         await self._stop()
         self._client, self._places, self._endpoints = client, places, dict(endpoints)
@@ -233,7 +225,6 @@ async def follow_when_there(client: Client, path: str, take: Take) -> None:
     """Follow a collection until cancelled; if the server does not have it, it may appear later.
 
     Args:
-        client: of the cluster.
         path: of the collection, with a query if only part of it is wanted.
         take: gets the events, with objects in their JSON form.
     """

@@ -38,7 +38,6 @@ async def look(client: Client, endpoints: Mapping[str, str]) -> dict[str, Check]
     """Check the API server and, through it, etcd; and the other components.
 
     Args:
-        client: of the cluster.
         endpoints: addresses of health checks by component, on this machine; if there are none, the scheduler and the
             controller manager are judged by their leaders' leases.
     """

@@ -173,7 +173,6 @@ class Fleet:
 
         Args:
             key: ``namespace/name``.
-            pod: its state.
             at: when the event arrived, on the monotonic clock in seconds; None for one from a list, which may be late.
         """
         old = self.pods.get(key)

@@ -27,7 +27,6 @@ class Node:
     """A node.
 
     Attributes:
-        name: its name.
         zone, group, pool, rack, block: where it belongs; empty if its labels do not say.
         product: its GPU product; empty when it has no GPUs. Without a product label it is the group's name.
         allocatable: what pods can have of it.
@@ -96,8 +95,6 @@ def node_from(message: Any, places: Places, prices: Prices | None = None) -> Nod
 
     Args:
         message: ``Node`` of :mod:`kumulus.kube.messages`.
-        places: the labels that say where it stands.
-        prices: what machines cost.
     """
     metadata, spec, status = message.metadata, message.spec, message.status
     labels = metadata.labels

@@ -55,7 +55,6 @@ class Pod:
     """A pod.
 
     Attributes:
-        namespace, name: its own.
         owner: ``Kind/name`` of what made it; empty for a bare pod.
         node: the node it is bound to; empty while it is not.
         phase: one of :data:`PHASES`.
@@ -219,8 +218,6 @@ def job_of(name: str, labels: Mapping[str, str], owners: Sequence[tuple[str, str
     """``Kind/name`` of the top-level owner of a pod: a Deployment, not its ReplicaSet; a JobSet, not its Job.
 
     Args:
-        name: the pod's.
-        labels: the pod's.
         owners: kind and name of each.
         group: the PodGroup that it names; empty if none.
     """

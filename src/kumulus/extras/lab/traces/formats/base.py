@@ -60,7 +60,6 @@ def one_file(wanted: str, tasks: Callable[[Path, Notes], Iterator[Task]]) -> Rea
 
     Args:
         wanted: the file, for the message about too many.
-        tasks: reads it.
     """
 
     def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:

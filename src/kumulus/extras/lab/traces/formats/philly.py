@@ -154,7 +154,6 @@ def _workers_of(gpus: int, notes: Notes) -> tuple[int, int, int]:
     """How many workers a job of so many GPUs has, the GPUs of each, and the milli-GPU of each GPU.
 
     Args:
-        gpus: of the job.
         notes: counts jobs that cannot be divided evenly, whose last worker is given as many GPUs as the others.
     """
     if gpus <= PER_MACHINE:
