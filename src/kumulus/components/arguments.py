@@ -22,6 +22,7 @@ from kumulus.components.engine import user_error
 from kumulus.components.inputs import later
 from kumulus.model.checks import unknown_key_remedy
 from kumulus.model.errors import Problem, SpecError, path_text, shown
+from kumulus.model.plain import camel
 
 _PLAIN = "write a plain value, or one of pulumi.Config"
 _KINDS: dict[Any, str] = {
@@ -154,12 +155,6 @@ def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str
     """
     # Not by `described`, which reads the source and would slow down every program.
     return {name: camel(name) for name in arguments.__annotations__ if name not in but} | dict(otherwise or {})
-
-
-def camel(name: str) -> str:
-    """A name as Pulumi's schema has it: ``repo_url`` is ``repoUrl``."""
-    first, *others = name.split("_")
-    return first + "".join(each.capitalize() for each in others)
 
 
 def _evaluated(written: Any, module: str) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from kumulus.model.plain import plain
 from kumulus.model.quantity import canonical
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
@@ -59,16 +60,7 @@ class Devices:
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, with the keys `SLICES_KEYS`; `devices_from` reads it back."""
-        return {
-            "driver": self.driver,
-            "count": self.count,
-            "attributes": {name: dict(value) for name, value in self.attributes.items()},
-            "capacity": dict(self.capacity),
-            **({"pcieRoots": self.pcie_roots} if self.pcie_roots else {}),
-            **({"numaNodes": self.numa_nodes} if self.numa_nodes else {}),
-            **({"allowMultipleAllocations": True} if self.allow_multiple_allocations else {}),
-            **({"migProfiles": list(self.mig_profiles)} if self.mig_profiles else {}),
-        }
+        return dict(plain(self, optional=("pcie_roots", "numa_nodes", "allow_multiple_allocations", "mig_profiles")))
 
 
 def devices_from(raw: Mapping[str, Any]) -> Devices:

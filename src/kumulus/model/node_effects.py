@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
 
+from kumulus.model.plain import made_from, plain
 from kumulus.model.pools import Taint, taints_from
 from kumulus.model.quantity import ZERO, Quantity, parse
 
@@ -66,17 +66,8 @@ class NodeEffects:
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, without empty values."""
-        plain: dict[str, object] = {
-            "conditions": {name: condition.to_plain() for name, condition in self.conditions.items()},
-            "taints": [taint.to_plain() for taint in self.taints],
-            "labels": dict(self.labels),
-            "annotations": dict(self.annotations),
-            "capacity": dict(self.capacity),
-            "kubelet": self.kubelet,
-            "down": self.down,
-            "devices": self.devices,
-        }
-        return {key: value for key, value in plain.items() if value}
+        found = {**plain(self), "taints": [taint.to_plain() for taint in self.taints]}
+        return {key: value for key, value in found.items() if value}
 
     def claims(self) -> dict[str, str | None]:
         """What it sets on a node, and to which value; None where no other fault may set it on the same node.
@@ -96,17 +87,7 @@ class NodeEffects:
 
 def node_effects_from(raw: Mapping[str, object]) -> NodeEffects:
     """Effects from the plain form that `NodeEffects.to_plain` writes."""
-    conditions = cast(Mapping[str, Mapping[str, str]], raw.get("conditions") or {})
-    return NodeEffects(
-        conditions={name: Condition(**each) for name, each in conditions.items()},
-        taints=taints_from(raw.get("taints")),
-        labels=dict(cast(Mapping[str, str], raw.get("labels") or {})),
-        annotations=dict(cast(Mapping[str, str], raw.get("annotations") or {})),
-        capacity=dict(cast(Mapping[str, str], raw.get("capacity") or {})),
-        kubelet=str(raw.get("kubelet") or ""),
-        down=float(cast(float, raw.get("down") or 0.0)),
-        devices=str(raw.get("devices") or ""),
-    )
+    return replace(made_from(NodeEffects, {**raw, "taints": None}), taints=taints_from(raw.get("taints")))
 
 
 def lost(capacity: str, change: str) -> Quantity:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import cast
 
 from kumulus.model.durations import written
+from kumulus.model.plain import made_from, plain
 
 NOTICE = 120.0
 """Default notice in seconds; AWS gives two minutes before it interrupts a spot instance."""
@@ -37,13 +37,7 @@ class Interruption:
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able."""
-        return {
-            "notice": self.notice,
-            "labels": dict(self.labels),
-            "count": self.count,
-            "percent": self.percent,
-            "seed": self.seed,
-        }
+        return dict(plain(self))
 
     def drawn(self, among: Sequence[str]) -> tuple[str, ...]:
         """The machines that are taken back, drawn by the seed; at least one if there are any.
@@ -70,13 +64,7 @@ class Interruption:
 
 def interruption_from(raw: Mapping[str, object]) -> Interruption:
     """An interruption from the plain form that `Interruption.to_plain` writes; numbers may be floats."""
-    return Interruption(
-        float(cast(float, raw.get("notice", NOTICE))),
-        dict(cast(Mapping[str, str], raw.get("labels") or {})),
-        int(cast(float, raw.get("count") or 0)),
-        float(cast(float, raw.get("percent", 100.0))),
-        str(raw.get("seed") or ""),
-    )
+    return made_from(Interruption, raw)
 
 
 ANNOTATION = "kumulus.io/offerings"
@@ -112,15 +100,7 @@ class OfferEffects:
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able, which Karpenter's provider reads too."""
-        return {
-            "soldOut": self.sold_out,
-            "priceFactor": self.price_factor,
-            "zones": list(self.zones),
-            "instanceTypes": list(self.instance_types),
-            "capacityTypes": list(self.capacity_types),
-            **({"limits": dict(self.limits)} if self.limits else {}),
-            **({"interruption": self.interruption.to_plain()} if self.interruption else {}),
-        }
+        return dict(plain(self, optional=("limits", "interruption")))
 
     def described(self) -> str:
         """What it does to which offerings: `none available: e2-standard-16 in us-central1-a, on-demand`."""
@@ -138,18 +118,6 @@ class OfferEffects:
 
 def offer_effects_from(raw: Mapping[str, object]) -> OfferEffects:
     """Effects from the plain form that `OfferEffects.to_plain` writes."""
-
-    def texts(key: str) -> tuple[str, ...]:
-        return tuple(str(each) for each in cast(list[object], raw.get(key) or ()))
-
-    interruption = raw.get("interruption")
-    return OfferEffects(
-        bool(raw.get("soldOut")),
-        float(cast(float, raw.get("priceFactor", 1.0))),
-        texts("zones"),
-        texts("instanceTypes"),
-        texts("capacityTypes"),
-        # Sorted, because Pulumi passes mappings in a different order each time.
-        dict(sorted(cast(Mapping[str, str], raw.get("limits") or {}).items())),
-        interruption_from(cast(Mapping[str, object], interruption)) if interruption else None,
-    )
+    found = made_from(OfferEffects, {**raw, "interruption": raw.get("interruption") or None})
+    # Sorted, because Pulumi passes mappings in a different order each time.
+    return replace(found, limits=dict(sorted(found.limits.items())))

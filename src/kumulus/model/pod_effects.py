@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+
+from kumulus.model.plain import made_from, plain
 
 ACTIONS = ("fail", "failInit", "evict", "imagePull", "stuck")
 """A container fails; an init container fails; the kubelet evicts the pod; an image cannot be pulled; a deleted pod is
@@ -45,35 +46,9 @@ class PodEffects:
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able."""
-        return {
-            "action": self.action,
-            "container": self.container,
-            "exitCode": self.exit_code,
-            "reason": self.reason,
-            "message": self.message,
-            "delay": self.delay,
-            "jitter": self.jitter,
-            "repeat": self.repeat,
-            "percent": self.percent,
-            "labels": dict(self.labels),
-            "namespaces": list(self.namespaces),
-            "ownerKinds": list(self.owner_kinds),
-        }
+        return dict(plain(self))
 
 
 def pod_effects_from(raw: Mapping[str, object]) -> PodEffects:
     """Effects from the plain form that `PodEffects.to_plain` writes; numbers may be floats, as in protobuf."""
-    return PodEffects(
-        action=str(raw["action"]),
-        container=str(raw.get("container") or ""),
-        exit_code=int(cast(float, raw.get("exitCode") or 0)),
-        reason=str(raw.get("reason") or ""),
-        message=str(raw.get("message") or ""),
-        delay=float(cast(float, raw.get("delay") or 0.0)),
-        jitter=float(cast(float, raw.get("jitter") or 0.0)),
-        repeat=bool(raw.get("repeat", True)),
-        percent=float(cast(float, raw.get("percent", 100.0))),
-        labels=dict(cast(Mapping[str, str], raw.get("labels") or {})),
-        namespaces=tuple(cast(list[str], raw.get("namespaces") or ())),
-        owner_kinds=tuple(cast(list[str], raw.get("ownerKinds") or ())),
-    )
+    return made_from(PodEffects, raw)

@@ -29,6 +29,7 @@ from kumulus.model.errors import Problem, Where
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, compacted, gpu_problems
 from kumulus.model.named_nodes import NamedNode, named_nodes_from, named_nodes_problems
 from kumulus.model.names import node_name
+from kumulus.model.plain import plain
 from kumulus.model.quantity import canonical_resources
 from kumulus.model.shards import MOST_SHARDS, shard_labels
 from kumulus.model.topology import Topology, topology_from, topology_problems
@@ -82,11 +83,7 @@ class NodeInfo:
 
     def to_plain(self) -> dict[str, str]:
         """The plain form, under the names Kubernetes gives these fields."""
-        return {
-            "architecture": self.architecture,
-            "operatingSystem": self.operating_system,
-            "kubeletVersion": self.kubelet_version,
-        }
+        return dict(plain(self))
 
 
 def taints_from(raw: object) -> tuple[Taint, ...]:
@@ -131,10 +128,6 @@ def keys(*found: Key) -> dict[str, tuple[Key, ...]]:
 
 def _plain(value: Any) -> object:
     return value.to_plain() if value else None
-
-
-def _plain_taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
-    return [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in taints]
 
 
 @dataclass(frozen=True)
@@ -182,9 +175,7 @@ class Pool:
     annotations: Mapping[str, str] = field(
         default_factory=dict, metadata=keys(Key("annotations", partial(annotation_problems, ours_too=True), dict, dict))
     )
-    taints: tuple[Taint, ...] = field(
-        default=(), metadata=keys(Key("taints", taint_problems, taints_from, _plain_taints))
-    )
+    taints: tuple[Taint, ...] = field(default=(), metadata=keys(Key("taints", taint_problems, taints_from, plain)))
     capacity: Mapping[str, str] = field(
         default_factory=dict, metadata=keys(Key("capacity", resource_problems, canonical_resources, dict))
     )

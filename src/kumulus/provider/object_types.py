@@ -16,6 +16,7 @@ from kumulus.model.devices import Devices
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
 from kumulus.model.offer_effects import Interruption, OfferEffects
+from kumulus.model.plain import camel
 from kumulus.model.pod_effects import PodEffects
 from kumulus.model.pools import NodeInfo, Pool, Taint
 from kumulus.model.topology import LEVELS, Level, Topology
@@ -56,7 +57,7 @@ def of_dataclass(
     hints = typing.get_type_hints(made_from)
     properties = tuple(
         Property(
-            _camel(field.name),
+            camel(field.name),
             (known or {}).get(field.name) or _type(hints[field.name]),
             descriptions[field.name],
             required=_needed(field) and field.name not in optional,
@@ -107,11 +108,6 @@ def _sentence(text: str) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
 
 
 def _type(hint: Any) -> Type:

@@ -123,6 +123,13 @@ def test_its_plain_form_is_json_and_comes_back() -> None:
         assert offer_effects_from(json.loads(json.dumps(effects.to_plain()))) == effects
 
 
+def test_what_is_empty_is_not_in_the_plain_form_of_nodes_effects() -> None:
+    taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "value": "c", "effect": "NoExecute"}]
+    plain = {"conditions": {"Ready": {"status": "False", "reason": "r", "message": "m"}}, "taints": taints, "down": 3.0}
+    assert node_effects_from(plain).to_plain() == plain
+    assert node_effects_from({"labels": None, "taints": None}) == NodeEffects()
+
+
 def test_a_quota_is_said_and_comes_back() -> None:
     effects = OfferEffects(instance_types=("e2-*",), zones=("us-central1-*",), limits={"cpu": "64", "nodes": "10"})
     assert effects.described() == "at most 64 cpu, 10 nodes: e2-* in us-central1-*"
