@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kumulus.kube.bulk import for_each
 from kumulus.kube.errors import ApiError, no_answer, tolerating
@@ -15,36 +15,45 @@ from kumulus.kube.paths import inside
 if TYPE_CHECKING:
     from kumulus.kube.client import Client
 
+T = TypeVar("T")
 _KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 _MANY = 2000
 _TRIES = 8
 _LOOK_EVERY = 0.05
 
 
+def holds(item: Mapping[str, Any], condition: str) -> bool:
+    """Whether one of an object's conditions is true, such as `Available`."""
+    conditions = (item.get("status") or {}).get("conditions") or []
+    return any(each.get("type") == condition and each.get("status") == "True" for each in conditions)
+
+
 def is_established(definition: Mapping[str, Any]) -> bool:
-    """Whether the API server has accepted a CustomResourceDefinition, by its conditions."""
-    conditions = (definition.get("status") or {}).get("conditions") or []
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    """Whether the API server has accepted a CustomResourceDefinition."""
+    return holds(definition, "Established")
 
 
 async def established(client: Client, path: str, within: float) -> bool:
     """Wait until the API server has accepted a CustomResourceDefinition; whether it has within some seconds."""
-    return await _comes(lambda: client.get(path), is_established, within)
+    return await comes(lambda: client.get(path), is_established, within)
 
 
 async def has_account(client: Client, namespace: str, within: float) -> bool:
     """Wait until a namespace has the ServiceAccount of its pods, which are refused before; False after some seconds."""
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    return await _comes(lambda: find(client, path), lambda found: found is not None, within)
+    return await comes(lambda: find(client, path), lambda found: found is not None, within)
 
 
-async def _comes(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], within: float) -> bool:
+async def comes(
+    look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool], within: float, every: float = _LOOK_EVERY
+) -> bool:
+    """Look until what is found is wanted; False if it is not within some seconds."""
     ends = time.monotonic() + within
     while not wanted(await look()):
         if time.monotonic() > ends:
             return False
         # The server tells only who asks.
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(every)
     return True
 
 

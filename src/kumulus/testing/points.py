@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from kumulus.kube import Client, objects
 from kumulus.model.pools import Pool
@@ -87,11 +88,7 @@ class Points:
 
 async def _until_served(client: Client, wanted: set[str]) -> None:
     """Wait until the API server serves these versions and no others: clients would ask for kinds that are gone."""
-    ends = time.monotonic() + _WITHIN_S
-    while time.monotonic() < ends:
-        if await _served(client) == wanted:
-            return
-        await asyncio.sleep(_LOOK_EVERY)
+    await objects.comes(partial(_served, client), wanted.__eq__, _WITHIN_S, _LOOK_EVERY)
 
 
 async def _served(client: Client) -> set[str]:

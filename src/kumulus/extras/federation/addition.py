@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -156,12 +157,12 @@ async def unregister(client: Client) -> None:
         await objects.remove(client, f"{_DEFINITIONS}/{name}")
     for name in await objects.names(client, NAMESPACES, query):
         await namespaces.remove(client, f"{NAMESPACES}/{name}")
+
     # An installation right afterwards would find objects that are still being deleted.
-    give_up = time.monotonic() + _GOING
-    while time.monotonic() < give_up:
-        if not [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, NAMESPACES, query)]:
-            return
-        await asyncio.sleep(0.2)
+    async def left() -> list[str]:
+        return [*await objects.names(client, _DEFINITIONS, query), *await objects.names(client, NAMESPACES, query)]
+
+    await objects.comes(left, operator.not_, _GOING, every=0.2)
 
 
 def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:

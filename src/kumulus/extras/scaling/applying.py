@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import registry
@@ -94,12 +93,9 @@ async def _put(client: Client, manifest: dict[str, Any]) -> None:
             # Between our read and our write, the autoscaler may change its pools' status.
             if last or error.status != 409:
                 raise
-    if manifest["kind"] == "CustomResourceDefinition":
-        give_up = time.monotonic() + _PATIENCE
-        while not await _established(client, f"{collection}/{name}"):
-            if time.monotonic() > give_up:
-                raise ProviderError(f"{name} is not served {_PATIENCE:.0f} s after it was made; run `pulumi up` again")
-            await asyncio.sleep(0.05)
+    served = partial(_established, client, f"{collection}/{name}")
+    if manifest["kind"] == "CustomResourceDefinition" and not await objects.comes(served, bool, _PATIENCE):
+        raise ProviderError(f"{name} is not served {_PATIENCE:.0f} s after it was made; run `pulumi up` again")
 
 
 async def _with_offerings(client: Client, path: str, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,11 @@ objects exists.
 from __future__ import annotations
 
 import asyncio
+import operator
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.scaling import applying
@@ -111,21 +113,19 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
     for name in await objects.names(client, pools):
         await objects.remove(client, f"{pools}/{name}", {"propagationPolicy": "Foreground"})
     gives_up, before = time.monotonic() + _EMPTYING, -1
-    while left := len(await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})):
+    while count := len(await objects.names(client, "/api/v1/nodes", {"labelSelector": autoscaler.nodes})):
         if time.monotonic() > gives_up or stop.is_set():
             break
-        if left != before:
-            say(f"{left:,} of its nodes are still there")
-            before = left
+        if count != before:
+            say(f"{count:,} of its nodes are still there")
+            before = count
         await asyncio.sleep(_EVERY)
     await _remove_deployment(client, ours)
     await applying.remove(client, autoscaler)
     # The server takes a moment to delete its kinds' objects; until then the kinds could not be created again.
-    gives_up = time.monotonic() + _EMPTYING
-    while await objects.names(client, applying.DEFINITIONS, ours):
-        if time.monotonic() > gives_up:
-            raise ProviderError(f"{autoscaler.name}'s kinds are still being removed; the next run goes on")
-        await asyncio.sleep(_EVERY)
+    left = partial(objects.names, client, applying.DEFINITIONS, ours)
+    if not await objects.comes(left, operator.not_, _EMPTYING, _EVERY):
+        raise ProviderError(f"{autoscaler.name}'s kinds are still being removed; the next run goes on")
 
 
 async def _until_it_works(client: Client, deployment: Manifest, stop: asyncio.Event, say: Say) -> None:
@@ -160,11 +160,7 @@ async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str,
 async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None:
     """Scale a Deployment to 0 and wait until it has no pod, but not longer than a minute."""
     await client.merge_patch(path, {"spec": {"replicas": 0}})
-    gives_up = time.monotonic() + _EMPTYING
-    while await _pods(client, deployment):
-        if time.monotonic() > gives_up:
-            return
-        await asyncio.sleep(_EVERY)
+    await objects.comes(partial(_pods, client, deployment), operator.not_, _EMPTYING, _EVERY)
 
 
 async def _remove_deployment(client: Client, ours: Mapping[str, str]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kumulus import toolchain
@@ -99,11 +98,8 @@ async def register(client: Client, listen: int) -> None:
             raise already_there("metrics API", what, "take podUsage and observability out of the stack file")
     for collection, body in ((_SERVICE.rpartition("/")[0], service), (_API_SERVICES, registration)):
         await objects.create_or_merge(client, collection, body)
-    give_up = time.monotonic() + _PATIENCE
-    while time.monotonic() < give_up:
-        if await _available(client):
-            return
-        await asyncio.sleep(0.2)
+    look = partial(client.get, _REGISTRATION)
+    await objects.comes(look, lambda found: objects.holds(found, "Available"), _PATIENCE, every=0.2)
 
 
 async def unregister(client: Client) -> None:
@@ -116,9 +112,3 @@ async def unregister(client: Client) -> None:
 def _is_ours(there: Mapping[str, Any]) -> bool:
     """Whether a Service or an APIService was made here."""
     return _MARK.items() <= (there["metadata"].get("labels") or {}).items()
-
-
-async def _available(client: Client) -> bool:
-    found = await client.get(_REGISTRATION)
-    conditions = found.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)

@@ -6,15 +6,13 @@ A run leaves the cluster as it found it. The next command removes what a killed 
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING
 
 from kumulus.extras.journal.namespace import EXPERIMENT_LABEL, PROCESS
 from kumulus.extras.lab.errors import LabError
 from kumulus.host import lifetime
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.kube.objects import find
+from kumulus.kube.objects import has_account
 from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
@@ -29,9 +27,5 @@ async def make(client: Client, name: str, experiment: str, run: str, owner: Owne
     labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
     metadata = {"name": name, "labels": labels, "annotations": {PROCESS: lifetime.own(), **owner.annotations}}
     await client.create(NAMESPACES, {"metadata": metadata})
-    give_up = time.monotonic() + _ACCOUNT_WITHIN
-    # Pods are refused until the controller manager has created the ServiceAccount.
-    while await find(client, f"{NAMESPACES}/{name}/serviceaccounts/default") is None:
-        if time.monotonic() > give_up:
-            raise LabError(f"the namespace {name} gets no ServiceAccount; does the controller manager run?")
-        await asyncio.sleep(0.05)
+    if not await has_account(client, name, _ACCOUNT_WITHIN):
+        raise LabError(f"the namespace {name} gets no ServiceAccount; does the controller manager run?")
