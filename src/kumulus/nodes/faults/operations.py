@@ -18,7 +18,7 @@ from kumulus.model.identity import NOBODY, Owner
 from kumulus.model.node_effects import NodeEffects
 from kumulus.model.node_sets import NodeSet, clashes, union
 from kumulus.nodes import ownership
-from kumulus.nodes.faults import interruptions, offerings, records, stages
+from kumulus.nodes.faults import offerings, records, stages
 from kumulus.nodes.faults.nodes import FaultsApplied, apply_steps
 from kumulus.nodes.faults.records import Record, Records
 from kumulus.nodes.ownership import NotOurs
@@ -99,7 +99,7 @@ async def _beginning(client: Client, record: Record, before: Record | None, now:
     # A reboot in progress does not start again because one more node joins it.
     same = before is not None and (before.node, before.offers) == (record.node, record.offers) and not before.ending
     record = replace(record, since=before.since if before is not None and same else now, ending=False)
-    record = await interruptions.drawn(client, record, before)
+    record = await offerings.drawn(client, record, before)
     if record.offers is not None and record.offers.interruption is not None and not record.machines:
         raise Refused(_NOTHING_TO_TAKE)
     return record
@@ -121,7 +121,7 @@ async def _write(
         applied = await _apply(client, known, record.former, record.active(), now, stop, progress)
         await stages.put(client, record, known.pools)
         await offerings.put(client, record)
-        await interruptions.reclaim(client, record)
+        await offerings.reclaim(client, record)
         if not applied.left():
             record = await records.begun(client, record)
         # Nothing is left to do on nodes that are not the pool's, but the fault is not on them.
@@ -243,7 +243,7 @@ async def _end(
     await records.write_fault(client, replace(record, ending=True))
     await stages.remove(client, record)
     await offerings.put(client, record)
-    await interruptions.call_off(client, record)
+    await offerings.call_off(client, record)
     shown = _shown(record, now := records.now())
     applied = await _apply(client, known, shown, None, now, stop, progress)
     if not applied.left():

@@ -11,7 +11,7 @@ from kumulus.model.fault_consequences import described, reclaimed
 from kumulus.model.node_sets import from_plain, size
 from kumulus.model.pools import Pool, names_of
 from kumulus.nodes.errors import PartialFailure, ProviderError
-from kumulus.nodes.faults import interruptions, leases, operations, pods, records, stages
+from kumulus.nodes.faults import leases, offerings, operations, pods, records, stages
 from kumulus.nodes.faults.records import Record, record_from
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.object_types import NODE_EFFECTS, OFFER_EFFECTS, POD_EFFECTS
@@ -137,7 +137,7 @@ class Fault(InCluster[Properties]):
                 mine = replace(record, owner=self.owner(op, inputs))
                 await operations.refuse_anothers(client, mine, there, recorded_owner(old))
                 running = await pods.count_affected(client, record.nodes, record.pods, there.pools)
-                drawn = (await interruptions.drawn(client, record, there.faults.get(record.name))).machines
+                drawn = (await offerings.drawn(client, record, there.faults.get(record.name))).machines
             except operations.Refused as error:
                 raise ProviderError(f"fault {record.name}: {error}") from None
             except UNASKED:
