@@ -112,6 +112,12 @@ def remove_namespaces(plane: Plane, *names: str) -> None:
     plane.api.until(namespaces.NAMESPACES, lambda found: not found.keys() & set(names))
 
 
+@pytest.fixture
+async def client(plane: Plane) -> AsyncIterator[Client]:
+    async with Client(load_kubeconfig(Path(plane.observed.kubeconfig)), patience=10) as made:
+        yield made
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test marked `every_version` runs once on the control plane of each Kubernetes version on offer."""
     if metafunc.definition.get_closest_marker("every_version"):

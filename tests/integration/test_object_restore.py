@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from kumulus.extras.snapshots import objects
 from kumulus.extras.snapshots.objects import restore, save
 from kumulus.extras.snapshots.restored import MEANWHILE, OF_CLAIMS, CutOff, Refused
-from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube import Client
 from tests.integration.conftest import Plane, remove_namespaces
 from tests.support import kinds
 from tests.support.api import Api, Object
@@ -26,12 +26,6 @@ SETS, DATABASES = (
     f"/apis/apps/v1/namespaces/{NAME}/statefulsets",
     f"/apis/restore.example.com/v1/namespaces/{NAME}/databases",
 )
-
-
-@pytest.fixture
-async def client(plane: Plane) -> AsyncIterator[Client]:
-    async with Client(load_kubeconfig(Path(plane.observed.kubeconfig)), patience=10) as made:
-        yield made
 
 
 @pytest.fixture

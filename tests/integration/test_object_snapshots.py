@@ -6,7 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from kumulus.extras.snapshots import file as snapshot_file
 from kumulus.extras.snapshots.objects import restore, save
 from kumulus.extras.snapshots.restored import RELEASED, OfAnother
-from kumulus.kube import Client, load_kubeconfig
+from kumulus.kube import Client
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from tests.integration.conftest import Plane, Pools, pod_spec, remove_namespaces
@@ -28,12 +28,6 @@ APPS, BATCH = "/apis/apps/v1/namespaces", "/apis/batch/v1/namespaces"
 MINE, THEIRS = "objects-mine", "objects-theirs"
 _MOST_DRAWS = 5
 _DELAY = "pod-complete.stage.kwok.x-k8s.io/delay"
-
-
-@pytest.fixture
-async def client(plane: Plane) -> AsyncIterator[Client]:
-    async with Client(load_kubeconfig(Path(plane.observed.kubeconfig)), patience=10) as made:
-        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,6 @@ from tests.support.kinds import CRDS, crd, without
 pytestmark = pytest.mark.integration
 MINE = Owner("1" * 32, "kumulus/dev")
 NAMESPACES, TASKS = "/api/v1/namespaces", "tasks.spaces.kumulus.test"
-
-
-@pytest.fixture
-async def client(plane: Plane) -> AsyncIterator[Client]:
-    async with Client(load_kubeconfig(Path(plane.observed.kubeconfig))) as found:
-        yield found
 
 
 @pytest.fixture

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from kumulus.kube import Client, load_kubeconfig, namespaces, objects
+from kumulus.kube import Client, namespaces, objects
 from kumulus.kube.discovery import IN_EVERY_NAMESPACE, namespaced
 from tests.integration.conftest import Plane, pod
 
 pytestmark = pytest.mark.integration
 SPACE = f"{namespaces.NAMESPACES}/passing"
 QUOTA = {"metadata": {"name": "quota"}, "spec": {"hard": {"pods": "100"}}}
-
-
-@pytest.fixture
-async def client(plane: Plane) -> AsyncIterator[Client]:
-    async with Client(load_kubeconfig(Path(plane.observed.kubeconfig))) as made:
-        yield made
 
 
 async def test_one_with_objects_in_it_is_gone_at_once_and_nothing_is_in_the_next_of_its_name(
