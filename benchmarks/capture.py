@@ -91,11 +91,7 @@ def source(nodes: int, pods: int) -> Iterator[Project]:
 
 
 def command(project: Project, *arguments: str) -> Command:
-    """Run a `kumulus` command, which has to succeed.
-
-    Raises:
-        RuntimeError: it did not.
-    """
+    """Run a `kumulus` command, which has to succeed."""
     began = time.monotonic()
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(

@@ -133,11 +133,6 @@ async def fill(kubeconfig: Path, count: int, nodes: int) -> None:
 
     Args:
         kubeconfig: of the cluster, whose nodes exist already.
-        count: how many pods.
-        nodes: how many the cluster has.
-
-    Raises:
-        RuntimeError: the cluster refused something.
     """
     async with Client(load_kubeconfig(kubeconfig)) as client:
         await wait_until_all_are_managed(client, asyncio.Event())

@@ -55,7 +55,6 @@ async def control_plane(
     """Start a control plane of the kwok runtime; it is always removed at the end.
 
     Args:
-        name: the cluster's name.
         options: as the stack file's ``kwok:`` section.
         nodes: how many it is sized for; None where that is not known.
     """
@@ -79,7 +78,6 @@ async def stock_control_plane(name: str = "stock", settling: float = _SETTLING_S
     """Start a control plane with kwokctl's own defaults, from the same binaries, with QPS limits off.
 
     Args:
-        name: the cluster's name.
         settling: seconds that its controllers have before it counts as started.
     """
     home = Path(tempfile.mkdtemp(prefix="kumulus-bench-"))
@@ -111,9 +109,7 @@ async def scale(plane: ControlPlane, *what: str, replicas: int) -> None:
     """Run ``kwokctl scale``, which ends when the objects are created.
 
     Args:
-        plane: the control plane, ours or kwokctl's own.
         what: the resource, and what else the command takes.
-        replicas: how many objects.
 
     Raises:
         ProviderError: it failed, or took more than ten minutes.
@@ -123,13 +119,7 @@ async def scale(plane: ControlPlane, *what: str, replicas: int) -> None:
 
 
 def pools(nodes: int, cluster: str = "bench", count: int = 9) -> list[Pool]:
-    """Spread nodes over pools as gcp-large has them: three groups in three zones.
-
-    Args:
-        nodes: how many in all.
-        cluster: the cluster's name.
-        count: how many pools.
-    """
+    """Spread nodes over pools as gcp-large has them: three groups in three zones."""
     made = []
     for index in range(count):
         group, zone = f"group{index // 3}", f"use{index % 3 + 1}"

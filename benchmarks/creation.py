@@ -233,8 +233,6 @@ async def post(plane: ControlPlane, binary: Path, nodes: int, connections: int) 
 
     Args:
         plane: a control plane without nodes.
-        binary: the load generator.
-        nodes: how many.
         connections: how many requests at once.
     """
     with tempfile.NamedTemporaryFile() as file:

@@ -26,7 +26,6 @@ class Fleet:
     """Nine pools on one control plane.
 
     Args:
-        plane: the control plane.
         posted: whether its nodes are created by POST, as with ``createThrough: api``.
     """
 

@@ -196,12 +196,7 @@ class StartedPods:
         self._by_job: dict[str, set[tuple[str, str]]] = {}
 
     def see(self, cluster: str, pod: Any) -> None:
-        """Take in a pod's state in a cluster.
-
-        Args:
-            cluster: its name.
-            pod: the pod, as Kubernetes' message.
-        """
+        """Take in a pod's state in a cluster."""
         job = pod.metadata.labels.get(_JOB)
         if job and pod.status.phase in ("Running", "Succeeded"):
             self._by_job.setdefault(job, set()).add((cluster, pod.metadata.uid))
@@ -223,7 +218,6 @@ def watched(kubeconfigs: Mapping[str, Path], path: str) -> Iterator[StartedPods]
 
     Args:
         kubeconfigs: by the cluster's name.
-        path: of the pods.
 
     Raises:
         TimeoutError: the watches have not begun within a minute.

@@ -153,13 +153,7 @@ async def recorded_day() -> list[Row]:
 
 
 def stretch(log: Path, to: Path, factor: float) -> None:
-    """Write a copy of an audit log with all times this many times as far from the first one.
-
-    Args:
-        log: the audit log.
-        to: the copy.
-        factor: how many times.
-    """
+    """Write a copy of an audit log with all times this many times as far from the first one."""
     began: datetime | None = None
     with log.open() as lines, to.open("w") as out:
         for line in lines:

@@ -38,8 +38,6 @@ def write(scenario: str, rows: list[Row], load: float, order: Iterable[str]) -> 
     """Write a scenario's rows to the JSON file and the page, in place of those of its last run.
 
     Args:
-        scenario: its name.
-        rows: what it measured.
         load: the load average when it began.
         order: the scenarios in the page's order.
     """

@@ -44,11 +44,7 @@ _BEHIND = ("csi", "hostPath")
 
 
 async def digest(client: Client) -> dict[str, Any]:
-    """Everything that a scheduler reads, by `KIND namespace/name`.
-
-    Raises:
-        ApiError, Unreachable: the cluster could not be asked.
-    """
+    """Everything that a scheduler reads, by `KIND namespace/name`."""
     found: dict[str, Any] = {}
     async for node in _each(client, "/api/v1/nodes"):
         found[_key("Node", node)] = _node(node)

@@ -49,9 +49,6 @@ def usage(directory: str) -> Usage:
 def until_at_rest(directory: str) -> None:
     """Wait until a control plane has caught up with earlier changes and does little but renew leases.
 
-    Args:
-        directory: the cluster's.
-
     Raises:
         RuntimeError: it was busy for five minutes.
     """

@@ -39,11 +39,7 @@ SAID = (
 
 
 def record(times: int) -> dict[str, Any]:
-    """The measures of each repetition in both places, and what the clone was told of pods.
-
-    Args:
-        times: repetitions.
-    """
+    """The measures of each repetition in both places, and what the clone was told of pods."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         (folder / "job.yaml").write_text(json.dumps(_job("work")))

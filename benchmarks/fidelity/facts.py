@@ -58,7 +58,6 @@ def flat(value: Any, names: Mapping[str, str], at: str = "") -> dict[str, str]:
     """The leaves of a document by their paths; an element of a list goes by its type, its name or its place.
 
     Args:
-        value: the document.
         names: texts that differ from run to run, and what stands for them.
         at: the path of the value.
     """

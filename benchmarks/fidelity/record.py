@@ -58,14 +58,7 @@ class Watched:
 
 
 class Attempt:
-    """One situation in a namespace of its own.
-
-    Args:
-        place: where.
-        watched: its pods.
-        situation: what.
-        number: of the attempt.
-    """
+    """One situation in a namespace of its own."""
 
     def __init__(self, place: Place, watched: Watched, situation: Situation, number: int) -> None:
         self._place, self._watched, self._situation = place, watched, situation
@@ -205,8 +198,6 @@ def record(place: Place, times: int, chosen: Sequence[str] = ()) -> dict[str, Ob
     """What was seen of each situation in several attempts, by its name: facts are counted, times are lists.
 
     Args:
-        place: where they are carried out.
-        times: how often each of them is.
         chosen: names of situations; all of them when it is empty.
     """
     watched, found = Watched(place), dict[str, list[Object]]()

@@ -70,7 +70,6 @@ def watched(canaries: Canaries, temporary: Iterable[Path]) -> Iterator[Watch]:
     """Look at all processes and at temporary files again and again meanwhile.
 
     Args:
-        canaries: what to look for.
         temporary: the directories with temporary files.
     """
     seen, ended = Watch(), threading.Event()

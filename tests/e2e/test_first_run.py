@@ -36,9 +36,6 @@ def make(folder: Path, pins_file: Path, tools: Sequence[str]) -> None:
         folder: the mirror's; it gets a folder for each host.
         pins_file: the pins.toml of the Kumulus that will download them.
         tools: names of tools, all of which are there.
-
-    Raises:
-        ToolMissing: one is not.
     """
     known, text = pins.load(), pins_file.read_text()
     for tool in _chosen(known, tools):

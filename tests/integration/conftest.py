@@ -81,9 +81,7 @@ def plane_at(home: Path, version: str = "", **options: Any) -> Iterator[Plane]:
     """A control plane below a directory, ready for pods; it is removed completely at the end.
 
     Args:
-        home: the directory.
         version: of Kubernetes, such as ``v1.35.4``; the default one if empty.
-        options: of its runtime.
     """
     runtime, asked = KwokRuntime(), wanted(home, version=version, **options)
     try:

@@ -28,10 +28,8 @@ def claiming(plane: Plane, pool: str, asked: Mapping[str, Mapping[str, Any]], or
     """Create a pod for each template of a claim, one after the other was looked at; returns those on a node.
 
     Args:
-        plane: the control plane.
         pool: its only pool.
         asked: what a template asks of a device, by the template's name.
-        order: of the pods' templates.
     """
     plane.api.create(CLASSES, {"metadata": {"name": pool}, "spec": {"selectors": [{"cel": {"expression": CLASS}}]}})
     for name, more in asked.items():

@@ -92,7 +92,6 @@ def filters_of(plane: Plane, wanted: str, cpu: int, taken: Counter[str]) -> tupl
     """What filters refuse of all nodes, one filter after the other as kube-scheduler runs them, and how many are left.
 
     Args:
-        plane: the control plane.
         wanted: the label `lab` of the nodes that a pod may go to.
         cpu: milli-CPU that it asks for.
         taken: milli-CPU in use by node.

@@ -237,7 +237,6 @@ class Progress:
     """Counts events of nodes while a command runs, by a watch that begins before the command.
 
     Args:
-        api: a client of the cluster.
         kind: of the events that count: ADDED, also for nodes that come to match the selector, or DELETED.
         selector: of the nodes that count.
         survives: whether the trial kills or stops the API server or etcd, so that the watch has to be resumed.

@@ -108,7 +108,6 @@ class Writer:
     """Writes small objects continuously and remembers which of them the API server has acknowledged.
 
     Args:
-        api: a client of the cluster.
         mark: in the objects' names.
     """
 

@@ -49,11 +49,8 @@ def strike(command: Running, victim: str, moment: int, early: float, progress: P
     """Kill at a moment; returns a description of the moment.
 
     Args:
-        command: the pulumi command under way.
         victim: ``plugin`` or ``pulumi``.
         moment: the number of nodes after which to kill; without ``progress`` it gives the share of the early seconds.
-        early: the early seconds.
-        progress: counts nodes.
 
     Raises:
         NotStruck: the command had already ended.

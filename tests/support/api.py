@@ -67,11 +67,7 @@ class Api:
     def request(
         self, verb: str, path: str, body: Object | list[Object] | None = None, content: str = "application/json"
     ) -> Any:
-        """Send one request and return its decoded answer.
-
-        Raises:
-            Refused: the server answered with an error.
-        """
+        """Send one request and return its decoded answer."""
         accept = _METADATA_ONLY if content == _METADATA_ONLY else "application/json"
         headers = {**self._headers, "Accept": accept, **({"Content-Type": content} if body is not None else {})}
         data = None if body is None else json.dumps(body).encode()
@@ -136,9 +132,6 @@ class Api:
         """Watch a collection until a condition holds and return its objects by name.
 
         Args:
-            path: the collection.
-            reached: the condition, given the objects by name.
-            timeout: seconds.
             selectors: ``labelSelector`` and ``fieldSelector``.
 
         Raises:
@@ -176,11 +169,7 @@ class Api:
         """The events of a collection after a resourceVersion, over a separate connection, so that a thread may use it.
 
         Args:
-            path: the collection.
-            version: the resourceVersion to begin at.
-            seconds: how long to watch.
             accept: the representation; :data:`METADATA` is quicker to get than whole objects.
-            selectors: ``labelSelector`` and ``fieldSelector``.
         """
         seconds = max(1, int(seconds))
         connection = self._connect(seconds + 5)

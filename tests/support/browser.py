@@ -47,11 +47,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def until(page: Page, script: str, seconds: float = 15) -> None:
-    """Wait until an expression is true; Playwright's own way needs ``eval``, which the page's policy forbids.
-
-    Raises:
-        AssertionError: the expression did not become true in time.
-    """
+    """Wait until an expression is true; Playwright's own way needs ``eval``, which the page's policy forbids."""
     for _ in range(round(seconds * 20)):
         if page.evaluate(script):
             return

@@ -77,12 +77,7 @@ def volume(index: int, zone: str) -> Iterator[Made]:
 
 
 def pods(count: int, zone: str) -> Iterator[dict[str, Any]]:
-    """Pods of four kinds, each in its namespace.
-
-    Args:
-        count: how many.
-        zone: where the volumes are.
-    """
+    """Pods of four kinds, each in its namespace."""
     for index in range(count):
         yield _KINDS[index % len(_KINDS)](index, zone)
 

@@ -34,11 +34,7 @@ _MINE = "app.kubernetes.io/managed-by=kumulus"
 
 
 class Elsewhere:
-    """The cluster, for its administrator.
-
-    Args:
-        kubeconfig: the administrator's.
-    """
+    """The cluster, for its administrator."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
@@ -141,7 +137,6 @@ class StandIn:
     """Runs each kwok-controller and Karpenter that the cluster has a Deployment of, until it is closed.
 
     Args:
-        elsewhere: the cluster.
         folder: an empty folder for what the processes read and write.
     """
 

@@ -97,9 +97,7 @@ class User:
         """The variables of a shell in which an environment is active.
 
         Args:
-            environment: the Python environment.
             tools: whether the tools are on PATH too.
-            more: further variables.
         """
         own = str(Path(sys.executable).parent)
         path = [folder for folder in os.get_exec_path() if folder != own and not cache.owns(Path(folder))]

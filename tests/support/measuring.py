@@ -25,12 +25,7 @@ from tests.support.playing import SPACE
 
 
 class Measuring:
-    """A client that measures pods.
-
-    Args:
-        client: of the cluster.
-        clock: the clock by which it measures.
-    """
+    """A client that measures pods."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self.clock, self.records = clock, Records(Allocation())

@@ -23,12 +23,7 @@ def is_running(pod: Object) -> bool:
 
 
 def are_judged(wanted: int, pods: Mapping[str, Object]) -> bool:
-    """Whether exactly so many pods run or were refused by the scheduler.
-
-    Args:
-        wanted: how many.
-        pods: by name.
-    """
+    """Whether exactly so many pods run or were refused by the scheduler."""
     judged = [each for each in pods.values() if each["status"]["phase"] == "Running" or "conditions" in each["status"]]
     return len(judged) == wanted
 
@@ -37,7 +32,6 @@ def pod(name: str, node: str | None = None) -> Object:
     """A pod that tolerates everything.
 
     Args:
-        name: its name.
         node: the node it is bound to; the scheduler chooses one when None.
     """
     spec: Object = {"containers": [{"name": "main", "image": "none"}], "tolerations": TOLERATE_ALL}
@@ -48,9 +42,7 @@ def job(name: str, node: str, pods: int) -> Object:
     """A job whose pods run for an hour on one node.
 
     Args:
-        name: its name.
         node: the node its pods are for.
-        pods: how many.
     """
     template = {
         "metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}},

@@ -15,11 +15,7 @@ HOME_VARIABLE = "KUMULUS_HOME"
 
 
 def components(home: Path) -> dict[str, list[int]]:
-    """Pids of the control planes' processes below a KUMULUS_HOME, by ``<cluster>/<component>``.
-
-    Args:
-        home: the KUMULUS_HOME.
-    """
+    """Pids of the control planes' processes below a KUMULUS_HOME, by ``<cluster>/<component>``."""
     prefix = f"{home}/clusters/"
     found: dict[str, list[int]] = {}
     for process in psutil.process_iter(["cmdline"]):
@@ -87,11 +83,7 @@ def kill(pids: Iterable[int]) -> None:
 
 
 def await_that(holds: Callable[[], bool], timeout: float, what: str, pause: float = 0.02) -> None:
-    """Poll until a condition holds that cannot be watched, such as the end of a process.
-
-    Raises:
-        AssertionError: the condition does not hold in time.
-    """
+    """Poll until a condition holds that cannot be watched, such as the end of a process."""
     give_up = time.monotonic() + timeout
     while not holds():
         assert time.monotonic() < give_up, f"after {timeout:.0f} s still not so: {what}"

@@ -179,7 +179,6 @@ class Project:
         """Write a stack's file.
 
         Args:
-            cluster: the mapping ``kumulus:cluster``.
             stack: the stack's name; the current one by default, and the current one from now on.
             config: further keys of the namespace kumulus.
         """

@@ -16,7 +16,6 @@ class Prometheus:
     """The Prometheus at an address such as ``https://127.0.0.1:9090``; plain HTTP works too.
 
     Args:
-        address: where.
         pki: the directory of the cluster's certificates, for a Prometheus that requires them.
     """
 

@@ -202,7 +202,6 @@ def sent(lines: Iterable[str], run: str, deleted: Collection[str] = ()) -> list[
     """The requests of a replay in its namespaces, without evictions, sorted: verb, where, body.
 
     Args:
-        lines: of an audit log.
         run: the part that its namespaces' names contain.
         deleted: names of objects that users deleted; all others are deleted at the end, with the namespaces.
     """

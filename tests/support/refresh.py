@@ -61,7 +61,6 @@ def refresh(root: Path, kinds: Iterable[Kind], commands: Sequence[Sequence[str]]
 
     Args:
         root: a checkout without changes.
-        kinds: of pins.
         commands: to be run after each, until one fails.
     """
     found = Outcome()

@@ -36,8 +36,6 @@ def push(
 
     Args:
         mirror: that one; what it has of the image is for whoever shows its token.
-        repository: the image's name.
-        tag: its tag.
         layers: packed.
         media: the type of layers that are not .tar.gz, by number.
         index: whether the tag is of an index, as an image's for several platforms is; a chart's is not.

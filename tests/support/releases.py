@@ -26,7 +26,6 @@ class Recording:
     Attributes:
         root: the directory that the stack and its cluster were in.
         tools: the directory of the control plane's programs.
-        stack: the stack's name.
         machine: the id of its machine.
         identity: the UID of the cluster's namespace kube-system.
         nodes, pods: UIDs by name; the pods are those of the namespace default.

@@ -23,7 +23,6 @@ def report(run: str = "20261121-150000-abc123", **fields: Any) -> Report:
     """A report.
 
     Args:
-        run: its id.
         fields: ``measures`` (of each repetition), ``status``, ``error``, ``judged`` (what was expected, whether it
             holds, what was found), and any field of the metadata, ``scheduler`` by its name.
     """

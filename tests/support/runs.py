@@ -19,8 +19,6 @@ async def run(
     """Run an experiment file; returns the report, and the run's directory, which is below `results` beside the file.
 
     Args:
-        kubeconfig: of the cluster.
-        file: the experiment file.
         through: another kubeconfig by which the cluster's API is reached.
         patience: seconds that a silent API server is waited for.
         seen: fields of :class:`Options`, such as `say`, instead of those that tell nobody.

@@ -25,7 +25,6 @@ def written(directory: Path, experiment: dict[str, Any] | None = None, **fields:
     """Write a stack file, an experiment file, its trace and a sweep file; returns the last.
 
     Args:
-        directory: where to.
         experiment: fields of the experiment, instead of a traced workload with a policy.
         fields: of the sweep, instead of two policies and two seeds.
     """

@@ -33,8 +33,6 @@ def ask(site: Path, *arguments: str, cwd: Path | None = None) -> subprocess.Comp
 
     Args:
         site: as :func:`install` returns it.
-        arguments: Python's.
-        cwd: the working directory.
     """
     path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -21,7 +21,6 @@ def scrape(cluster: Path, node: str) -> Series:
 
     Args:
         cluster: the directory of the cluster's files.
-        node: the node's name.
     """
     port = Layout(cluster).ports()["kwok-controller"]
     anyone = ssl.create_default_context()

@@ -64,11 +64,7 @@ class Argument:
 
 @cache
 def described(arguments: type) -> tuple[Argument, ...]:
-    """The arguments of a component, in their order.
-
-    Args:
-        arguments: its ``…Args``.
-    """
+    """The arguments of a component, in their order."""
     docs = _docs(arguments)
     return tuple(
         _argument(name, _evaluated(written, arguments.__module__), docs.get(name, ""))
@@ -79,11 +75,7 @@ def described(arguments: type) -> tuple[Argument, ...]:
 
 @cache
 def outputs(component: type) -> tuple[Argument, ...]:
-    """The outputs of a component: the attributes that its class or a base class annotates as ``Output``.
-
-    Args:
-        component: the class.
-    """
+    """The outputs of a component: the attributes that its class or a base class annotates as ``Output``."""
     found: dict[str, Argument] = {}
     for each in reversed(component.__mro__):
         docs = _docs(each) if each.__module__.startswith("kumulus.") else {}
@@ -97,8 +89,6 @@ def check(given: Mapping[str, Any], arguments: type, source: str) -> None:
     """Report arguments that are unknown or missing, and outputs where a plain value is needed.
 
     Args:
-        given: the call's keyword arguments.
-        arguments: the component's ``…Args``.
         source: the component and the resource's name, ``HelmAddon metrics``.
 
     Raises:
@@ -149,7 +139,6 @@ def fields(arguments: type, *, but: Collection[str], otherwise: Mapping[str, str
     """What the stack file calls the arguments of a component.
 
     Args:
-        arguments: the component's ``…Args``.
         but: arguments that the stack file does not have.
         otherwise: arguments that have another name there.
     """

@@ -49,9 +49,6 @@ def stack_identity(cluster: pulumi.Resource, resource_name: str) -> pulumi.Outpu
     A Python program has a single identity, which no component owns: it stays whatever happens to the clusters and their
     names. A component of a program in another language cannot see the program's root, so it has its own identity; an
     alias keeps the old one if the program was in Python before.
-
-    Args:
-        cluster: the component.
     """
     root = get_root_resource()
     if root is None:
@@ -114,7 +111,6 @@ class ControlPlane(pulumi.ComponentResource):
 
         Args:
             options: the runtime's own.
-            cluster_name: the cluster's name.
             kubernetes_version: the runtime's default when None.
             contents: what the stack has in it, from :func:`kumulus.model.contents.contents`; a preview says what goes.
             opts: Pulumi's resource options. Their ``parent`` is also that of the cluster's Kubernetes provider.

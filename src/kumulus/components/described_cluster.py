@@ -30,14 +30,7 @@ _COMPONENTS = {each.runtime: each for each in CLASSES}
 def control_plane(
     resource_name: str, loaded: Loaded, base: Path, plan: KwokPlan, parent: pulumi.Resource
 ) -> ControlPlane:
-    """Declare the cluster.
-
-    Args:
-        loaded: the stack.
-        base: the project's directory.
-        plan: how KWOK runs in it.
-        parent: the component it belongs to.
-    """
+    """Declare the cluster."""
     runtime = loaded.spec.runtime
     return _component(runtime).declared(
         resource_name,

@@ -91,9 +91,6 @@ def user_error(message: str | SpecError) -> pulumi.RunError:
     """An error to raise for a mistake of the user: its message is all that is reported.
 
     Pulumi would exit with code 1, for which the language host reports another error of its own.
-
-    Args:
-        message: what is wrong, where, and what to do.
     """
     if _ends_with_engine.is_set():
         atexit.register(os._exit, _REPORTED)

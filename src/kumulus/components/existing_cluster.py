@@ -74,12 +74,7 @@ def secret(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def needs_of(loaded: Loaded, kwok: KwokPlan) -> list[str]:
-    """What a loaded stack does in its cluster, and so needs permissions for.
-
-    Args:
-        loaded: the stack's spec.
-        kwok: how KWOK runs in it.
-    """
+    """What a loaded stack does in its cluster, and so needs permissions for."""
     spec = loaded.spec
     hyper_nodes = any(group.topology and group.topology.preset == VOLCANO for group in spec.nodeGroups)
     wanted = {

@@ -104,13 +104,7 @@ class Fault(InCluster):
 
     @classmethod
     def of_resolved(cls, fault: ResolvedFault, cluster: ClusterLike, opts: pulumi.ResourceOptions) -> Fault:
-        """Declare a fault whose nodes are known, from a loaded stack file.
-
-        Args:
-            fault: the fault.
-            cluster: the cluster it happens in.
-            opts: as for the class.
-        """
+        """Declare a fault whose nodes are known, from a loaded stack file."""
         made = cls.__new__(cls)
         made._declare(fault, cluster, cluster.groups, opts)
         return made
@@ -147,9 +141,7 @@ def resolved(name: str, args: Mapping[str, Any], pools: Sequence[Pool], before: 
     """A fault with its nodes.
 
     Args:
-        name: the fault's.
         args: as :class:`FaultArgs` has them.
-        pools: the pools to choose nodes from.
         before: the cluster's faults so far, which must not conflict with it.
 
     Raises:

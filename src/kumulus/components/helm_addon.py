@@ -151,8 +151,6 @@ def arguments_of(addon: Addon, cluster: ClusterLike, base: Path, secrets: tuple[
 
     Args:
         addon: as in the stack file's ``clusterAddons``.
-        cluster: the cluster it is installed in.
-        base: directory that relative paths refer to.
         secrets: paths in it that are secret, such as ``("valuesObject", "adminPassword")``.
     """
     kept = Secrets(secrets)

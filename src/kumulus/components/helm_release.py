@@ -51,7 +51,6 @@ class HelmRelease:
         """Declare the release.
 
         Args:
-            name: its resource's.
             repairs: how often a leftover of an interrupted update was repaired.
         """
         addon = self._addon
@@ -138,7 +137,6 @@ def chart_source(addon: Addon, base: Path) -> tuple[str, str | None]:
     Args:
         addon: ``chart`` is ``<repoName>/<chart>`` or ``<chart>`` with a ``repoURL``, an ``oci://`` reference, or a
             path (see :func:`kumulus.stackfile.addons.chart_kind`).
-        base: directory that a relative path refers to.
     """
     if addon.chart_kind == "oci":
         return addon.chart, None
@@ -154,10 +152,6 @@ def require_charts(loaded: Loaded, base: Path) -> None:
 
     Each add-on's own check looks at its chart as well, but only once the add-on's dependency, the cluster, is there. A
     preview creates nothing, so that check is early enough for it.
-
-    Args:
-        loaded: the stack.
-        base: directory that a local chart's path refers to.
 
     Raises:
         pulumi.RunError: some cannot be fetched; says for each what to do.

@@ -36,15 +36,7 @@ _PATIENCE = 20.0
 def host_commands(
     loaded: Loaded, when: When, *, cluster: ClusterLike, after: Sequence[pulumi.Resource], parent: pulumi.Resource
 ) -> list[Command]:
-    """Declare those of a stack's commands that run at a given point of an update.
-
-    Args:
-        loaded: the stack.
-        when: that point.
-        cluster: the cluster component.
-        after: resources that have to exist first.
-        parent: the component they belong to.
-    """
+    """Declare those of a stack's commands that run at a given point of an update."""
     return [
         host_command(
             command,
@@ -82,8 +74,6 @@ def host_command(
         command: as in the stack file's ``hostCommands``.
         cluster: the cluster component; the command finds its kubeconfig and runs again for another cluster.
         secrets: paths in it that are secret; its output is then secret too.
-        depends_on: resources that have to exist first.
-        parent: the component it belongs to.
     """
     kept = Secrets(tuple(secrets))
     given = command.model_dump(include={"create", "update", "delete", "triggers", "environment"})
@@ -122,10 +112,7 @@ def image_load(
     Args:
         image: a name that Docker knows, or the path of an archive.
         place: where the stack file has it, for errors.
-        cluster: the kind cluster's component.
-        base: directory that a relative path refers to.
         after: commands that may build it; its digest is taken after they have run.
-        parent: the component it belongs to.
     """
     archive = is_archive(image)
     digest: pulumi.Output[str] = pulumi.Output.all(*(command.stdout for command in after)).apply(

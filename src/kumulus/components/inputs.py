@@ -75,7 +75,6 @@ def problems_explained(source: str, names: Mapping[str, str]) -> Iterator[None]:
     """Report mistakes by the names of the component's arguments instead of paths in a stack file.
 
     Args:
-        source: the component and the resource's name.
         names: argument names by the path prefixes that they replace.
 
     Raises:
@@ -105,14 +104,7 @@ def within(problems: Iterable[Problem], place: str) -> list[Problem]:
 
 
 def refused(source: str, place: str, message: str, remedy: str) -> pulumi.RunError:
-    """An error for one mistake.
-
-    Args:
-        source: the component and the resource's name.
-        place: the argument.
-        message: what is wrong.
-        remedy: what to write instead.
-    """
+    """An error for one mistake."""
     return user_error(SpecError([Problem(place, message, remedy)], source))
 
 
@@ -154,7 +146,6 @@ def marked(value: Any, places: Iterable[Where]) -> Any:
     """A value with secrets marked.
 
     Args:
-        value: a plain value of mappings, lists, texts, numbers.
         places: the paths of the secrets in it; an empty path is all of it.
     """
     places = tuple(places)

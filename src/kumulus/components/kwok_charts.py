@@ -194,12 +194,6 @@ class KwokCharts(pulumi.ComponentResource):
 
 
 def arguments_of(charts: Charts, cluster: ClusterLike, base: Path) -> KwokChartsArgs:
-    """The arguments of KwokCharts for a stack file, except for its nodes.
-
-    Args:
-        charts: its section ``kwokCharts``.
-        cluster: the cluster that KWOK is installed in.
-        base: directory that relative paths refer to.
-    """
+    """The arguments of KwokCharts for a stack file, except for its nodes."""
     given = {_NAMES[field]: value for field, value in charts.model_dump(exclude_unset=True).items()}
     return cast(KwokChartsArgs, {**given, "cluster": cluster, "base": str(base)})

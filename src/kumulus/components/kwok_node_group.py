@@ -122,9 +122,6 @@ class KwokNodeGroup(pulumi.ComponentResource):
 
         Args:
             resource_name: the group's name; its name in the stack has the cluster's prefix.
-            cluster: as for the class.
-            pools: its pools.
-            opts: as for the class.
             depends_on: what the nodes need, such as KWOK where it is installed in the cluster.
         """
         group = cls.__new__(cls)

@@ -28,10 +28,6 @@ class KwokPlan:
     def of(cls, loaded: Loaded, base: Path) -> KwokPlan:
         """The plan for a loaded stack; looks into an existing cluster.
 
-        Args:
-            loaded: the stack's spec.
-            base: the project's directory.
-
         Raises:
             pulumi.RunError: the cluster does not answer. Taken for one without KWOK, it would get a second one, or
                 lose the stack's stages, as soon as it answers again.

@@ -130,10 +130,6 @@ def marked(metadata: Mapping[str, Any], cluster: ClusterLike) -> dict[str, Any]:
     object of the same name is not taken over. Only objects in a cluster that outlives the stack have the identity. In
     one that goes with the stack, the folder says who owns everything; and while such a cluster is down, that provider
     silently skips a change.
-
-    Args:
-        metadata: the object's.
-        cluster: the cluster it is declared in.
     """
     mine = {STACK_ID: cluster.stack_id} if cluster.end is None else {}
     return {**metadata, "labels": {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name, **mine}}

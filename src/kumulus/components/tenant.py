@@ -199,7 +199,6 @@ def kubeconfig(context: str, namespace: str, server: str, data: Mapping[str, str
     Args:
         context: what its cluster, user and context are called.
         namespace: the default namespace of commands.
-        server: the API server's address.
         data: of the token's Secret, as the API has it: ``token`` and ``ca.crt`` in base64.
 
     Raises:

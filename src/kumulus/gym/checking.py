@@ -13,10 +13,6 @@ def check(environment: Environment, seed: int) -> str:
 
     Args:
         environment: the problem, on a cluster that is up.
-        seed: of the episode.
-
-    Raises:
-        ClusterError: the cluster does not answer.
     """
     try:
         environment.reset(seed)

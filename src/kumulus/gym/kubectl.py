@@ -135,7 +135,6 @@ def run(kubectl: Path, command: Command, kubeconfig: Path, timeout: float) -> tu
     """Run a command; returns what it says, and its exit code.
 
     Args:
-        kubectl: the program.
         command: one that is not refused.
         kubeconfig: the cluster's; kubectl keeps what it reads of kinds in the same folder.
         timeout: seconds after which it is ended.

@@ -110,7 +110,6 @@ class Problem(Section):
         """What a seed makes of it, with every name filled in; and its namespace, empty if it has none.
 
         Args:
-            seed: the same one draws the same.
             nodes: the names of the nodes that a label selector selects.
 
         Raises:
@@ -166,15 +165,7 @@ def problem(named: str | Path) -> Problem:
 
 
 def read(raw: object, source: str) -> Problem:
-    """A problem from a plain mapping, as YAML gives it.
-
-    Args:
-        raw: the mapping.
-        source: the file it is from, for the error's first line.
-
-    Raises:
-        SpecError: with every mistake.
-    """
+    """A problem from a plain mapping, as YAML gives it."""
     made = validated(Problem, raw, source)
     wrong = [*_name_mistakes(made)]
     wrong += [

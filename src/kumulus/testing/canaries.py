@@ -54,12 +54,10 @@ async def seen(client: Client, kinds: Collection[str], namespace: str = "") -> N
     The objects that this makes are left for the caller to remove.
 
     Args:
-        client: of the cluster.
         kinds: of :data:`KINDS`.
         namespace: where to make them, if not in `default`.
 
     Raises:
-        ApiError, Unreachable: the server refused, or gave no answer.
         TimeoutError: the controllers do nothing.
     """
     # Nobody has a CronJob's Jobs before its controller has made one, which it does at a full minute only.

@@ -10,11 +10,7 @@ from kumulus.testing.errors import ClusterError
 
 
 class Clients:
-    """Clients of the libraries that are installed, each made when it is first asked for.
-
-    Args:
-        kubeconfig: the cluster's.
-    """
+    """Clients of the libraries that are installed, each made when it is first asked for."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = str(kubeconfig)

@@ -41,7 +41,6 @@ async def started(wanted: Wanted, report: Reporter) -> AsyncIterator[tuple[Obser
 
     Raises:
         ProviderError: it does not start.
-        ApiError, Unreachable: its API server refused, or gave no answer.
     """
     with ports.Claims() as claims:
         observed, client = await _started(wanted, report, claims)

@@ -53,12 +53,10 @@ async def begin(plane: Plane, raw: Mapping[str, Any]) -> list[str]:
     """Begin a fault; returns the names of its nodes.
 
     Args:
-        plane: the cluster.
         raw: the fault, as :func:`described`.
 
     Raises:
         ClusterError: it is wrong, contradicts one that is active, or could not be begun on all nodes.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     known = await records.read(plane.client)
     try:
@@ -74,7 +72,6 @@ async def end(plane: Plane, name: str) -> None:
 
     Raises:
         ClusterError: it is not over on all nodes.
-        ApiError, Unreachable: the server refused, or gave no answer.
     """
     _, applied = await operations.end(plane.client, name, owner=plane.owner)
     if left := applied.left():

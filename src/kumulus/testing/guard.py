@@ -29,7 +29,6 @@ def begin(folder: Path, pid: int) -> int:
     """Start a guard, which is on watch when this returns; returns its process id.
 
     Args:
-        folder: the cluster's own folder.
         pid: the process that the cluster ends with.
 
     Raises:

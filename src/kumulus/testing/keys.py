@@ -42,7 +42,6 @@ def make(pki: Path) -> None:
 
     Raises:
         ProviderError: openssl failed; the message has what it said.
-        OSError: the folder cannot be made.
     """
     pki.mkdir(mode=0o700)
     (pki / "openssl.cnf").write_text(_CONFIGURATION)

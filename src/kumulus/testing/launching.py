@@ -22,11 +22,7 @@ def launch(layout: Layout, names: Collection[str]) -> None:
     """Start these components, whose entries are in kwokctl's configuration.
 
     Args:
-        layout: the cluster.
         names: the components'; those that run already would be started twice.
-
-    Raises:
-        OSError: a program or a log cannot be opened.
     """
     own = {key: value for key, value in os.environ.items() if not key.startswith("KWOK_")}
     for each in layout.settings().get("components") or []:

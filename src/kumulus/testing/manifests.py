@@ -32,13 +32,10 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
     """Apply manifests, in their order; returns the objects as they are stored.
 
     Args:
-        client: of the cluster.
-        manifests: what to apply.
         namespace: for namespaced objects that name none.
 
     Raises:
         ClusterError: a manifest is none, cannot be read, is of an unknown kind, or is refused.
-        Unreachable: the API server does not answer.
     """
     made: list[dict[str, Any]] = []
     kinds: dict[tuple[str, str], tuple[str, bool]] = {}

@@ -131,7 +131,6 @@ class Plane:
         Raises:
             ClusterError: it could not be begun on all nodes.
             Refused: it contradicts one that is active.
-            ApiError, Unreachable: the server refused, or gave no answer.
         """
         effects = (fault.nodes, fault.node, fault.pods)
         record = Record(fault.name, fault.kind, *effects, offers=fault.offers, declared=declared, owner=self.owner)
@@ -150,9 +149,7 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
     """Start a control plane, and its nodes, and wait until they take pods.
 
     Args:
-        loaded: what is wanted.
         ends_with: the process that it ends with; None for none.
-        report: takes lines of progress.
 
     Raises:
         ClusterError: it does not start; nothing of it is left.

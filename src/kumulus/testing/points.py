@@ -33,7 +33,6 @@ class Points:
     """The points of a cluster.
 
     Args:
-        plane: the cluster.
         within: the namespace to which its resets are limited; empty for all of it.
 
     Raises:
@@ -54,7 +53,6 @@ class Points:
 
         Raises:
             ClusterError: there is a point of that name; or others keep changing something.
-            ApiError, Unreachable: the server refused, or gave no answer.
         """
         if not name or name in self._points:
             raise ClusterError(f"there is a point {name or START} already; mark it with another name")
@@ -67,7 +65,6 @@ class Points:
 
         Raises:
             ClusterError: there is no such point; something is changed again and again; or the cluster does not answer.
-            ApiError, Unreachable: the server refused, or gave no answer.
         """
         if to not in self._points:
             raise ClusterError(f"there is no point {to}; mark it first, or reset to {listed(sorted(self._points), 10)}")

@@ -94,7 +94,6 @@ class Baseline:
     """What is in a cluster at one moment, to which it can be put back.
 
     Args:
-        etcd: the cluster's.
         within: the namespace to which all of it is limited; empty for the whole cluster.
     """
 
@@ -139,7 +138,6 @@ class Baseline:
         """Put everything back but nodes that are gone, until looks find nothing to do, nor what looking has left.
 
         Args:
-            client: of the cluster.
             done: what has been done, to which this adds.
 
         Returns:

@@ -57,11 +57,7 @@ class Template:
     """Keys and values, as JSON, of objects that have its certificate authority or a port."""
 
     def write(self, layout: Layout, ports: Mapping[str, int]) -> None:
-        """Write a new cluster's files, except its keys.
-
-        Raises:
-            OSError: one cannot be written.
-        """
+        """Write a new cluster's files, except its keys."""
         for name in ("bin", "etcd", "logs", "pids"):
             (layout.directory / name).mkdir(mode=0o700)
         for name, program in self.programs.items():
@@ -127,19 +123,7 @@ def read(file: Path) -> Template | None:
 async def keep(
     file: Path, layout: Layout, client: Client, entries: Iterable[tuple[bytes, bytes]], since: float
 ) -> None:
-    """Keep a control plane at rest, without its nodes, as a template.
-
-    Args:
-        file: where.
-        layout: the cluster.
-        client: of it.
-        entries: what is in its etcd.
-        since: when it was started.
-
-    Raises:
-        OSError: it cannot be written.
-        ApiError, Unreachable: the API server refused, or gave no answer.
-    """
+    """Keep a control plane at rest, without its nodes, as a template."""
     options = layout.settings()["options"]
     ports = {key: int(options[key]) for key in configuration.port_keys({})}
     texts = await _texts(client, (layout.directory / "pki" / "ca.crt").read_text(), ports)

@@ -70,7 +70,6 @@ def resized(pools: Mapping[str, Pool], nodes: int | Mapping[str, int]) -> list[P
     """Pools with other numbers of nodes.
 
     Args:
-        pools: all that there are, by name.
         nodes: the number for the only pool, or numbers by node group or pool.
 
     Raises:

@@ -38,8 +38,6 @@ def differences(printed: str, written: str, unordered: bool = False) -> list[str
     """The differences between a page's output and what was written.
 
     Args:
-        printed: as the page has it.
-        written: as the command wrote it.
         unordered: whether lines may come in another order, as from parallel work.
 
     Returns:

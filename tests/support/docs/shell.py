@@ -13,12 +13,7 @@ from pathlib import Path
 
 
 class Shell:
-    """A bash that takes commands one after the other.
-
-    Args:
-        directory: where it starts.
-        environment: its variables.
-    """
+    """A bash that takes commands one after the other."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         self._mark = f"end-{secrets.token_hex(8)}"

@@ -27,11 +27,7 @@ _IMAGES = {
 
 
 def archive(folder: Path) -> Path:
-    """Write an archive of them into a folder; programs that are not built yet take some minutes, once.
-
-    Raises:
-        ToolchainError: something cannot be built.
-    """
+    """Write an archive of them into a folder; programs that are not built yet take some minutes, once."""
     known = pins.load(_HERE / "pins.toml")
     programs = supply.built([tool.name for tool in known.tools], known) | supply.built(["kube-state-metrics"])
     images = [

@@ -26,11 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: there is no such problem, a file is wrong, or a cluster does not start.
-    """
+    """Run the action."""
     from kumulus.gym import GymError
     from kumulus.testing import ClusterError
 

@@ -43,11 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the action.
-
-    Raises:
-        UserError: the cluster does not come up, or there is none in that folder.
-    """
+    """Run the action."""
     from kumulus.testing import ClusterError
 
     try:
@@ -97,11 +93,7 @@ def _print(cluster: Cluster, *, as_json: bool) -> None:
 
 
 def _nodes(written: list[str] | None) -> int | dict[str, int]:
-    """The nodes on a command line.
-
-    Raises:
-        UserError: they cannot be read.
-    """
+    """The nodes on a command line."""
     try:
         if not written or (written == [written[0]] and "=" not in written[0]):
             return int(written[0]) if written else 3
