@@ -134,3 +134,21 @@ def test_an_answer_that_is_tolerated_ends_the_context() -> None:
 def test_any_other_error_is_raised(error: Exception) -> None:
     with pytest.raises(type(error)), tolerating(404):
         raise error
+
+
+@pytest.mark.parametrize(("status", "holds"), [("True", True), ("False", False), ("Unknown", False)])
+def test_a_condition_holds_if_its_status_is_true(status: str, holds: bool) -> None:
+    others = [{"type": "Other", "status": "True"}, {"type": "Available", "status": status}]
+    assert objects.holds({"status": {"conditions": others}}, "Available") == holds
+    assert not objects.holds({"status": None}, "Available")
+
+
+async def test_what_is_looked_for_is_looked_for_until_it_comes_or_the_time_is_over() -> None:
+    found = iter(range(100))
+
+    async def look() -> int:
+        return next(found)
+
+    assert await objects.comes(look, lambda number: number == 3, within=10, every=0.001)
+    assert next(found) == 4
+    assert not await objects.comes(look, lambda _: False, within=0.0, every=0.001)
