@@ -5,7 +5,7 @@ It is skipped where the operator's programs are not on PATH: they are images, wh
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,13 +63,13 @@ def names(api: Any, path: str) -> set[str]:
     return {each["metadata"]["name"] for each in api.list(path)}
 
 
-def gpus(found: dict[str, Object], nodes: set[str]) -> dict[str, list[Object]]:
+def gpus(found: Mapping[str, Object], nodes: set[str]) -> dict[str, list[Object]]:
     """The GPUs of nodes by their ConfigMaps."""
     texts = {name: found.get(f"topology-{name}", {}).get("data", {}).get("topology.yml") for name in nodes}
     return {name: yaml.safe_load(text)["gpus"] for name, text in texts.items() if text}
 
 
-def sizes(found: dict[str, Object], nodes: set[str]) -> list[int]:
+def sizes(found: Mapping[str, Object], nodes: set[str]) -> list[int]:
     return [len(each) for each in gpus(found, nodes).values()]
 
 
@@ -90,7 +90,7 @@ async def test_it_knows_the_nodes_and_who_has_their_gpus_and_is_told_of_other_po
     asking["spec"]["containers"][0]["resources"]["limits"] = {GPU: "2"}
     api.create(PODS, asking)
 
-    def held(found: dict[str, Object]) -> int:
+    def held(found: Mapping[str, Object]) -> int:
         every = [each["status"]["allocatedBy"]["pod"] for node in gpus(found, nodes).values() for each in node]
         return every.count("asking")
 

@@ -20,7 +20,7 @@ from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import load
 
 UPDATER, PLUGIN = GPU_OPERATOR
-OURS = {"gpuOperator": {}}
+OURS: dict[str, Any] = {"gpuOperator": {}}
 
 
 def group(name: str = "a100", **fields: Any) -> dict[str, Any]:
