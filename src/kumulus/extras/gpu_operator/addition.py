@@ -45,7 +45,7 @@ _ENVIRONMENT = {
 }
 
 
-class GpuOperator(Addition):
+class Operator(Addition):
     """The fake GPU operator that a stack's section `gpuOperator` asks for."""
 
     names = frozenset(GPU_OPERATOR)
@@ -145,4 +145,4 @@ def _pools(options: Options) -> str:
     return "with " + ", ".join(f"{name} ({int(each['gpuCount'])} {each['gpuProduct']})" for name, each in pools)
 
 
-ADDITION = GpuOperator()
+ADDITION = Operator()
