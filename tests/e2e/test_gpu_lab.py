@@ -111,7 +111,7 @@ def test_an_operator_comes_changes_nothing_that_is_drift_and_goes(project: Proje
     assert (
         "gpuOperator: the fake GPU operator is started, with a100 (8 NVIDIA-A100-SXM4-80GB), "
         "h100 (8 NVIDIA-H100-80GB-HBM3), l40s (4 NVIDIA-L40S)"
-    ) in project.foresee().messages["gpu-lab"]
+    ) in project.foresee().messages["gpu-lab-control-plane"]
     project.up()
     api.until(NODES, lambda found: not any(each["status"]["nodeInfo"]["kubeletVersion"] for each in found.values()))
     found = api.list("/api/v1/namespaces/gpu-operator/configmaps", labelSelector="node-topology=true")
@@ -120,7 +120,7 @@ def test_an_operator_comes_changes_nothing_that_is_drift_and_goes(project: Proje
     assert project.node_uids() == uids
 
     project.write_stack(cluster)
-    assert "goes, with its namespace; nodes keep their GPUs" in project.foresee().messages["gpu-lab"]
+    assert "goes, with its namespace; nodes keep their GPUs" in project.foresee().messages["gpu-lab-control-plane"]
     project.up()
     assert "gpu-operator" not in {each["metadata"]["name"] for each in api.list("/api/v1/namespaces")}
     gpus = {each["metadata"]["name"]: each["status"]["allocatable"]["nvidia.com/gpu"] for each in api.list(NODES)}
