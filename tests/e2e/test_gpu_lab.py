@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import volcano
+from kumulus import toolchain
+from kumulus.model.gfd import GPU_OPERATOR
+from tests.support import processes, volcano
 from tests.support.pods import PODS, TOLERATE_ALL, Object, is_ready, is_running
 from tests.support.project import NODES, Project
 
@@ -94,3 +96,37 @@ def test_the_lab_from_its_stack_file_to_a_topology_and_back(project: Project) ->
     assert labels["l40s-lab-1"]["cloud.provider.com/topology-rack"] == "l40s-lab-r1"
     assert "volcano.sh/hypernode" not in labels["l40s-lab-1"]
     project.destroy()
+
+
+def test_an_operator_comes_changes_nothing_that_is_drift_and_goes(project: Project) -> None:
+    for tool in GPU_OPERATOR:
+        try:
+            toolchain.find(tool)
+        except toolchain.ToolMissing as error:
+            pytest.skip(str(error))
+    cluster = project.copy_stack("gpu-lab")
+    project.up()
+    api, uids = project.api(), project.node_uids()
+    project.write_stack({**cluster, "gpuOperator": {}})
+    assert (
+        "gpuOperator: the fake GPU operator is started, with a100 (8 NVIDIA-A100-SXM4-80GB), "
+        "h100 (8 NVIDIA-H100-80GB-HBM3), l40s (4 NVIDIA-L40S)"
+    ) in project.foresee().messages["gpu-lab-control-plane"]
+    project.up()
+    api.until(NODES, lambda found: not any(each["status"]["nodeInfo"]["kubeletVersion"] for each in found.values()))
+    found = api.list("/api/v1/namespaces/gpu-operator/configmaps", labelSelector="node-topology=true")
+    assert {each["metadata"]["labels"]["node-name"] for each in found} == set(FLEET)
+    assert project.foresee("--refresh").steps == ()
+    assert project.node_uids() == uids
+
+    project.write_stack(cluster)
+    assert "goes, with its namespace; nodes keep their GPUs" in project.foresee().messages["gpu-lab-control-plane"]
+    project.up()
+    assert "gpu-operator" not in {each["metadata"]["name"] for each in api.list("/api/v1/namespaces")}
+    gpus = {each["metadata"]["name"]: each["status"]["allocatable"]["nvidia.com/gpu"] for each in api.list(NODES)}
+    assert gpus == {name: count for name, (_, count, *_) in FLEET.items()}
+
+    project.write_stack({**cluster, "gpuOperator": {}})
+    project.up()
+    project.destroy()
+    assert processes.components(project.directory) == {}

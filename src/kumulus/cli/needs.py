@@ -69,6 +69,10 @@ def _scaled_by(name: str) -> Callable[[Loaded], bool]:
     return lambda loaded: loaded.spec.autoscaler is not None and loaded.spec.autoscaler.name == name
 
 
+def _operated(loaded: Loaded) -> bool:
+    return loaded.spec.gpuOperator is not None and not loaded.spec.gpuOperator.binaries
+
+
 def _slices(loaded: Loaded) -> bool:
     return any(group.resourceSlices and group.resourceSlices.device_class for group in loaded.spec.nodeGroups)
 
@@ -80,6 +84,7 @@ NEEDS: tuple[Need, ...] = (
     Need("observability", ("observability",), _measured),
     Need("federation", ("kueue",), _queued),
     *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in BUILT),
+    Need("gpuOperator", ("fake-gpu-operator",), _operated),
     Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
     Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
     Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),

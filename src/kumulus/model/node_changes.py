@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from kumulus.model.active_faults import BOOT_ID_ANNOTATION
 from kumulus.model.applied import APPLIED, Applied, applied_of, encode_applied
+from kumulus.model.gfd import SIMULATED_POOL_LABEL
 from kumulus.model.node_effects import Condition
 from kumulus.model.nodes import CONDITIONS, OwnedFields, declared_features, posted_condition
 from kumulus.model.pools import Taint
@@ -81,7 +82,7 @@ def changes(
         found += [each for each in _of(section, has, wants, before.resources) if not _same_amount(each)]
     return [
         *found,
-        *_of("nodeInfo", have.node_info, want.node_info, ()),
+        *(() if _emptied(have, want) else _of("nodeInfo", have.node_info, want.node_info, ())),
         *_of("conditions", have.conditions, conditions, before.conditions),
     ]
 
@@ -141,6 +142,15 @@ def _of(section: str, have: Mapping[str, str], want: Mapping[str, str], before: 
                 yield Change(section, key, have.get(key), value)
     for key in sorted(key for key in before if key not in want and key in have):
         yield Change(section, key, have[key], None)
+
+
+def _emptied(have: NodeFields, want: OwnedFields) -> bool:
+    """Whether the fake GPU operator has emptied a node's `nodeInfo`, which is left as it is.
+
+    Its device plugin patches the status with a whole Node in which only the GPUs are filled in: 0.2.0,
+    internal/kwok-gpu-device-plugin/handlers/configmap/handler.go.
+    """
+    return SIMULATED_POOL_LABEL in want.labels and not any(have.node_info.get(key) for key in want.node_info)
 
 
 def _of_taints(have: Mapping[TaintKey, str], want: Iterable[Taint], before: frozenset[TaintKey]) -> Iterator[Change]:

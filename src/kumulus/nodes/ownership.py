@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kumulus.kube import ApiError, Unreachable
+from kumulus.kube import ApiError, Unreachable, objects, paths
 from kumulus.kube.media import METADATA_ONLY
 from kumulus.model.identity import STACK_ANNOTATION, STACK_ID, Owner
 from kumulus.nodes.errors import ProviderError
@@ -50,6 +50,28 @@ def is_ours(metadata: Mapping[str, Any], mine: Owner, *, proven: bool = False) -
     """
     owner = Owner.of(metadata)
     return proven if owner is None else mine.is_known_by(owner.identity)
+
+
+async def make(client: Client, manifest: Mapping[str, Any], mark: Mapping[str, str], what: str, instead: str) -> None:
+    """Create an object of a component of a cluster of the stack's, or replace it; of some kinds the content stays.
+
+    Args:
+        mark: the labels by which the component's objects are known.
+        what, instead: as for :func:`already_there`.
+
+    Raises:
+        ProviderError: somebody else has made it.
+    """
+    metadata, kind, name = manifest["metadata"], manifest["kind"], manifest["metadata"]["name"]
+    body = {**manifest, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **mark}}}
+    there = await objects.find(client, paths.address(manifest))
+    if there is None:
+        await objects.create_or_merge(client, paths.collection(manifest), body)
+        return
+    if not mark.items() <= (there["metadata"].get("labels") or {}).items():
+        raise already_there(what, f"{kind} {name}", instead)
+    if kind not in ("Secret", "Namespace"):
+        await objects.replace(client, paths.collection(manifest), body)
 
 
 async def owner_text(client: Client, metadata: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
 from kumulus.stackfile.autoscaler import Autoscaler
 from kumulus.stackfile.faults import Fault
+from kumulus.stackfile.gpu_operator import FakeGpuOperator
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
 from kumulus.stackfile.kwok_charts import KwokCharts
@@ -100,6 +101,8 @@ class _Fleet(Section):
     """What is measured (docs/observability.md): `{}` for all defaults; by default nothing."""
     autoscaler: Autoscaler | None = Field(default=None, examples=["{name: karpenter, zones: [us-central1-a]}"])
     """Creates nodes for pods that find none, and removes them again (docs/autoscalers.md)."""
+    gpuOperator: FakeGpuOperator | None = Field(default=None, examples=["{}"])
+    """Runs the fake GPU operator beside the cluster, for the node groups with `gpuOperator` (docs/fleets.md)."""
     tenants: list[Tenant] = Field(
         default_factory=list, examples=['[{name: research, quota: {requests.nvidia.com/gpu: "16"}}]']
     )

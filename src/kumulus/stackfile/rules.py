@@ -19,6 +19,7 @@ from kumulus.runtimes import registry
 from kumulus.stackfile.addons import chart_kind, chart_name
 from kumulus.stackfile.autoscaler import autoscaler_place_problems, autoscaler_problems, bounds_rules
 from kumulus.stackfile.fault_checks import entry_of
+from kumulus.stackfile.gpu_operator import CHART as OPERATOR_CHART
 from kumulus.stackfile.group_rules import device_problems, group_problems, node_name_problems, pool_problems
 from kumulus.stackfile.host_commands import load_name_problems
 from kumulus.stackfile.plain import Found, Item, count, duplicates, items, text
@@ -74,6 +75,9 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     elif raw.get("prometheusStack") is not None and measured is None:
         yield problem(("prometheusStack",), "has no effect without observability", "write observability: {}")
     yield from autoscaler_place_problems(raw.get("autoscaler"), runtime, known.local)
+    if not known.local and raw.get("gpuOperator") is not None:
+        remedy = f"install its chart by clusterAddons, {OPERATOR_CHART}, or write runtime: {registry.DEFAULT}"
+        yield problem(("gpuOperator",), f"is not for the runtime {runtime}, whose nodes run its images", remedy)
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)

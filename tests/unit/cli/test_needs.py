@@ -42,6 +42,10 @@ CASES: list[tuple[dict[str, Any], set[str]]] = [
     ({"podLifecycles": [{**SELECTED, "run": "10m"}]}, {*CONTROL_PLANE, PROVIDER}),
     ({"tenants": [{"name": "research"}]}, {*CONTROL_PLANE, PROVIDER}),
     ({"nodeGroups": [{**GROUP, "resourceSlices": {}}]}, {*CONTROL_PLANE, PROVIDER}),
+    (
+        {"gpuOperator": {}, "nodeGroups": [{**GROUP, "gpuOperator": {}}]},
+        {*CONTROL_PLANE, "gpu-status-updater", "kwok-gpu-device-plugin"},
+    ),
     ({"hostCommands": [{"name": "b", "create": "true"}]}, {*CONTROL_PLANE, COMMAND}),
     (KIND, {"kind", "helm", PROVIDER}),
     ({**KIND, "observability": {}}, {"kind", "helm", PROVIDER}),

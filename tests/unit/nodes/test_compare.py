@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kumulus.model.applied import APPLIED, record_of
+from kumulus.model.gfd import SIMULATED_POOL_LABEL
 from kumulus.model.nodes import node_manifest
 from kumulus.model.pools import CLUSTER_LABEL, POOL_LABEL, NodeInfo, Pool, Taint
 from kumulus.nodes.pools.compare import field_differences, patches
@@ -85,6 +86,27 @@ def settles(node: Node, pool: Pool = POOL) -> Node:
     assert different(result, pool) == {}
     assert patches(pool, 0, live_node(result)) == (None, None)
     return result
+
+
+def test_what_the_fake_gpu_operator_empties_is_left_alone_and_nothing_else() -> None:
+    simulated = replace(POOL, labels={**POOL.labels, SIMULATED_POOL_LABEL: "a100"})
+    emptied = stored(simulated)
+    # As its device plugin patches: every field of a Node's that Go does not leave out.
+    emptied["status"]["nodeInfo"] = dict.fromkeys(emptied["status"]["nodeInfo"], "")
+    assert different(emptied, simulated) == {}
+    assert patches(simulated, 0, live_node(emptied)) == (None, None)
+
+    fewer = copy.deepcopy(emptied)
+    fewer["status"]["capacity"]["nvidia.com/gpu"] = "4"
+    assert different(fewer, simulated) == {'capacity["nvidia.com/gpu"]': ("4", "8")}
+    other = copy.deepcopy(emptied)
+    other["status"]["nodeInfo"]["kubeletVersion"] = "v1.0.0"
+    assert different(other, simulated).keys() == {
+        f'nodeInfo["{key}"]' for key in ("architecture", "operatingSystem", "kubeletVersion")
+    }
+    elsewhere = stored()
+    elsewhere["status"]["nodeInfo"] = dict.fromkeys(elsewhere["status"]["nodeInfo"], "")
+    assert different(elsewhere).keys() == different(other, simulated).keys()
 
 
 def test_a_node_as_it_was_made_does_not_differ() -> None:

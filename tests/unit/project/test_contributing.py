@@ -16,7 +16,7 @@ SRC = ROOT / "src" / "kumulus"
 # A row's first words, and a pattern of what its example is called wherever it is known.
 EXAMPLES = {
     "a scheduler": r'extras\.schedulers\.yunikorn:|name = "yunikorn"',
-    "a field of a node group": "gpuOperator|gpu_operator",
+    "a field of a node group": r"\bGpuOperator",
     "a property of one of the plugin's resources": "clusterOutlivesStack",
     "a fault of known effects": "xid-48",
     "a panel": "Nodes with a price",

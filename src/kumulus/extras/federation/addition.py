@@ -16,7 +16,7 @@ from kumulus.host.ports import Claims
 from kumulus.kube import ApiError, Unreachable, namespaces, objects, paths
 from kumulus.kube.namespaces import NAMESPACES
 from kumulus.nodes.errors import ProviderError
-from kumulus.nodes.ownership import already_there
+from kumulus.nodes.ownership import make
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes.kwok import api, components, logs
 from kumulus.runtimes.kwok.addition import Addition, Options
@@ -40,6 +40,7 @@ _PROBE = {
 }
 _MARK = components.mark(NAME)
 """Labels of what is made here; a Kueue that a chart has installed has another manager."""
+_OURS = (_MARK, "Kueue", "leave the cluster out of kumulus:federation")
 
 
 def ports(layout: Layout) -> dict[str, int]:
@@ -88,12 +89,12 @@ class Kueue(Addition):
         """See :meth:`Addition.define`: all that Kueue needs before it starts; without its kinds, it would exit."""
         port = ports(layout)["webhooks"]
         made = component.definitions(port)
-        await asyncio.gather(*(_make(client, each) for each in made))
+        await asyncio.gather(*(make(client, each, *_OURS) for each in made))
         served = (objects.established(client, paths.address(each), _PATIENCE) for each in made)
         if not all(await asyncio.gather(*served)):
             raise ProviderError("the API server does not take Kueue's definitions; `pulumi up --refresh` tries again")
         for each in component.objects(port):
-            await _make(client, each)
+            await make(client, each, *_OURS)
 
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
         """See :meth:`Addition.apply`."""
@@ -178,20 +179,6 @@ def _definition(layout: Layout, listening: Mapping[str, int]) -> dict[str, Any]:
         links=("kube-apiserver",),
         environment={"GOGC": "200"},
     )
-
-
-async def _make(client: Client, manifest: Mapping[str, Any]) -> None:
-    metadata, name = manifest["metadata"], manifest["metadata"]["name"]
-    body = {**manifest, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **_MARK}}}
-    there = await objects.find(client, paths.address(manifest))
-    if there is None:
-        await objects.create_or_merge(client, paths.collection(manifest), body)
-        return
-    if not _MARK.items() <= (there["metadata"].get("labels") or {}).items():
-        raise already_there("Kueue", f"{manifest['kind']} {name}", "leave the cluster out of kumulus:federation")
-    # The contents of these two are Kueue's.
-    if manifest["kind"] not in ("Secret", "Namespace"):
-        await objects.replace(client, paths.collection(manifest), body)
 
 
 ADDITION = Kueue()

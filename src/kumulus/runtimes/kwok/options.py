@@ -37,6 +37,7 @@ class Options(Kwok):
     ) = None
     # Made from the stack's file, which has been checked.
     autoscaler: dict[str, Any] | None = None
+    gpuOperator: dict[str, Any] | None = None
     prices: list[dict[str, Any]] | None = None
 
     @field_validator("featureGates", "runtimeConfig")

@@ -1,0 +1,9 @@
+"""What the extra `gpu_operator` brings."""
+
+from kumulus.host.extras import Extra
+
+EXTRA = Extra(
+    "gpu_operator",
+    "the fake GPU operator beside a cluster",
+    additions=("kumulus.extras.gpu_operator.addition:ADDITION",),
+)
