@@ -15,7 +15,7 @@ from typing import Any, cast
 from kumulus.model.checks import mapping_problems, of_mapping, problem, replicas_problems, unknown_key_problems
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.names import dns_safe
-from kumulus.model.pools import Pool
+from kumulus.model.pools import ZONE_LABEL, Pool
 from kumulus.model.topology import Level, Topology, place_name, topology_from, topology_problems
 
 ZONE = "zone"
@@ -85,8 +85,19 @@ def hyper_nodes(fabrics: Iterable[Fabric]) -> dict[str, HyperNode]:
             zones.setdefault(fabric.zone, []).extend(names)
     highest = max((node.tier for node in made), default=0) + 1
     for zone, names in zones.items():
-        made.append(HyperNode(f"{ZONE}-{dns_safe(zone, dots=True)}", highest, ZONE, children=tuple(names)))
+        made.append(HyperNode(_zone_name(zone), highest, ZONE, children=tuple(names)))
     return {node.name: node for node in sorted(made, key=lambda node: node.tier)}
+
+
+def tier_name(level: str) -> str:
+    """The name that HyperNodes of a level have for their tier."""
+    return _TIER_NAMES.get(level, level)
+
+
+def zone_nodes(zones: Iterable[str]) -> dict[str, HyperNode]:
+    """HyperNodes of zones in which nothing has a topology, by name: they select their nodes by the zone's label."""
+    named = sorted({zone for zone in zones if zone})
+    return {(name := _zone_name(zone)): HyperNode(name, 1, ZONE, (ZONE_LABEL, zone)) for zone in named}
 
 
 def describe(old: Mapping[str, HyperNode], new: Mapping[str, HyperNode]) -> str:
@@ -149,6 +160,10 @@ def _name(fabric: Fabric) -> str:
     return fabric.pool
 
 
+def _zone_name(zone: str) -> str:
+    return f"{ZONE}-{dns_safe(zone, dots=True)}"
+
+
 def _levels(fabric: Fabric) -> list[Level]:
     """A fabric's levels, one per size, the smallest first."""
     return list({level.nodes: level for level in reversed(fabric.topology.levels)}.values())[::-1]
@@ -165,9 +180,8 @@ def _of_pool(fabric: Fabric, tiers: Mapping[tuple[str, int], int]) -> list[Hyper
             if below:
                 firsts = range(ordinals.start, ordinals.stop, below.nodes)
                 children = tuple(place_name(fabric.pool, below.place(first)) for first in firsts)
-            tier_name = _TIER_NAMES.get(level.name, level.name)
             label = None if below else (level.label, name)
-            made.append(HyperNode(name, tiers[level.name, level.nodes], tier_name, label, children))
+            made.append(HyperNode(name, tiers[level.name, level.nodes], tier_name(level.name), label, children))
         below = level
     return made
 

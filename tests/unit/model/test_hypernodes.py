@@ -15,6 +15,7 @@ from kumulus.model.hypernodes import (
     fabrics_problems,
     fabrics_to_plain,
     hyper_nodes,
+    zone_nodes,
 )
 from kumulus.model.topology import Level, Topology
 
@@ -103,6 +104,15 @@ def test_a_preview_says_what_comes_and_goes() -> None:
 
 def test_ten_thousand_nodes_are_a_few_hundred_hypernodes() -> None:
     assert len(hyper_nodes([fabric(replicas=10_000, rack=16, block=128)])) == 625 + 79 + 1
+
+
+def test_zones_of_pools_without_a_topology_select_their_nodes_by_label() -> None:
+    made = zone_nodes(["z", "z", "Y", ""])
+    assert {name: (node.tier, node.tier_name) for name, node in made.items()} == {
+        "zone-y": (1, "zone"),
+        "zone-z": (1, "zone"),
+    }
+    assert made["zone-y"].label == ("topology.kubernetes.io/zone", "Y")
 
 
 def test_the_plain_form_goes_there_and_back() -> None:

@@ -2,7 +2,7 @@
 
     kinds.py      which kinds are read, by which requests, and the ClusterRole that allows them
     grammar.py    what is kept of a value and what each kept text is; reducing and renaming follow from it
-    devices.py    slices and classes of devices, of any version of their API
+    devices.py    slices and classes of devices and claims of them, of any version of their API
     cel.py        the CEL expressions of DeviceClasses, with names replaced
     fields.py     what is kept of each kind, in that grammar
     known_keys.py keys that mean the same in every cluster, and are not renamed
@@ -20,6 +20,7 @@
     writing.py    the files of a capture; archive.py makes one file of them
     definitions.py  kinds of Kueue and Volcano, without either
     putting.py    creating the objects of a workload file in a cluster
+    claims.py     giving claims the devices that they have at the source
     mark.py       which capture a cluster is the clone of
     following.py  keeping a clone up to date
     probe.py      what should fit: the pods of a manifest

@@ -20,10 +20,14 @@ _ALWAYS = """
     CSINodeDriver.nodeID CSINodeDriver.topologyKeys CSIPersistentVolumeSource.driver
     CSIStorageCapacity.storageClassName CompositeGangSchedulingPolicy.minGroupCount
     CompositePodGroupSpec.parentCompositePodGroupName CompositePodGroupSpec.preemptionPolicy Container.name
-    Container.restartPolicy ContainerPort.containerPort CounterSet.name Device.allNodes
+    Container.restartPolicy ContainerClaim.name ContainerPort.containerPort CounterSet.name Device.allNodes
     Device.allowMultipleAllocations Device.bindsToNode Device.name Device.nodeName DeviceAttribute.bool
     DeviceAttribute.int DeviceAttribute.string DeviceAttribute.version DeviceClassSpec.extendedResourceName
-    DeviceCounterConsumption.counterSet DeviceTaint.effect DeviceTaint.key GangSchedulingPolicy.minCount
+    DeviceConstraint.distinctAttribute DeviceConstraint.matchAttribute DeviceCounterConsumption.counterSet
+    DeviceRequest.name DeviceRequestAllocationResult.adminAccess DeviceRequestAllocationResult.device
+    DeviceRequestAllocationResult.driver DeviceRequestAllocationResult.pool DeviceRequestAllocationResult.request
+    DeviceSubRequest.deviceClassName DeviceSubRequest.name DeviceTaint.effect DeviceTaint.key
+    ExactDeviceRequest.adminAccess ExactDeviceRequest.deviceClassName GangSchedulingPolicy.minCount
     LabelSelectorRequirement.key LabelSelectorRequirement.operator LimitRangeItem.type NodeCondition.status
     NodeCondition.type NodeSelectorRequirement.key NodeSelectorRequirement.operator NodeSystemInfo.architecture
     NodeSystemInfo.operatingSystem OwnerReference.controller OwnerReference.kind OwnerReference.name
@@ -33,7 +37,7 @@ _ALWAYS = """
     PodGroupSpec.preemptionPolicy PodResourceClaim.name PodResourceClaim.resourceClaimName
     PodResourceClaim.resourceClaimTemplateName PodSchedulingGate.name PodSchedulingGroup.podGroupName
     PodSpec.preemptionPolicy PodSpec.priority PodSpec.runtimeClassName PreferredSchedulingTerm.weight
-    PriorityClass.preemptionPolicy PriorityClass.value ResourceClaim.name ResourcePool.generation ResourcePool.name
+    PriorityClass.preemptionPolicy PriorityClass.value ResourcePool.generation ResourcePool.name
     ResourcePool.resourceSliceCount ResourceSliceSpec.allNodes ResourceSliceSpec.driver ResourceSliceSpec.nodeName
     ResourceSliceSpec.perDeviceNodeSelection RuntimeClass.handler ScopedResourceSelectorRequirement.operator
     ScopedResourceSelectorRequirement.scopeName StorageClass.provisioner StorageClass.reclaimPolicy
@@ -41,9 +45,10 @@ _ALWAYS = """
     TopologySelectorLabelRequirement.key TopologySelectorLabelRequirement.values TopologySpreadConstraint.maxSkew
     TopologySpreadConstraint.minDomains TopologySpreadConstraint.nodeAffinityPolicy
     TopologySpreadConstraint.nodeTaintsPolicy TopologySpreadConstraint.topologyKey
-    TopologySpreadConstraint.whenUnsatisfiable V1beta1BasicDevice.allNodes
-    V1beta1BasicDevice.allowMultipleAllocations V1beta1BasicDevice.bindsToNode V1beta1BasicDevice.nodeName
-    V1beta1Device.name V1beta1ResourceSliceSpec.driver V1beta1ResourceSliceSpec.perDeviceNodeSelection Volume.name
+    TopologySpreadConstraint.whenUnsatisfiable V1beta1BasicDevice.allNodes V1beta1BasicDevice.allowMultipleAllocations
+    V1beta1BasicDevice.bindsToNode V1beta1BasicDevice.nodeName V1beta1Device.name V1beta1DeviceRequest.adminAccess
+    V1beta1DeviceRequest.name V1beta1DeviceSubRequest.deviceClassName V1beta1DeviceSubRequest.name
+    V1beta1ResourceSliceSpec.driver V1beta1ResourceSliceSpec.perDeviceNodeSelection Volume.name
     VolumeNodeResources.count WeightedPodAffinityTerm.weight WorkloadReference.templateName
     WorkloadReference.workloadName
 """

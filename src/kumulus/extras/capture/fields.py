@@ -152,6 +152,43 @@ _SLICE: Form = {
     "devices": [DEVICE],
 }
 
+_ASKED: dict[str, Form] = {
+    "deviceClassName": NAME,
+    "selectors": [{"cel": {"expression": Leaf.EXPRESSION}}],
+    "allocationMode": WORD,
+    "count": WORD,
+    "tolerations": [_TOLERATION],
+    "capacity": {"requests": Each(Leaf.ATTRIBUTE, QUANTITY)},
+}
+_DEVICES_ASKED: Form = {
+    "devices": {
+        "requests": [
+            {"name": NAME, "exactly": {**_ASKED, "adminAccess": WORD}, "firstAvailable": [{"name": NAME, **_ASKED}]}
+        ],
+        "constraints": [
+            {"requests": [Leaf.REQUEST], "matchAttribute": Leaf.ATTRIBUTE, "distinctAttribute": Leaf.ATTRIBUTE}
+        ],
+    },
+}
+_DEVICES_GIVEN: Form = {
+    "devices": {
+        "results": [
+            {
+                "request": Leaf.REQUEST,
+                "driver": Leaf.DRIVER,
+                "pool": NAME,
+                "device": NAME,
+                "adminAccess": WORD,
+                "tolerations": [_TOLERATION],
+                "bindingConditions": [KEY],
+                "bindingFailureConditions": [KEY],
+                "consumedCapacity": Each(Leaf.ATTRIBUTE, QUANTITY),
+            }
+        ],
+    },
+    "nodeSelector": NODE_SELECTOR,
+}
+
 # Without its policy, no group would be stored; a mode is chosen by its name alone.
 _OF_GROUPS: dict[str, Form] = {
     "parentCompositePodGroupName": NAME,
@@ -207,6 +244,14 @@ OBJECTS: dict[str, dict[str, Form]] = {
         "spec": {"selectors": [{"cel": {"expression": Leaf.EXPRESSION}}], "extendedResourceName": RESOURCE},
     },
     "ResourceSlice": {"metadata": BARE, "spec": _SLICE},
+    "ResourceClaimTemplate": {"metadata": META, "spec": {"metadata": {"labels": LABELS}, "spec": _DEVICES_ASKED}},
+    # One that was made of a template has the pod that it was made for, and under which name that pod knows it.
+    "ResourceClaim": {
+        "metadata": META,
+        "spec": _DEVICES_ASKED,
+        "status": {"allocation": _DEVICES_GIVEN},
+        "pod": {"name": NAME, "claim": NAME},
+    },
     "ResourceFlavor": {
         "metadata": BARE,
         "spec": {
@@ -308,7 +353,8 @@ UNSEEN = {
     "pods that have ended": "they hold nothing",
     "images on nodes": "read only for ImageLocality's score, which is 0 everywhere in a clone",
     "Services' and ReplicaSets' selectors": "read only for the score of the default topology spread",
-    "ResourceClaims, their templates, and which devices they were given": "in a clone all devices are free",
+    "ResourceClaims made for extended resources, or for PodGroups": "in a clone their devices are free",
+    "configuration and derived attributes in ResourceClaims": "parameters of drivers; an alpha feature",
     "Workloads of scheduling.k8s.io": "templates; kube-scheduler reads the groups that were made of them",
     "configuration in DeviceClasses": "parameters of drivers; no scheduler reads them",
     "when a device's taint was laid on it": "read to evict later only; a clone's begin again",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.capture.claims import allocate, is_made
 from kumulus.extras.capture.fields import OBJECTS
 from kumulus.extras.capture.putting import Put, Putting, accounts, checked, define, path_of, posted, read
 from kumulus.extras.capture.workload import SHAPE, manifest
@@ -68,11 +69,11 @@ def difference(before: Contents, now: Contents) -> Difference:
     """The changes that turn a clone of `before` into a clone of `now`."""
     gone = [manifest(pod) for key, pod in before.pods.items() if now.pods.get(key) != pod]
     order = {kind: place for place, kind in enumerate(OBJECTS)}
-    lost = [found for key, found in before.objects.items() if key not in now.objects]
+    lost = [found for key, found in before.objects.items() if key not in now.objects and not is_made(found)]
     gone += [posted(each) for each in sorted(lost, key=lambda each: -order[each["kind"]])]
     made = [found for key, found in now.objects.items() if key not in before.objects and key[0] != "Namespace"]
-    changed = [(before.objects[key], found) for key, found in now.objects.items() if key in before.objects]
-    patches = [(posted(found), merge_patch(posted(old), posted(found))) for old, found in changed if old != found]
+    both = [(posted(before.objects[key]), posted(found)) for key, found in now.objects.items() if key in before.objects]
+    patches = [(found, merge_patch(old, found)) for old, found in both if old != found]
     return Difference(gone, sorted(made, key=lambda each: order[each["kind"]]), patches)
 
 
@@ -124,6 +125,7 @@ async def follow(client: Client, changes: Difference, now: Contents) -> Put:
     await work.objects(changes.objects)
     lacking = await _lacking(client, _PODS, now.pods, "Pod")
     await work.pods([pod for pod in lacking if pod.get("node")])
+    done.claims = await allocate(client, now.objects.values())
     await work.pods([pod for pod in lacking if not pod.get("node")])
     return done
 

@@ -29,6 +29,7 @@ class Leaf(Enum):
     RESOURCES = "a mapping from resources to quantities"
     DRIVER = "the name of a DRA driver"
     ATTRIBUTE = "the name of a device's attribute or capacity, of its driver's domain where it names none"
+    REQUEST = "a claim's request, or with a slash one of its alternatives"
     DEVICE_TEXT = "an attribute's text"
     VERSION = "an attribute's version, as semver.org has it"
     EXPRESSION = "a CEL expression over a device"
@@ -61,7 +62,7 @@ _API_WORDS = """
     Any LowerPriority LowerOrNewerEqualPriority Borrow TryNextFlavor MayStopSearch Preempt None Hold HoldAndDrain
     IfHealthyBudget AlwaysAllow Pod Container PersistentVolumeClaim Terminating NotTerminating BestEffort NotBestEffort
     PriorityClass CrossNamespacePodAffinity VolumeAttributesClass RollingUpdate Recreate OnDelete OrderedReady Parallel
-    Indexed NonIndexed
+    Indexed NonIndexed ExactCount All
 """
 _WORDS = frozenset(_API_WORDS.split())
 _QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
@@ -164,6 +165,7 @@ _RENAMED: Mapping[Leaf, Callable[[Renaming, str], str]] = {
     Leaf.VALUE: lambda names, text: names.value("", text),
     Leaf.DRIVER: lambda names, text: names.driver(text),
     Leaf.ATTRIBUTE: lambda names, text: names.attribute(text),
+    Leaf.REQUEST: lambda names, text: "/".join(map(names.name, text.split("/"))),
     Leaf.DEVICE_TEXT: lambda names, text: names.device_text(text),
     Leaf.VERSION: lambda names, text: names.version(text),
     Leaf.EXPRESSION: lambda names, text: cel.renamed(text, names),
@@ -224,6 +226,7 @@ _LEAVES: Mapping[Leaf, Callable[[Any], Any]] = {
     Leaf.RESOURCES: _resources,
     Leaf.DRIVER: _short,
     Leaf.ATTRIBUTE: _short,
+    Leaf.REQUEST: _short,
     Leaf.DEVICE_TEXT: _short,
     Leaf.VERSION: _short,
     Leaf.EXPRESSION: _expression,

@@ -187,7 +187,12 @@ def node_name(name: str) -> str:
 
 
 def on_nodes(item: Mapping[str, Any]) -> dict[str, Any]:
-    """A ResourceSlice with the names that its nodes have in a clone."""
+    """A ResourceSlice, or a ResourceClaim, with the names that its nodes have in a clone."""
+    if item["kind"] == "ResourceClaim":
+        terms = item.get("status", {}).get("allocation", {}).get("nodeSelector", {}).get("nodeSelectorTerms", ())
+        for field in (each for term in terms for each in term.get("matchFields", ())):
+            field["values"] = [node_name(each) for each in field["values"]]
+        return dict(item)
     spec = dict(item["spec"])
     if "nodeName" in spec:
         spec["nodeName"] = node_name(spec["nodeName"])

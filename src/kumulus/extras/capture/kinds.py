@@ -62,6 +62,8 @@ KINDS = (
     Kind("PersistentVolumeClaim", "persistentvolumeclaims"),
     Kind("DeviceClass", "deviceclasses", _DEVICES, _DEVICES_VERSIONS),
     Kind("ResourceSlice", "resourceslices", _DEVICES, _DEVICES_VERSIONS),
+    Kind("ResourceClaimTemplate", "resourceclaimtemplates", _DEVICES, _DEVICES_VERSIONS),
+    Kind("ResourceClaim", "resourceclaims", _DEVICES, _DEVICES_VERSIONS),
     Kind("ResourceFlavor", "resourceflavors", KUEUE, _KUEUE_VERSIONS),
     Kind("ClusterQueue", "clusterqueues", KUEUE, _KUEUE_VERSIONS),
     Kind("Cohort", "cohorts", KUEUE, _KUEUE_VERSIONS),

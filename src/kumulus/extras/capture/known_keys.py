@@ -30,6 +30,7 @@ _BY_PREFIX = {
     "batch.kubernetes.io": "job-name controller-uid job-completion-index",
     "apps.kubernetes.io": "pod-index",
     "statefulset.kubernetes.io": "pod-name",
+    "resource.kubernetes.io": "admin-access",
     "pod-security.kubernetes.io": "enforce audit warn enforce-version audit-version warn-version",
     "scheduling.k8s.io": "group-name",
     "leaderworkerset.sigs.k8s.io": "name group-index worker-index group-key",

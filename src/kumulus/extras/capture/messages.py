@@ -81,6 +81,24 @@ STORED = tables_of(
     CapacityRequestPolicyRange: min 1 Quantity, max 2 Quantity, step 3 Quantity
     DeviceCounterConsumption: counterSet 1 string, counters 2 {}Counter
     DeviceTaint: key 1 string, value 2 string, effect 3 string
+    ResourceClaim: metadata 1 ObjectMeta, spec 2 ResourceClaimSpec, status 3 ResourceClaimStatus
+    ResourceClaimSpec: devices 1 DeviceClaim
+    DeviceClaim: requests 1 *DeviceRequest, constraints 2 *DeviceConstraint
+    DeviceRequest: name 1 string, exactly 2 ExactDeviceRequest, firstAvailable 3 *DeviceSubRequest
+    ExactDeviceRequest: deviceClassName 1 string, selectors 2 *DeviceSelector, allocationMode 3 string, count 4 int64,
+        adminAccess 5 bool, tolerations 6 *Toleration, capacity 7 CapacityRequirements
+    DeviceSubRequest: name 1 string, deviceClassName 2 string, selectors 3 *DeviceSelector, allocationMode 4 string,
+        count 5 int64, tolerations 6 *Toleration, capacity 7 CapacityRequirements
+    CapacityRequirements: requests 1 {}Quantity
+    DeviceConstraint: requests 1 *string, matchAttribute 2 string, distinctAttribute 3 string
+    ResourceClaimStatus: allocation 1 AllocationResult
+    AllocationResult: devices 1 DeviceAllocationResult, nodeSelector 3 NodeSelector
+    DeviceAllocationResult: results 1 *DeviceRequestAllocationResult
+    DeviceRequestAllocationResult: request 1 string, driver 2 string, pool 3 string, device 4 string,
+        adminAccess 5 bool, tolerations 6 *Toleration, bindingConditions 7 *string,
+        bindingFailureConditions 8 *string, consumedCapacity 10 {}Quantity
+    ResourceClaimTemplate: metadata 1 ObjectMeta, spec 2 ResourceClaimTemplateSpec
+    ResourceClaimTemplateSpec: metadata 1 ObjectMeta, spec 2 ResourceClaimSpec
     PodGroup: metadata 1 ObjectMeta, spec 2 PodGroupSpec
     PodGroupSpec: parentCompositePodGroupName 1 string, workloadRef 2 WorkloadReference,
         schedulingPolicy 3 PodGroupSchedulingPolicy, schedulingConstraints 4 GroupSchedulingConstraints,
@@ -110,6 +128,16 @@ STORED = tables_of(
         consumesCounters 3 *DeviceCounterConsumption, nodeName 4 string, nodeSelector 5 NodeSelector, allNodes 6 bool,
         taints 7 *DeviceTaint, bindsToNode 8 bool, bindingConditions 9 *string, bindingFailureConditions 10 *string,
         allowMultipleAllocations 11 bool
+    V1beta1ResourceClaim: metadata 1 ObjectMeta, spec 2 V1beta1ResourceClaimSpec, status 3 ResourceClaimStatus
+    V1beta1ResourceClaimSpec: devices 1 V1beta1DeviceClaim
+    V1beta1DeviceClaim: requests 1 *V1beta1DeviceRequest, constraints 2 *DeviceConstraint
+    V1beta1DeviceRequest: name 1 string, deviceClassName 2 string, selectors 3 *DeviceSelector, allocationMode 4 string,
+        count 5 int64, adminAccess 6 bool, firstAvailable 7 *V1beta1DeviceSubRequest, tolerations 8 *Toleration,
+        capacity 9 CapacityRequirements
+    V1beta1DeviceSubRequest: name 1 string, deviceClassName 2 string, selectors 3 *DeviceSelector,
+        allocationMode 4 string, count 5 int64, tolerations 7 *Toleration, capacity 8 CapacityRequirements
+    V1beta1ResourceClaimTemplate: metadata 1 ObjectMeta, spec 2 V1beta1ResourceClaimTemplateSpec
+    V1beta1ResourceClaimTemplateSpec: metadata 1 ObjectMeta, spec 2 V1beta1ResourceClaimSpec
     NodeSpec: unschedulable 4 bool, taints 5 *Taint
     Taint: key 1 string, value 2 string, effect 3 string
     Node: metadata 1 ObjectMeta, spec 2 NodeSpec, status 3 NodeStatus
@@ -138,10 +166,10 @@ STORED = tables_of(
         labelSelector 4 LabelSelector, minDomains 5 int32, nodeAffinityPolicy 6 string, nodeTaintsPolicy 7 string,
         matchLabelKeys 8 *string
     PodSchedulingGate: name 1 string
-    ResourceRequirements: limits 1 {}Quantity, requests 2 {}Quantity, claims 3 *ResourceClaim
+    ResourceRequirements: limits 1 {}Quantity, requests 2 {}Quantity, claims 3 *ContainerClaim
     PodResourceClaim: name 1 string, resourceClaimName 3 string, resourceClaimTemplateName 4 string
     Container: name 1 string, ports 6 *ContainerPort, resources 8 ResourceRequirements, restartPolicy 24 string
-    ResourceClaim: name 1 string, request 2 string
+    ContainerClaim: name 1 string, request 2 string
     ContainerPort: hostPort 2 int32, containerPort 3 int32, protocol 4 string
     Volume: name 1 string, volumeSource 2 VolumeSource
     PersistentVolumeClaimVolumeSource: claimName 1 string, readOnly 2 bool

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kumulus.extras.capture.claims import allocate, is_made
 from kumulus.extras.capture.devices import owned
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.capture.fields import LAST, OBJECTS
@@ -49,6 +50,14 @@ class Put:
     """Kinds that the cluster does not have, with how many objects of each."""
     undefined: dict[str, str] = field(default_factory=dict)
     """Why some of these kinds could not be defined, by kind."""
+    claims: list[str] = field(default_factory=list)
+    """Claims that have not the devices that they have at the source, each with the reason."""
+
+    def about_claims(self) -> list[str]:
+        """A line about these claims; none if there are none."""
+        if not self.claims:
+            return []
+        return [f"not with the devices of the source: {len(self.claims):,} ResourceClaims, such as {self.claims[0]}"]
 
 
 def read(file: Path) -> Iterator[dict[str, Any]]:
@@ -90,8 +99,9 @@ async def put(client: Client, file: Path, progress: Progress) -> Put:
         await work.objects([owned(each, uids) for each in listed] if kind == "ResourceSlice" else listed)
         if kind == "Namespace":
             await accounts(client, {str(pod["namespace"]) for pod in (*bound, *waiting)})
-    # Waiting pods are created only after all bound pods occupy their nodes.
+    # Waiting pods are created only after all bound pods occupy their nodes and have their devices.
     await work.pods(bound)
+    done.claims = await allocate(client, first)
     await work.pods(waiting)
     await work.objects(last)
     return done
@@ -128,7 +138,7 @@ class Putting:
     async def objects(self, listed: list[dict[str, Any]]) -> None:
         """Post objects of one or several kinds."""
         for kind in dict.fromkeys(each["kind"] for each in listed):
-            await self._post(kind, [posted(each) for each in listed if each["kind"] == kind])
+            await self._post(kind, [posted(each) for each in listed if each["kind"] == kind and not is_made(each)])
 
     async def pods(self, listed: list[dict[str, Any]]) -> None:
         """Post pods."""
@@ -183,6 +193,9 @@ def posted(kept: dict[str, Any]) -> dict[str, Any]:
         name = kept["metadata"]["name"]
         behind = {"csi": {**spec["csi"], "volumeHandle": name}} if "csi" in spec else {"hostPath": {"path": f"/{name}"}}
         return {**kept, "spec": {**spec, **behind}}
+    if kept["kind"] == "ResourceClaim":
+        # Its devices come once its pods exist.
+        return {**{key: value for key, value in kept.items() if key != "status"}, "spec": spec}
     if kept["kind"] in ("Queue", "PodGroup", "CSIDriver", "LocalQueue", "CSINode", "ClusterQueue", "Cohort"):
         return {**kept, "spec": {"drivers": []} | spec if kept["kind"] == "CSINode" else spec}
     return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.extras.capture.devices import DEVICE_API, DEVICE_KINDS, as_v1
+from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_API, DEVICE_KINDS, as_v1, claim_as_v1
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.fields import GROUP_ANNOTATIONS, OBJECTS, POD_LABELS, POD_SPEC
 from kumulus.extras.capture.grammar import Form, Leaf, reduced
@@ -13,6 +13,8 @@ from kumulus.extras.capture.groups import KEPT, captured_node
 
 OWNER_ANNOTATION = "kumulus.io/owner"
 """The pod's owner at the source, as a note: a pod with a missing owner would be garbage collected."""
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+"""The annotation by which a pod knows a claim that was made of a template for it."""
 
 POD: dict[str, Form] = {
     "namespace": Leaf.NAME,
@@ -47,6 +49,8 @@ def captured(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, A
             return _with_containers(captured_pod(raw))
         if kind in DEVICE_KINDS:
             return _object(kind, as_v1(raw), DEVICE_API)
+        if kind in CLAIM_KINDS:
+            return _claim(raw) if kind == "ResourceClaim" else _object(kind, _template(raw), DEVICE_API)
         return _object(kind, raw, api_version)
     except (AttributeError, KeyError, TypeError):
         raise Refused(f"the {kind} {metadata['name'][:60]!r} is none that an API server would store") from None
@@ -120,6 +124,28 @@ def _is_ephemeral(volume: Mapping[str, Any]) -> bool:
 def _ephemeral(pod: str, volume: Mapping[str, Any]) -> dict[str, Any]:
     """A volume that refers by name to the claim that Kubernetes created for the pod."""
     return {"name": str(volume.get("name")), "persistentVolumeClaim": {"claimName": f"{pod}-{volume.get('name')}"}}
+
+
+def _template(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {**raw, "spec": {**raw["spec"], "spec": claim_as_v1(raw["spec"].get("spec") or {})}}
+
+
+def _claim(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is kept of a claim: of one that was made of a template, which devices its pod has by it.
+
+    Its own name is drawn, so another stands for it, which no object can have.
+    """
+    metadata = raw["metadata"]
+    owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
+    whole = {"metadata": metadata, "spec": claim_as_v1(raw.get("spec") or {}), "status": raw.get("status")}
+    if owner is None:
+        return _object("ResourceClaim", whole, DEVICE_API)
+    name = (metadata.get("annotations") or {}).get(POD_CLAIM)
+    if owner.get("kind") != "Pod" or not name or not (raw.get("status") or {}).get("allocation"):
+        return None
+    place = {"namespace": metadata["namespace"], "name": f"{owner['name']}/{name}"}
+    pod = {"name": owner["name"], "claim": name}
+    return _object("ResourceClaim", {"metadata": place, "status": raw["status"], "pod": pod}, DEVICE_API)
 
 
 def _object(kind: str, raw: Mapping[str, Any], api_version: str) -> dict[str, Any] | None:

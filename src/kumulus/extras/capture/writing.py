@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from kumulus.extras.capture.cel import CannotRename
-from kumulus.extras.capture.devices import DEVICE_KINDS, gates
+from kumulus.extras.capture.devices import CLAIM_KINDS, DEVICE_KINDS, gates
 from kumulus.extras.capture.fields import OBJECTS, UNSEEN
 from kumulus.extras.capture.grammar import renamed
 from kumulus.extras.capture.groups import node_name, on_nodes, stack
@@ -54,7 +54,7 @@ def write(spool: Spool, directory: Path, words: Words | None) -> Written:
     mode = 0o600 if words is None else 0o644
     nodes = list(_items(spool, "Node", words))
     done.counts["Node"] = len(nodes)
-    done.gates = gates(item for kind in DEVICE_KINDS for item in _items(spool, kind, words, []))
+    done.gates = gates(item for kind in (*DEVICE_KINDS, *CLAIM_KINDS) for item in _items(spool, kind, words, []))
     groups = any(item["apiVersion"].startswith(SCHEDULING) for item in _items(spool, "PodGroup", words))
     kwok = {**({"workloads": "native"} if groups else {}), **({"featureGates": done.gates} if done.gates else {})}
     cluster = {**({"kwok": kwok} if kwok else {}), **stack(nodes)}
@@ -128,7 +128,7 @@ def _workload(file: TextIO, spool: Spool, words: Words | None, done: Written) ->
         listed = list(_items(spool, kind, words, done.unnamed))
         done.counts[kind] = len(listed)
         for item in sorted(listed, key=lambda each: _place(each["metadata"])):
-            file.write(f"---\n{_flow(on_nodes(item) if kind == 'ResourceSlice' else item)}\n")
+            file.write(f"---\n{_flow(on_nodes(item) if kind in ('ResourceSlice', 'ResourceClaim') else item)}\n")
     found = shapes(_items(spool, "Pod", words))
     done.shapes = len(found)
     for shape in found:

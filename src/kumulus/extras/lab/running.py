@@ -33,7 +33,7 @@ from kumulus.extras.lab.run.bench import Bench, Options
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.observing import looking_on
-from kumulus.extras.lab.run.planning import planned
+from kumulus.extras.lab.run.planning import places_of, planned
 from kumulus.extras.lab.run.policy import extending, started_with, with_scheduler
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.lab.run.second import require_built, started
@@ -186,7 +186,8 @@ class Run:
                     self._arriving, wanted = await around.enter_async_context(
                         looking_on(self._loaded, self._client, directory, self._arriving)
                     )
-                switches = Switches(experiment.why, gates_for(experiment))
+                places = await places_of(self._client, experiment)
+                switches = Switches(experiment.why, gates_for(experiment), places)
                 second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
             try:
                 yield second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from kumulus.extras.schedulers.launch.plan import Plan, Request
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
+    from kumulus.model.pools import Pool
 
 Manifest = dict[str, Any]
 Gang = Callable[[Sequence[Mapping[str, Any]], str, int, str], list[Manifest]]
@@ -19,6 +20,7 @@ Queue = Callable[[str, str, Mapping[str, str], Sequence[str]], list[Manifest]]
 OF_THE_CLUSTER = "default-scheduler"
 """The `spec.schedulerName` of pods that name none, which the cluster's own kube-scheduler places."""
 Bind = Callable[[Sequence[Manifest], str], None]
+Places = Callable[["Client", Sequence["Pool"], Iterable[str]], Awaitable[list[Manifest]]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,11 @@ class Scheduler:
     gang: Gang | None = None
     """Declares a gang, see :func:`kumulus.extras.schedulers.workloads.gang`; None if it supports none."""
     bind: Bind | None = None
-    """Puts a declared gang into one domain of a topology, by the key of its label; None if it cannot."""
+    """Puts a declared gang into one domain of a topology, by the key of its label, or by the name of its level if it
+    has :attr:`places`; None if it cannot."""
+    places: Places | None = None
+    """Gives the objects that say which places of given levels there are, of those pools, to create before it starts;
+    raises SchedulerError for a level without any. None if nodes' labels say so."""
     disrupt: Bind | None = None
     """Says how a declared gang is preempted, `all` or `single`; None if it cannot."""
     single: Single | None = None

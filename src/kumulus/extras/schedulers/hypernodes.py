@@ -115,14 +115,9 @@ async def converge(
     """
 
     async def write(name: str) -> None:
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": "HyperNode",
-            "metadata": {"name": name, "labels": {CLUSTER_LABEL: cluster, **owner.labels}},
-            "spec": wanted[name].spec(),
-        }
         # Merged into one of ours that differs or has lost its label.
-        await objects.create_or_merge(client, HYPERNODES, body)
+        labels = {CLUSTER_LABEL: cluster, **owner.labels}
+        await objects.create_or_merge(client, HYPERNODES, manifest(wanted[name], labels))
 
     wrong = {*seen.altered, *seen.missing}
     writes = [name for name in wanted if name in wrong]
@@ -137,6 +132,12 @@ async def remove(client: Client, names: list[str], stop: asyncio.Event) -> list[
         await objects.remove(client, f"{HYPERNODES}/{name}")
 
     return _failures(await for_each(names, delete, workers=client.connections, stop=stop))
+
+
+def manifest(node: HyperNode, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A HyperNode to create."""
+    metadata = {"name": node.name, "labels": dict(labels)}
+    return {"apiVersion": API_VERSION, "kind": "HyperNode", "metadata": metadata, "spec": node.spec()}
 
 
 def taken(seen: HyperNodesState) -> str:

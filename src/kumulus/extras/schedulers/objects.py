@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.hypernodes import HYPERNODES
 from kumulus.kube import ApiError, namespaces, paths
 from kumulus.kube import objects as verbs
 from kumulus.kube.errors import tolerating
@@ -30,10 +31,11 @@ _REMOVED = (
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "/apis/scheduling.volcano.sh/v1beta1/queues",
     "/apis/scheduling.run.ai/v2/queues",
+    HYPERNODES,
     _DEFINITIONS,
     NAMESPACES,
 )
-_KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue")
+_KEPT_BY_OTHERS = ("CustomResourceDefinition", "Queue", "HyperNode")
 """Kinds of objects that may have existed before, and are then used as they are."""
 
 

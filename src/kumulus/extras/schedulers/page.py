@@ -14,13 +14,14 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "schedulers.md"
 def table() -> str:
     """The schedulers as a Markdown table."""
     lines = [
-        "| Name | What runs | Version | Gangs | Queues | To get it: `./kumulus tools --with` |",
-        "|---|---|---|---|---|---|",
+        "| Name | What runs | Version | Gangs | One `topology` place | Queues | To get it: `./kumulus tools --with` |",
+        "|---|---|---|---|---|---|---|",
     ]
     for each in registry.every():
         tools = f"`{each.tool_set}`" if each.tool_set else "–"
         version, gangs, queues = toolchain.version(each.tools[0]), each.gangs_are or "–", each.queues_are or "–"
-        lines.append(f"| `{each.name}` | {each.runs} | {version} | {gangs} | {queues} | {tools} |")
+        place = "yes" if each.bind else "–"
+        lines.append(f"| `{each.name}` | {each.runs} | {version} | {gangs} | {place} | {queues} | {tools} |")
     return "\n".join(lines) + "\n"
 
 

@@ -46,6 +46,7 @@ async def start(
         binary: the user's own build in place of the program that schedules.
         timeout: seconds until it has to work.
         mark: the experiment's run that it is started for and the stack whose cluster it is.
+        switches: settings that only some schedulers have.
 
     Raises:
         SchedulerError: it is not built, ended at once, does not work in time, or the cluster cannot be reached.

@@ -214,7 +214,7 @@ def test_the_role_allows_to_list_them() -> None:
     (rule,) = [each for each in yaml.safe_load(cluster_role())["rules"] if each["apiGroups"] == ["resource.k8s.io"]]
     assert rule == {
         "apiGroups": ["resource.k8s.io"],
-        "resources": ["deviceclasses", "resourceslices"],
+        "resources": ["deviceclasses", "resourceslices", "resourceclaimtemplates", "resourceclaims"],
         "verbs": ["list"],
     }
 

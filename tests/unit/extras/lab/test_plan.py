@@ -225,10 +225,16 @@ def test_a_gang_of_kubernetes_own_is_placed_in_a_level_of_the_clusters_topology(
         make(Loaded(experiment, Path()), {})
 
 
-@pytest.mark.parametrize("scheduler", ["default", "volcano"])
+def test_a_gang_of_volcano_is_placed_in_a_level_that_its_hypernodes_have() -> None:
+    made = plan({"workers": 3, "gang": True, "topology": {"required": "rack"}}, scheduler={"name": "volcano"})
+    group = made.jobs[0].objects[0]
+    assert group["spec"]["networkTopology"] == {"mode": "hard", "highestTierName": "rack"}
+
+
+@pytest.mark.parametrize("scheduler", ["default", "coscheduling"])
 @pytest.mark.parametrize(
     ("more", "able"),
-    [({"topology": {"required": "zone"}}, "native or kueue or kai"), ({"disruption": "all"}, "native")],
+    [({"topology": {"required": "zone"}}, "native or volcano or kueue or kai"), ({"disruption": "all"}, "native")],
 )
 def test_what_a_scheduler_cannot_do_with_a_gang_is_refused_by_name(
     scheduler: str, more: dict[str, object], able: str

@@ -50,15 +50,31 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "manifests", lambda name: [DEFINITION, WEBHOOKS] if name == "kueue" else [])
 
 
+VOLCANO = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+- plugins:
+  - name: binpack
+"""
+
+
 def planned(
-    name: str, directory: Path, config: str | None = None, binary: Path | None = None, *, decisions: bool = False
+    name: str,
+    directory: Path,
+    config: str | None = None,
+    binary: Path | None = None,
+    *,
+    decisions: bool = False,
+    places: list[dict[str, Any]] | None = None,
 ) -> Plan:
     file = None
     if config is not None:
         file = directory / "config.yaml"
         file.write_text(config)
     ports = itertools.count(20001)
-    switches = Switches(decisions)
+    switches = Switches(decisions, places=places)
     make = registry.get(name).plan
     assert make is not None
     return make(Request(name, Path("/k"), directory, file, binary, lambda: next(ports), switches))
@@ -122,6 +138,23 @@ def test_a_kube_scheduler_that_is_to_say_why_asks_who_notes_it_before_all_others
         assert plan.programs[0].ready_too == [f"{first['urlPrefix']}/ready"]
         assert noting["secret"] not in " ".join([*plan.programs[0].arguments, *plan.programs[0].through])
     assert "extenders" not in yaml.safe_load(planned("kube-scheduler", tmp_path).files["scheduler.yaml"])
+
+
+def test_volcano_keeps_gangs_in_places_by_a_plugin_that_is_on_when_one_has_to_be(
+    built: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(definitions, "text", lambda name, file: VOLCANO)
+    assert planned("volcano", tmp_path).files == {"volcano-scheduler.conf": VOLCANO}
+    node = {"kind": "HyperNode", "metadata": {"name": "r0"}}
+    plan = planned("volcano", tmp_path, places=[node])
+    document = yaml.safe_load(plan.files["volcano-scheduler.conf"])
+    assert document["actions"] == "enqueue, allocate, backfill"
+    assert document["tiers"][1]["plugins"] == [{"name": "binpack"}, {"name": "network-topology-aware"}]
+    assert plan.objects[-1] == node
+    with pytest.raises(SchedulerError, match=r"config.yaml lacks the plugin network-topology-aware.*\n  Add it"):
+        planned("volcano", tmp_path, VOLCANO, places=[])
+    own = f"{VOLCANO}  - name: network-topology-aware\n"
+    assert planned("volcano", tmp_path, own, places=[]).files == {"volcano-scheduler.conf": own}
 
 
 @pytest.mark.usefixtures("built")

@@ -12,6 +12,7 @@ import yaml
 
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
 from kumulus.extras.schedulers.templates import Manifest
+from kumulus.extras.schedulers.volcano import places
 from kumulus.extras.schedulers.yunikorn import workloads as yunikorn
 
 GANGS = [name for name in registry.NAMES if registry.get(name).gangs]
@@ -50,6 +51,27 @@ def test_volcano_has_a_pod_group_that_its_pods_name() -> None:
     template = made["spec"]["template"]
     assert template["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "train"}
     assert template["spec"]["schedulerName"] == "volcano"
+
+
+def test_a_gang_of_volcano_is_in_one_hypernode_of_a_levels_tier() -> None:
+    for level, tier in (("rack", "rack"), ("nvlinkDomain", "nvlink-domain")):
+        group, _ = workloads.gang("volcano", [job()], "train", topology=level)
+        assert group["spec"]["networkTopology"] == {"mode": "hard", "highestTierName": tier}
+
+
+@pytest.mark.parametrize(
+    ("tiers", "said"),
+    [
+        ([], "knows no rack in this cluster: it has no HyperNodes\n"),
+        ([("zone", 2), ("block", 1), ("", 1)], "the tiers of its HyperNodes are block, zone\n  Name one of them"),
+        ([("rack", 1), ("block", 2), ("rack", 2)], "the HyperNodes of rack are of the tiers 1 and 2"),
+    ],
+)
+def test_a_level_that_volcano_would_ignore_is_refused(tiers: list[tuple[str, int]], said: str) -> None:
+    with pytest.raises(SchedulerError) as raised:
+        places.check(tiers, ["rack"])
+    assert said in str(raised.value)
+    places.check([("rack", 1), ("zone", 2)], ["rack", "zone"])
 
 
 def test_coscheduling_has_a_pod_group_that_its_pods_are_labelled_with() -> None:
@@ -286,7 +308,7 @@ def other(kind: str, **fields: Any) -> Manifest:
         (gang("coscheduling", [job()], "g", queue="q"), "coscheduling has no queues"),
         (gang("native", [job()], "g", queue="q"), "native has no queues"),
         (gang("volcano", [job()], "g", disruption="all"), "takes no disruption for it\n  Leave it out, or use native"),
-        (gang("volcano", [job()], "g", topology="zone"), "for it\n  Leave it out, or use native or kueue"),
+        (gang("coscheduling", [job()], "g", topology="zone"), "Leave it out, or use native or volcano or kueue"),
         (gang("kueue", [job()], "g", disruption="all"), "kueue takes no disruption for it"),
         (gang("kueue", [job(), job("b")], "g"), "one Job or JobSet at a time"),
         (gang("kueue", [job()], "g", minimum=2), "all pods of a Job or none, and 2 of 4"),

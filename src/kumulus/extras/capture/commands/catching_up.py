@@ -133,6 +133,7 @@ def _follow(directory: Path, begun: Path, clone: which.Which) -> list[str]:
     if (begun / WORKLOAD).exists():
         put = ask(clone, lambda client: _follow_objects(directory, begun, client))
         lines = [f"the clone refuses {len(each):,} {kind}, such as {each[0]}" for kind, each in put.refused.items()]
+        lines += put.about_claims()
         ask(clone, lambda client: mark.write(client, begun, WORKLOAD))
         (begun / WORKLOAD).replace(directory / WORKLOAD)
     if (begun / LEFT_OUT).exists():

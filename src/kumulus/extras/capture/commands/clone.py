@@ -41,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.stack} has the capture's nodes and {pods:,} of its pods")
     for kind, number in made.unserved.items():
         print(f"  not there: {number:,} {kind}: {made.undefined.get(kind, 'the cluster has no such kind')}")
+    for line in made.about_claims():
+        print(f"  {line}")
     for kind, messages in made.refused.items():
         print(f"  refused: {len(messages):,} {kind}, such as {messages[0]}", file=sys.stderr)
     return 1 if made.refused else 0

@@ -135,7 +135,7 @@ class Workload(Section):
     """All workers of a job get a node, or none does, if the scheduler supports gangs; the default one still places them
     one by one."""
     topology: Together = Field(default_factory=Together, examples=["{required: rack}"])
-    """Where each gang has to be together, by the scheduler itself: `native`, `kueue`, `kai`."""
+    """Where each gang has to be together, by the scheduler itself: `native`, `volcano`, `kueue`, `kai`."""
     disruption: Literal["", "all", "single"] = Field(default="", examples=["all"])
     """Whether a gang's pods are preempted `all` together or each by itself, if it can: `native`."""
     duration: DurationField | None = Field(default=None, examples=["10m"])

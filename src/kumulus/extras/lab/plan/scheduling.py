@@ -53,7 +53,8 @@ def for_scheduler(
     queue = workload.queue if able.queues else ""
     try:
         if workload.gang and able.gangs:
-            topology = place_label(required, places) if required else ""
+            named = required or ""
+            topology = place_label(named, places) if named and able.places is None else named
             found = workloads.gang(
                 scheduler,
                 objects,

@@ -11,11 +11,13 @@ from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.reading import machines_of
 from kumulus.extras.lab.file.load import Loaded
+from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import Object, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
+from kumulus.extras.schedulers import SchedulerError, registry
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.manifests import pod_templates
@@ -96,6 +98,22 @@ async def _queues(client: Client, loaded: Loaded, pools: Sequence[Pool]) -> tupl
     there = {str(each["metadata"].get("name")) for each in loaded.setup if each["kind"].endswith("Queue")}
     quota = await allocatable(client)
     return tuple(queues(loaded.experiment.scheduler.name, waiting(loaded), there, quota, _levels(pools)))
+
+
+async def places_of(client: Client, experiment: Experiment) -> list[Object] | None:
+    """What the experiment's scheduler has to know of the cluster's places before it starts; None if that is nothing.
+
+    Raises:
+        LabError: there is no place of a level that a gang has to be in one of.
+    """
+    levels = {each.topology.required or "" for each in experiment.workloads} - {""}
+    if not levels or (places := registry.get(experiment.scheduler.name).places) is None:
+        return None
+    pools = (await records.read(client)).pools.values()
+    try:
+        return await places(client, [*pools], sorted(levels))
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
 
 
 def _levels(pools: Sequence[Pool]) -> list[str]:

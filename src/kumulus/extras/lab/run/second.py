@@ -92,7 +92,7 @@ async def started(
         directory: for its configuration and logs.
         base: the directory that the experiment file's paths are relative to.
         run: the run's id, with which the scheduler's objects in the cluster are labelled.
-        switches: what only a kube-scheduler has.
+        switches: what only some schedulers have.
     """
     config = base / wanted.config if wanted.config else None
     binary = base / wanted.binary if wanted.binary else None

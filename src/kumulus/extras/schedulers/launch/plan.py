@@ -20,12 +20,15 @@ CLIENT_BURST = 10000
 
 @dataclass(frozen=True)
 class Switches:
-    """Settings that only kube-scheduler has."""
+    """Settings that only some schedulers have."""
 
     decisions: bool = False
-    """Whether to record how it decides, in a file of that name in its directory."""
+    """Whether to record how it decides, in a file of that name in its directory, of a kube-scheduler."""
     gates: Mapping[str, bool] = field(default_factory=dict)
-    """Feature gates to turn on or off."""
+    """Feature gates to turn on or off, of a kube-scheduler."""
+    places: Sequence[Mapping[str, Any]] | None = None
+    """Of one with :attr:`Scheduler.places`: what that gives, if gangs have to be in one place each; None if none has
+    to."""
 
 
 PLAIN = Switches()
@@ -48,7 +51,7 @@ class Request:
     port: Callable[[], int]
     """Gives a free port of 127.0.0.1 each time it is called."""
     switches: Switches = PLAIN
-    """Settings that only kube-scheduler has."""
+    """Settings that only some have."""
     kubernetes: str = ""
     """The version of the cluster, such as ``v1.35.4``; empty if that does not matter."""
 

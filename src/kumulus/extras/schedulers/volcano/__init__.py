@@ -1,7 +1,7 @@
 """Volcano: batch scheduling with gangs, queues and fair shares."""
 
 from kumulus.extras.schedulers.descriptor import Scheduler
-from kumulus.extras.schedulers.volcano import launch, workloads
+from kumulus.extras.schedulers.volcano import launch, places, workloads
 
 SCHEDULER = Scheduler(
     name="volcano",
@@ -11,6 +11,8 @@ SCHEDULER = Scheduler(
     tool_set="volcano",
     plan=launch.plan,
     gang=workloads.gang,
+    bind=workloads.bind,
+    places=places.places,
     single=workloads.single,
     queues=True,
     queue=workloads.queue,

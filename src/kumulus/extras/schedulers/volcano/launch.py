@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import yaml
+
 from kumulus.extras.schedulers import definitions, registry
 from kumulus.extras.schedulers.errors import SchedulerError
 from kumulus.extras.schedulers.launch import binary, configuration
 from kumulus.extras.schedulers.launch.plan import CLIENT_BURST, CLIENT_QPS, Plan, Program, Request
 from kumulus.extras.schedulers.volcano import workloads
+from kumulus.kube import yaml_writing
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 _CONTROLLERS = "+gc-controller,+job-controller,+pg-controller,+queue-controller"
 _PERIOD_SECONDS = 1
 """Between two scheduling cycles: Volcano's own default. A pod waits at least half of it on average."""
+_TOPOLOGY = "network-topology-aware"
 _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
@@ -71,25 +75,41 @@ def plan(request: Request) -> Plan:
         scheduler_names=(scheduler.scheduler_name,),
         settings={"clientQPS": CLIENT_QPS, "clientBurst": CLIENT_BURST, "schedulePeriodSeconds": _PERIOD_SECONDS},
         files={file.name: _configuration(request, file.name)},
-        # The scheduler would create both queues itself; created here, they carry our label.
+        # The scheduler would create both queues itself; created here, they carry our label. HyperNodes have to be there
+        # before it starts: of a tier that it does not know yet, it places a gang anywhere.
         objects=[
             *definitions.crds(scheduler.name),
             *(manifest for name in ("root", workloads.DEFAULT_QUEUE) for manifest in workloads.queue(name, "", {})),
+            *(dict(each) for each in request.switches.places or ()),
         ],
         working=_default_queue_open,
     )
 
 
 def _configuration(request: Request, name: str) -> str:
+    together = request.switches.places is not None
     if request.config is None:
-        return definitions.text(request.name, name)
+        text = definitions.text(request.name, name)
+        return _with_topology(text) if together else text
     text, document = configuration.read(request.config)
     if not isinstance(document.get("actions"), str) or not isinstance(document.get("tiers"), list):
         raise SchedulerError(
             f"the scheduler's configuration {request.config} has no actions and tiers\n"
             '  Write it as volcano-scheduler.conf is written: actions: "enqueue, allocate, backfill" and tiers: […]'
         )
+    if together and _TOPOLOGY not in str(document["tiers"]):
+        raise SchedulerError(
+            f"the scheduler's configuration {request.config} lacks the plugin {_TOPOLOGY}: without it, volcano places "
+            f"gangs anywhere\n  Add it to the plugins of a tier: - name: {_TOPOLOGY}"
+        )
     return text
+
+
+def _with_topology(text: str) -> str:
+    """The default configuration with the plugin that keeps gangs in places, after all others."""
+    document = yaml.safe_load(text)
+    document["tiers"][-1]["plugins"].append({"name": _TOPOLOGY})
+    return yaml_writing.written(document, width=120)
 
 
 async def _default_queue_open(client: Client) -> None:

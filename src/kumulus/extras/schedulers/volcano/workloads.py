@@ -1,6 +1,6 @@
 """Workloads for Volcano: a PodGroup of scheduling.volcano.sh for a gang, queues with a capability.
 
-Source: volcano.sh/en/docs/podgroup, volcano.sh/en/docs/queue, and the definitions of Volcano's own module.
+Source: volcano.sh/en/docs: podgroup, queue, network_topology_aware_scheduling; the definitions of Volcano's own module.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from kumulus.extras.schedulers import templates
 from kumulus.extras.schedulers.templates import Manifest
+from kumulus.model.hypernodes import tier_name
 
 SCHEDULER_NAME = "volcano"
 DEFAULT_QUEUE = "default"
@@ -40,6 +41,11 @@ def gang(workloads: Sequence[Mapping[str, Any]], name: str, minimum: int, queue:
             templates.annotate(template, annotations={_GROUP: name})
     templates.assign(members, SCHEDULER_NAME)
     return [group, *members]
+
+
+def bind(made: Sequence[Manifest], topology: str) -> None:
+    """See :attr:`kumulus.extras.schedulers.descriptor.Scheduler.bind`: the name of a tier of HyperNodes."""
+    made[0]["spec"]["networkTopology"] = {"mode": "hard", "highestTierName": tier_name(topology)}
 
 
 def single(workload: Mapping[str, Any], queue: str) -> list[Manifest]:
