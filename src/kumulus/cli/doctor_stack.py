@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import needs, project, stack_file
 from kumulus.cli.doctor import Finding, short
-from kumulus.cli.entering import require_venv
+from kumulus.cli.entering import enter_venv
 from kumulus.host.launcher import pulumi_home
 from kumulus.toolchain import pins, plugins, releases, supply
 from kumulus.toolchain.locate import locate
@@ -24,7 +24,7 @@ _DOCKER_SECONDS = 15
 
 def examine(which: str | Path) -> list[Finding]:
     """Look at everything that a stack needs."""
-    require_venv("doctor -s")
+    enter_venv()
     described = stack_file.described_by(which) if isinstance(which, Path) else stack_file.described(which)
     clusters = list(described.clusters.values()) if described else []
     wanted = needs.of_all(clusters) if clusters else needs.everything()

@@ -5,27 +5,25 @@ from __future__ import annotations
 import os
 import sys
 
-from kumulus.cli.errors import UserError
 from kumulus.host import installation
+from kumulus.toolchain import venv
 
 
 def enter_venv() -> None:
-    """Run this command again in .venv, in place of this process; returns if it runs there already or is installed."""
+    """Run this command again in .venv, in place of this process; returns if it runs there already or is installed.
+
+    If there is no .venv, it is made.
+    """
     checkout = installation.checkout()
     if checkout is None or os.path.realpath(sys.prefix) == os.path.realpath(checkout / ".venv"):
         return
+    if not has_venv():
+        venv.ensure(checkout)
     python = str(installation.python())
     os.execv(python, [python, str(checkout / "kumulus"), *sys.argv[1:]])
 
 
-def require_venv(command: str) -> None:
-    """Continue in .venv, for a command that needs it only for some of its arguments."""
-    if not has_venv():
-        made = f"{installation.command()} venv"
-        raise UserError(f".venv is missing, which `kumulus {command}` runs in\n  To get it: {made}")
-    enter_venv()
-
-
 def has_venv() -> bool:
-    """Whether there is a .venv to enter, or none is needed."""
-    return installation.python().exists()
+    """Whether there is a .venv to enter that was made to the end, or none is needed."""
+    checkout = installation.checkout()
+    return checkout is None or venv.is_made(checkout)

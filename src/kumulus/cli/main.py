@@ -109,15 +109,6 @@ def _main(arguments: Sequence[str]) -> int:
         print(_unknown(name), file=sys.stderr)
         return 2
     command = found.command
-    if _asks_for_help(rest):
-        # No parser needs a package.
-        return _run(name, command, rest)
-    if command.venv and not has_venv():
-        made = f"{installation.command()} venv"
-        print(f"error: .venv is missing, which `kumulus {name}` runs in\n  To get it: {made}", file=sys.stderr)
-        return 1
-    if command.venv or (command.parses and has_venv()):
-        enter_venv()
     return _run(name, command, rest, found.extra)
 
 
@@ -136,11 +127,14 @@ def parser_of(name: str, command: Command) -> tuple[Module, argparse.ArgumentPar
     return module, parser
 
 
-def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | None = None) -> int:
+def _run(name: str, command: Command, arguments: Sequence[str], extra: Extra | None) -> int:
     # Imported here to keep -h fast. Everything that can go wrong with the tools is one of the two errors below.
     from kumulus.toolchain.errors import ToolchainError
 
     try:
+        # No parser needs a package.
+        if not _asks_for_help(arguments) and (command.venv or (command.parses and has_venv())):
+            enter_venv()
         module, parser = parser_of(name, command)
         parsed, further = parser.parse_known_args(arguments)
         if further and not command.passes_on:

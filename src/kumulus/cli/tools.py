@@ -16,7 +16,7 @@ import argparse
 
 from kumulus.cli import needs
 from kumulus.cli.doctor_stack import how
-from kumulus.cli.entering import require_venv
+from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.host.launcher import pulumi_home
 from kumulus.model.words import aligned
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         images.accept([known.tool(name) for name in names])
         pins.load.cache_clear()
     if args.stack is not None:
-        require_venv("tools -s")
+        enter_venv()
         wanted = needs.of_stack(args.stack)
         names += wanted.tools
         args.kubernetes = args.kubernetes or wanted.kubernetes

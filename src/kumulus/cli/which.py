@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kumulus.cli import project, stack_file
-from kumulus.cli.entering import require_venv
+from kumulus.cli.entering import enter_venv
 from kumulus.cli.errors import UserError
 from kumulus.model.names import default_cluster_name
 from kumulus.model.words import listed
@@ -101,7 +101,7 @@ def every(stack: str) -> list[Which]:
     if file is None or not _names_some(file):
         return [Which(stack, "", name)]
     # Reading a file needs the packages in .venv; most stacks of one cluster never get here.
-    require_venv("env")
+    enter_venv()
     read = stack_file.read(stack)
     return [Which(stack, each, f"{name}-{each}") for each in read.members] or [
         Which(stack, "", read.cluster_name or name)

@@ -20,7 +20,8 @@ class ApiError(Exception):
     def __init__(
         self, status: int, reason: str, message: str, verb: str, path: str, retry_after: float | None = None
     ) -> None:
-        super().__init__(f"{verb} {path}: {status} {reason}: {message}")
+        remedy = "; the credentials may have expired: renew them" if status == 401 else ""
+        super().__init__(f"{verb} {path}: {status} {reason}: {message}{remedy}")
         self.status = status
         self.reason = reason
         self.message = message

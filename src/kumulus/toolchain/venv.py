@@ -59,6 +59,11 @@ def has(project: Path, with_: Iterable[str] = ()) -> bool:
     return digest == _digest(project) and set(with_) <= there and os.access(python(project), os.X_OK)
 
 
+def is_made(project: Path) -> bool:
+    """Whether there is an environment, of whatever requirements, whose installation came to its end."""
+    return python(project).exists() and _stamp_file(project).exists()
+
+
 def ensure(project: Path, with_: Iterable[str] = ()) -> None:
     """Create the environment, or install what it lacks; returns at once if that is nothing.
 

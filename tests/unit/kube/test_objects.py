@@ -152,3 +152,10 @@ async def test_what_is_looked_for_is_looked_for_until_it_comes_or_the_time_is_ov
     assert await objects.comes(look, lambda number: number == 3, within=10, every=0.001)
     assert next(found) == 4
     assert not await objects.comes(look, lambda _: False, within=0.0, every=0.001)
+
+
+def test_credentials_that_are_not_taken_are_to_be_renewed() -> None:
+    error = ApiError(401, "Unauthorized", "Unauthorized", "GET", "/api/v1/nodes")
+    assert (
+        str(error) == "GET /api/v1/nodes: 401 Unauthorized: Unauthorized; the credentials may have expired: renew them"
+    )

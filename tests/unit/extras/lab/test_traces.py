@@ -376,6 +376,11 @@ def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
     assert "not used   mem_gb; to use a column, name it with --columns KEY=HEADING" in lines
 
 
+@pytest.mark.parametrize(("last", "said"), [(1800, "0.50 hours"), (86_400, "24.00 hours"), (864_000, "10.0 days")])
+def test_arrivals_of_a_day_are_said_in_hours(tmp_path: Path, last: int, said: str) -> None:
+    assert f"arrivals   over {said}" in said_of(tmp_path, f"arrival,gpus\n0,1\n{last},1\n", {})
+
+
 def test_memory_that_no_pod_asks_for_is_warned_about(tmp_path: Path) -> None:
     (line,) = [each for each in said_of(tmp_path, OWN_COLUMNS, {"memory": "mem_gb"}) if "warning" in each]
     assert line.startswith("warning: no pod asks for more than 1 MiB of memory; if the column is in another unit")

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     commands = parser.add_subparsers(
         dest="action",
-        metavar="run|sweep|ab|compare|baseline|show|why|fragmentation|history|list|remove|check|annotate",
+        metavar="ACTION",
         required=True,
     )
     run_it = commands.add_parser("run", help="run an experiment")

@@ -28,6 +28,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_references(raw),
         *_scheduler(raw),
         *_stopped(raw),
+        *_too_late(raw),
         *_why(raw),
         *_baseline(raw),
     ]
@@ -156,8 +157,20 @@ def _stopped(raw: Mapping[str, object]) -> Iterator[Problem]:
         yield problem(("timeline", last, "scheduler"), "stops the scheduler for good", remedy)
 
 
+def _too_late(raw: Mapping[str, object]) -> Iterator[Problem]:
+    """What comes after the timeout never happens."""
+    timeout = _length(raw.get("timeout", "10m"))
+    for index, event in items(raw, "timeline"):
+        if timeout and _length(event.get("at", 0)) >= timeout:
+            message = f"is not before the run's timeout, {raw.get('timeout', '10m')}"
+            yield problem(("timeline", index, "at"), message, "write an earlier time, or a longer timeout: for the run")
+
+
 def _when(event: Mapping[str, object]) -> tuple[int, float]:
     """What orders events by their time, as far as that is known before the run."""
-    after, at = event.get("after", "start"), event.get("at", 0)
-    length = durations.of(at) if isinstance(at, str | int) and not durations.duration_problems((), at) else 0.0
-    return _MOMENTS.index(after) if after in _MOMENTS else 0, length
+    after = event.get("after", "start")
+    return _MOMENTS.index(after) if after in _MOMENTS else 0, _length(event.get("at", 0))
+
+
+def _length(value: object) -> float:
+    return durations.of(value) if isinstance(value, str | int) and not durations.duration_problems((), value) else 0.0

@@ -17,7 +17,7 @@ Amounts = tuple[float, float, float]
 _NOTHING = (0.0, 0.0, 0.0)
 _MOST_LINES = 12
 _LEAST_MEMORY = 16
-_DAY = 86_400.0
+_DAYS = 48  # hours, from which on they are said in days
 
 
 class Demand:
@@ -147,7 +147,8 @@ def summary(machines: Sequence[Machine], sums: Sums, notes: Notes, *, stay: bool
     if sums.gangs:
         yield f"gangs      {sums.gangs:,} tasks of more than one pod"
     if sums.tasks:
-        yield f"arrivals   over {(sums.last - sums.first) / _DAY:,.1f} days"
+        hours = (sums.last - sums.first) / 3600
+        yield f"arrivals   over {f'{hours / 24:,.1f} days' if hours >= _DAYS else f'{hours:,.2f} hours'}"
     demand = sums.demand if sums.demand.ordered and sums.unknown < sums.tasks and not stay else None
     peaks, means = (demand.peak, demand.mean()) if demand else (None, None)
     amounts = (
