@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import grimp
 
+from benchmarks.fidelity.gpus import with_gpus
 from kumulus.components.arguments import Argument, described, outputs
 from kumulus.components.resources import ClusterLike
 from kumulus.model.node_effects import XID_ANNOTATION
@@ -104,6 +105,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     ROOT / "ARCHITECTURE.md": with_rooms,
     DOCS / "faults.md": with_faults,
     DOCS / "clusters.md": with_runtimes,
+    DOCS / "fidelity.md": with_gpus,
     DOCS / "library.md": with_components,
 }
 """What writes the tables of each page; the text around them stays."""

@@ -25,7 +25,7 @@ POD_FAULTS: list[dict[str, Any]] = [
     {"name": "oom", "kind": "out-of-memory", "delay": "1s", "jitter": "1s", "pods": {"labels": {"app": "oom"}}},
     {"name": "init", "kind": "init-fails", "pods": {"labels": {"app": "init"}}},
     {"name": "evict", "kind": "evicted", "pods": {"labels": {"app": "evict"}}},
-    {"name": "pull", "kind": "image-pull-error", "pods": {"labels": {"app": "pull"}}},
+    {"name": "pull", "kind": "image-pull-error", "pods": {"images": ["gone:*"]}},
     {"name": "stuck", "kind": "stuck-terminating", "pods": {"labels": {"app": "stuck"}}},
 ]  # fmt: skip
 
@@ -110,7 +110,7 @@ def pods_fail(project: Project) -> None:
         pod("oom", "Always"),
         pod("init", initContainers=init),
         pod("evict"),
-        pod("pull"),
+        pod("pull", containers=[{"name": "main", "image": "none"}, {"name": "side", "image": "gone:1"}]),
         pod("stuck"),
     ):
         api.create(PODS, each)
@@ -129,6 +129,7 @@ def pods_fail(project: Project) -> None:
     assert failed["evict"]["status"]["reason"] == "Evicted"
     backed_off = api.until(PODS, lambda found: "ImagePullBackOff" in str(found["pull"]["status"]))
     assert backed_off["pull"]["status"]["phase"] == "Pending"
+    assert state(backed_off["pull"], 1)["state"]["waiting"]["reason"] == "ImagePullBackOff"
     assert "deletionTimestamp" in api.get(f"{PODS}/stuck")["metadata"]
     # Once: the pods that were there when the fault began; a Job made later is spared.
     api.until(JOBS, lambda found: found["retried"]["status"].get("succeeded") == 1)

@@ -93,6 +93,7 @@ def _effect_arguments(parser: argparse.ArgumentParser) -> None:
     pods.add_argument("--pod-label", action="append", metavar="KEY=VALUE", help="the pods that have this label")
     pods.add_argument("--namespace", action="append", help="the pods in this namespace")
     pods.add_argument("--owner-kind", action="append", metavar="KIND", help="the pods that such an object owns: Job")
+    pods.add_argument("--image", action="append", help="the pods of which a container has it; * is any characters")
     pods.add_argument("--container", metavar="NAME", help="the container that fails (default: the first)")
     pods.add_argument("--exit-code", dest="exitCode", type=int, metavar="N", help="what it exits with")
     pods.add_argument("--reason", help="the status's reason, such as OOMKilled")
@@ -186,6 +187,7 @@ def described(args: argparse.Namespace) -> dict[str, Any]:
         "labels": _pairs("--pod-label", args.pod_label),
         "namespaces": args.namespace,
         "ownerKinds": args.owner_kind,
+        "images": args.image,
     }
     found = {key: getattr(args, key) for key in ("name", "kind", "kubelet", "devices", "downFor", "container")}
     found |= {key: getattr(args, key) for key in ("exitCode", "reason", "message", "delay", "jitter", "share")}

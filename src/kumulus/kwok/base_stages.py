@@ -29,6 +29,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kumulus.kwok.endings import HAS_PROBES, INIT_FAILS, next_is, when_init_fails, when_next
+from kumulus.kwok.kubelet_events import with_events
 from kumulus.kwok.pod_statuses.base import (
     COMPLETE,
     DEADLINE_EXCEEDED,
@@ -218,35 +219,13 @@ _ABOVE = "kumulus-"
 _HEAVY = {"weight": 1_000}
 
 
-# As a kubelet writes them (k8s.io/kubernetes pkg/kubelet/events); KWOK puts no container's name into an event.
-_EVENTS = {
-    "pod-ready": {
-        "Pulled": "Container image already present on machine",
-        "Created": "Container created",
-        "Started": "Container started",
-    },
-    "pod-terminate": {"Killing": "Stopping container"},
-}
-
-
 def stages(*, events: bool = False) -> list[dict[str, Any]]:
     """Return the stages as KWOK ``Stage`` documents.
 
     Args:
         events: whether pods get the events that a kubelet writes.
     """
-    return [_with_events(each) for each in _stages()] if events else _stages()
-
-
-def _with_events(made: dict[str, Any]) -> dict[str, Any]:
-    """A stage that writes its events once its patch is accepted, which comes first."""
-    events = _EVENTS.get(made["metadata"]["name"])
-    if events is None:
-        return made
-    spec = dict(made["spec"])
-    first, *rest = spec.get("steps") or [{"patch": each} for each in spec.pop("next")["patches"]]
-    written = [{"event": {"type": "Normal", "reason": reason, "message": text}} for reason, text in events.items()]
-    return {**made, "spec": {**spec, "steps": [first, *written, *rest]}}
+    return [with_events(each) for each in _stages()] if events else _stages()
 
 
 def _stages() -> list[dict[str, Any]]:

@@ -113,6 +113,9 @@ def _selected(effects: PodEffects, nodes: Collection[str]) -> list[Match]:
     if effects.owner_kinds:
         owned = " or ".join(map(belongs_to, effects.owner_kinds))
         found.append(is_in(f"({owned} | tostring)", "true"))
+    if effects.images:
+        tested = f"any(.spec.{effects.containers}[]?.image; test({json.dumps(effects.image_pattern)}))"
+        found.append(is_in(f"({tested} | tostring)", "true"))
     if nodes:
         found.append(is_in(".spec.nodeName", *sorted(nodes)))
     if effects.percent < 100:

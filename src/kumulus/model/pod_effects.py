@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ class PodEffects:
 
     Args:
         action: fail, failInit, evict, imagePull or stuck.
-        container: the name of the container; empty for the first.
+        container: the name of the container; empty for those with one of the images, or the first.
         exit_code: of the container that fails.
         reason, message: why it failed, or why the pod was evicted, or why the image is not there.
         delay: seconds from the pod's start to the fault.
@@ -29,6 +30,7 @@ class PodEffects:
         labels: those that a pod has to have.
         namespaces: it is in one of them; empty for any.
         owner_kinds: it belongs to a workload of one of these kinds; empty for any.
+        images: one of its containers has one of these images, in which `*` stands for any characters; empty for any.
     """
 
     action: str
@@ -43,10 +45,23 @@ class PodEffects:
     labels: Mapping[str, str] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
     owner_kinds: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+
+    @property
+    def containers(self) -> str:
+        """The list in a pod's spec of those it hits."""
+        return "initContainers" if self.action == "failInit" else "containers"
+
+    @property
+    def image_pattern(self) -> str:
+        """The images as one regular expression; empty for any."""
+        each = "|".join(".*".join(map(re.escape, image.split("*"))) for image in self.images)
+        return f"^(?:{each})$" if each else ""
 
     def to_plain(self) -> dict[str, object]:
         """The plain form, JSON-able."""
-        return dict(plain(self))
+        # Earlier versions wrote no images.
+        return dict(plain(self, optional=("images",)))
 
 
 def pod_effects_from(raw: Mapping[str, object]) -> PodEffects:

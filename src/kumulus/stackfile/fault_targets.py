@@ -292,5 +292,6 @@ def _pod_effects(base: PodEffects, fault: Fault) -> PodEffects:
         "labels": fault.pods.labels if fault.pods else None,
         "namespaces": fault.pods.namespaces if fault.pods else None,
         "owner_kinds": fault.pods.ownerKinds if fault.pods else None,
+        "images": tuple(fault.pods.images) if fault.pods else None,
     }
     return replace(base, **{key: value for key, value in present.items() if value is not None})  # type: ignore[arg-type]

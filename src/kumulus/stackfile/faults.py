@@ -133,6 +133,16 @@ class Target(Section):
         return {level: place for level in levels if (place := getattr(self, level)) is not None}
 
 
+class FaultedPods(PodSelector):
+    """Pods that match every field; all pods if there is none."""
+
+    images: list[Annotated[str, Field(pattern=r"^[!-~]+$")]] = Field(
+        default_factory=list, examples=["[webserver:404, 'registry.example.com/*']"]
+    )
+    """A container of the pod has one of these images, as its spec has it; `*` stands for any characters. It is such
+    containers that fail, unless `container` says another."""
+
+
 class Fault(Section):
     """A fault: which nodes, pods or offerings it affects, and how."""
 
@@ -163,7 +173,7 @@ class Fault(Section):
     as NVIDIA's driver does. Taints of devices are of Kubernetes 1.36."""
     downFor: Duration | None = Field(default=None, examples=["2m"])
     """How long a reboot takes; by default as the kind sets it, or two minutes."""
-    pods: PodSelector | None = Field(default=None, examples=["{labels: {app: training}}"])
+    pods: FaultedPods | None = Field(default=None, examples=["{labels: {app: training}}"])
     """For a fault of pods, which pods it affects; by default all on the target's nodes."""
     container: str = Field(default="", examples=["main"])
     """The container that fails; by default the pod's first."""

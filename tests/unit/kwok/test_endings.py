@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -214,5 +215,7 @@ def test_events_follow_an_accepted_patch_and_come_before_the_pod_goes() -> None:
     for name, reasons in (("pod-ready", ["Pulled", "Created", "Started"]), ("pod-terminate", ["Killing"])):
         steps = told[name]["steps"]
         assert list(steps[0]) == ["patch"]
-        assert [each["event"]["reason"] for each in steps[1 : 1 + len(reasons)]] == reasons
+        written = [each["apply"]["template"] for each in steps[1 : 1 + len(reasons)]]
+        assert [re.findall(r"^reason: (\w+)$", each, re.MULTILINE) for each in written] == [[each] for each in reasons]
+        assert all("source: {component: kubelet" in each for each in written)
     assert told["pod-terminate"]["steps"][-1] == {"delete": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -18,7 +19,7 @@ import yaml
 from kumulus.kwok import base_stages
 from kumulus.kwok.fault_stages import pod_stages
 from kumulus.kwok.pod_statuses import fault
-from kumulus.model.pod_effects import ACTIONS, PodEffects
+from kumulus.model.pod_effects import ACTIONS, PodEffects, pod_effects_from
 
 COUNT = 10_000
 SINCE = "2026-01-01T00:00:00Z"
@@ -180,5 +181,28 @@ def test_a_faults_texts_arrive_as_they_are(text: str) -> None:
     assert "reason: ErrImagePull" in template
     # A text never begins an action of a template.
     for template in (fault.failed(effects, False), fault.evicted(effects), fault.unpulled(effects, "ErrImagePull")):
-        assert "{{" not in re.sub(r"\{\{ (?:end|else|if|with|range|or|add1|\$|\.)[^}]*\}\}", "", template)
+        assert "{{" not in re.sub(r"\{\{ (?:end|else|if|with|range|or|add1|index|toJson|\$|\.)[^}]*\}\}", "", template)
         assert "{{ .spec }}" not in template
+
+
+@pytest.mark.parametrize(
+    ("image", "hit"),
+    [
+        ("webserver:404", True),
+        ("webserver:4045", False),
+        ("docker.io/webserver:404", False),
+        ("down.example.com/team/app:1@sha256:0", True),
+        ("down-example.com/team/app", False),
+    ],
+)
+def test_a_fault_of_images_hits_the_pods_that_have_one_and_the_containers(image: str, hit: bool) -> None:
+    effects = PodEffects("imagePull", images=("webserver:404", "down.example.com/*"))
+    (match,) = (
+        each for each in stage(effects)["selector"]["matchExpressions"] if ".spec.containers[]" in each.get("key", "")
+    )
+    found = {"spec": {"containers": [{"image": "busybox"}, {"image": image}], "initContainers": [{"image": "x"}]}}
+    assert (str(jq.compile(match["key"]).input_value(found).first()) in match["values"]) is hit
+    assert bool(re.search(effects.image_pattern, image)) is hit
+    assert f"regexMatch {json.dumps(effects.image_pattern)} .image" in fault.unpulled(effects, "ErrImagePull")
+    assert pod_effects_from(effects.to_plain()) == effects
+    assert "images" not in PodEffects("imagePull").to_plain()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fidelity import page
+from benchmarks.fidelity import gpus, page
 from benchmarks.fidelity.facts import ABSENT, compare, counted, flat, sequence, state
 from benchmarks.fidelity.situations import IMAGE, SITUATION, Situation, situations
 from kumulus.extras.lab.report import fidelity
@@ -123,3 +123,19 @@ def test_upstreams_suites_pass_nearly_whole_and_the_page_has_their_figures() -> 
     assert sum(passed.values()) / (sum(passed.values()) + failing) >= 0.97
     rows = {each[1].strip(): each for line in page.PAGE.read_text().splitlines() if len(each := line.split("|")) == 10}
     assert {suite: int(rows[suite][4]) for suite in passed} == passed
+
+
+def test_the_pages_table_of_gpus_is_what_the_sources_and_the_catalog_say() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert gpus.with_gpus(text) == text, "run: python -m benchmarks.pages"
+    found = gpus.compared()
+    assert len({each.product for each in found}) >= 5
+    # What a driver says of the GPU itself is said here, too, but for what old versions of it got otherwise.
+    described = {"productName", "brand", "architecture", "cudaComputeCapability", "type", "memory", "gpu.compute.major"}
+    assert all(not described.intersection(each.differs) for each in found)
+
+
+def test_every_field_that_differs_of_a_gpu_has_a_consequence() -> None:
+    assert gpus.consequence_of("gpu.deploy.device-plugin") == "gpu.deploy"
+    with pytest.raises(LookupError, match=r"says what follows from gpu\.colour"):
+        gpus.consequence_of("gpu.colour")

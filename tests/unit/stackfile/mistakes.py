@@ -111,6 +111,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "blocks of no size": ((*_G, "topology"), {"nodesPerRack": 2, "blocks": 3}),
     "a repository without a protocol": ((*_C, "clusterAddons", 0, "repoURL"), "charts.example.com"),
     "a fault that is not in the catalog": ((*_C, "faults", 0, "kind"), "xid-97"),
+    "a fault's image with a blank": ((*_C, "faults", 0, "pods"), {"images": ["web server:404"]}),
     "more than all of the nodes": ((*_C, "faults", 0, "target", "percent"), 110),
     "a duration without a unit": ((*_C, "podLifecycles", 0, "run"), 600),
     "what must run and has a duration": ((*_C, "podLifecycles", 0, "mustRun"), "fail"),

@@ -8,7 +8,16 @@ from __future__ import annotations
 import json
 import re
 
-from kumulus.kwok.pod_statuses.fragments import CONTAINER, DECLARED, conditions
+from kumulus.kwok.pod_statuses.fragments import (
+    CONTAINER,
+    DECLARED,
+    INIT_ALL,
+    INITIALIZED,
+    NOT_READY,
+    PLACE,
+    SANDBOX,
+    conditions,
+)
 from kumulus.kwok.pod_statuses.fragments import READY as IS_READY
 from kumulus.model.pod_effects import PodEffects
 
@@ -21,7 +30,11 @@ def _filled(template: str, effects: PodEffects, init: bool = False, **more: str)
         init: whether it hits init containers.
         more: further values by their words.
     """
-    hit = f"eq .name {json.dumps(effects.container)}" if effects.container else "eq $index 0"
+    hit = "eq $index 0"
+    if effects.container:
+        hit = f"eq .name {json.dumps(effects.container)}"
+    elif effects.images:
+        hit = f"regexMatch {json.dumps(effects.image_pattern)} .image"
     words = {
         "STATUSES": "initContainerStatuses" if init else "containerStatuses",
         "CONTAINERS": "initContainers" if init else "containers",
@@ -150,13 +163,13 @@ containerStatuses:
 """
 )
 
+# It has been like that since it started.
 _UNPULLED = (
-    _BEGIN
-    + """
-startTime: {{ or .status.startTime $now | Quote }}
-conditions:
-"""
-    + _NOT_READY.replace("WHY", "ContainersNotReady")
+    "{{ $root := . }}{{ $now := or .status.startTime Now }}\n"
+    + conditions(SANDBOX + INITIALIZED + NOT_READY)
+    + "{{ if and .spec.initContainers (not .status.initContainerStatuses) }}\n"
+    + INIT_ALL
+    + "{{ end }}\n"
     + """
 containerStatuses:
 {{ range $index, $container := .spec.containers }}
@@ -172,6 +185,7 @@ containerStatuses:
 {{ end }}
 {{ end }}
 """
+    + PLACE
 )
 
 

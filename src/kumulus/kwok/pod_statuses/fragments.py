@@ -98,7 +98,8 @@ allocatedResources: {{ toJson . }}
 {{ end }}
 """
 
-# The pod's addresses and start time, as a kubelet writes them with the first status.
+# The pod's addresses and start time, as a kubelet writes them with the first status. An address that it has stays: a
+# second one of a family is refused.
 PLACE = (
     """
 {{ with NodeIPsWith .spec.nodeName }}
@@ -108,12 +109,14 @@ hostIPs:
 - ip: {{ . | Quote }}
 {{ end }}
 {{ end }}
+{{ if not .status.podIP }}
 {{ $ownIP := not .spec.hostNetwork }}
 {{ with PodIPsWith .spec.nodeName (not $ownIP) .metadata.uid .metadata.name .metadata.namespace }}
 podIP: {{ index . 0 | Quote }}
 podIPs:
 {{ range . }}
 - ip: {{ . | Quote }}
+{{ end }}
 {{ end }}
 {{ end }}
 startTime: {{ $now | Quote }}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,12 @@ async def selected(client: Client, effects: PodEffects) -> list[dict[str, Any]]:
         for pod in page
         if (not effects.namespaces or pod["metadata"]["namespace"] in effects.namespaces)
         and (not effects.owner_kinds or any(is_of(pod, kind) for kind in effects.owner_kinds))
+        and (not effects.images or any(re.search(effects.image_pattern, image) for image in _images(pod, effects)))
     ]
+
+
+def _images(pod: Mapping[str, Any], effects: PodEffects) -> list[str]:
+    return [each["image"] for each in pod["spec"].get(effects.containers, ())]
 
 
 async def count_affected(client: Client, nodes: NodeSet, effects: PodEffects | None, pools: Mapping[str, Pool]) -> int:

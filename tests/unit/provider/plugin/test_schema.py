@@ -148,7 +148,10 @@ def test_object_types_have_the_keys_that_their_plain_forms_have() -> None:
         2.0,
         "taint",
     )
-    for plain, token in ((node.to_plain(), "NodeEffects"), (PodEffects("fail").to_plain(), "PodEffects")):
+    for plain, token in (
+        (node.to_plain(), "NodeEffects"),
+        (PodEffects("fail", images=("a",)).to_plain(), "PodEffects"),
+    ):
         assert set(plain) == set(SCHEMA["types"][f"kumulus:index:{token}"]["properties"])
 
 
