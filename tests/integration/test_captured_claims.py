@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -39,8 +39,8 @@ def pod(name: str, **claim: str) -> Object:
 
 
 async def running(plane: Plane, count: int) -> None:
-    def reached(found: dict[str, Object]) -> bool:
-        return sum(each["status"].get("phase") == "Running" for each in found.values()) == count
+    def reached(found: Mapping[str, Object]) -> bool:
+        return [each["status"].get("phase") for each in found.values()].count("Running") == count
 
     await asyncio.to_thread(plane.api.until, PODS_HERE, reached, 120)
 

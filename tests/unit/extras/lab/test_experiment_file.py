@@ -62,7 +62,8 @@ workloads: [{name: work, replay: {file: day.jsonl}}], timeline: [{delete: work}]
   → timeline[0].delete: "work" is a recording, which says what is deleted, and when; leave it out
 timeline: [{at: 60s, scheduler: stop}, {at: 5s, scheduler: start}] → timeline[0].scheduler: stops the scheduler for good
 timeline: [{at: 10m, scheduler: restart}] → timeline[0].at: is not before the run's timeout, 10m
-timeout: 1m, timeline: [{after: created, at: 90s, scheduler: restart}] → timeline[0].at: is not before the run's timeout, 1m
+timeout: 1m, timeline: [{after: created, at: 90s, scheduler: restart}]
+  → timeline[0].at: is not before the run's timeout, 1m
 timeline: [{delete: wrok}] → timeline[0].delete: "wrok" is no workload; write work
 timeline: [{scale: {workload: wrok, replicas: 2}}] → timeline[0].scale.workload: "wrok" is no workload; write work
 timeline: [{scale: {workload: work, replicas: 2}}] → timeline[0].scale.workload: is not made of Deployments
