@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kumulus.cli import project, stack, which
 from kumulus.cli.errors import UserError
+from kumulus.host import installation
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -88,7 +89,7 @@ def restart(stack: str) -> str:
     Args:
         stack: the stack's name; empty for a cluster that is known by its kubeconfig alone, for which this is, too.
     """
-    return f"`pulumi up -s {stack} --refresh` starts a cluster that is down" if stack else ""
+    return f"To start one that is down: {installation.command()} up {stack}" if stack else ""
 
 
 def health_endpoints(file: Path) -> dict[str, str]:

@@ -75,7 +75,7 @@ def test_an_experiment_on_one_of_several_has_its_snapshots_and_names_its_stack(
     found.kubeconfig.write_text(KUBECONFIG)
     (stacks / "e.yaml").write_text("name: e\nworkloads: [{name: w}]\n")
     assert main(["experiment", "run", "e.yaml", "-s", "many", "--cluster", "worker-1"]) == 1
-    assert "\n  `pulumi up -s many --refresh` starts a cluster that is down\n" in capsys.readouterr().err
+    assert "\n  To start one that is down: " in capsys.readouterr().err
     assert [(each.stack, each.snapshots) for each in asked] == [(found.label, found.snapshots)]
 
 
