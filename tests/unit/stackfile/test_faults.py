@@ -24,8 +24,8 @@ from kumulus.model.slices import Part, slice_spec
 from kumulus.nodes.catalog.faults import kinds
 from kumulus.nodes.faults.records import record_from
 from kumulus.stackfile.expand import pools
-from kumulus.stackfile.fault_targets import ResolvedFault, chosen
-from kumulus.stackfile.faults import Target
+from kumulus.stackfile.fault_targets import ResolvedFault, chosen, effects_of
+from kumulus.stackfile.faults import Target, fault_from
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 
@@ -415,3 +415,10 @@ def test_every_kind_can_be_declared_as_it_is() -> None:
 def test_the_page_has_the_catalog_as_it_is() -> None:
     text = (pages.DOCS / "faults.md").read_text()
     assert pages.with_faults(text) == text, "run: python -m benchmarks.pages"
+
+
+def test_the_images_that_a_file_names_are_those_of_the_fault() -> None:
+    pods = {"images": ["webserver:404", "down.example.com/*"]}
+    _, effects = effects_of(fault_from({"name": "x", "kind": "image-pull-error", "pods": pods}, "a test"))
+    assert effects is not None
+    assert (effects.action, effects.images) == ("imagePull", ("webserver:404", "down.example.com/*"))
