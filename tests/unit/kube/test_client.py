@@ -109,7 +109,7 @@ async def test_a_refusal_is_not_tried_again(server: Server, code: int, reason: s
     async with server.client() as client:
         with pytest.raises(ApiError) as raised:
             await client.delete(f"{NODES}/a")
-    assert str(raised.value) == f"DELETE {NODES}/a: {code} {reason}: no"
+    assert str(raised.value).startswith(f"DELETE {NODES}/a: {code} {reason}: no")
     assert (raised.value.status, raised.value.reason, len(server.seen)) == (code, reason, 1)
 
 
