@@ -63,9 +63,13 @@ _FOCUS = {
 # Some specs take 20 % of the nodes for one node at most, or skip themselves where there are more than six.
 _NODES = [{"availabilityZone": zone, "replicas": nodes} for zone, nodes in (("z1", 2), ("z2", 2), ("z3", 1))]
 _CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+# The images that specs take for missing, which no emulated node can know.
+_MISSING = ["webserver:404", "localhost/some-image-that-doesnt-exist"]
 STACK = {
     "name": "upstream",
+    "kwok": {"events": "kubelet"},
     "nodeGroups": [{"name": "plain", "placement": _NODES, "nodeTemplate": {"taints": [], "capacity": _CAPACITY}}],
+    "faults": [{"name": "missing", "kind": "image-pull-error", "pods": {"images": _MISSING}}],
 }
 _STORAGE = {
     "apiVersion": "storage.k8s.io/v1",

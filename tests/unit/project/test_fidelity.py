@@ -120,7 +120,7 @@ def test_what_a_line_concerns_can_be_told_of_a_pod() -> None:
 def test_upstreams_suites_pass_nearly_whole_and_the_page_has_their_figures() -> None:
     passed, failing = upstream.expected()["passed"], len(upstream.listed("fail"))
     assert set(passed) == set(upstream.SUITES)
-    assert sum(passed.values()) / (sum(passed.values()) + failing) >= 0.97
+    assert sum(passed.values()) / (sum(passed.values()) + failing) >= 0.98
     rows = {each[1].strip(): each for line in page.PAGE.read_text().splitlines() if len(each := line.split("|")) == 10}
     assert {suite: int(rows[suite][4]) for suite in passed} == passed
 
