@@ -72,7 +72,8 @@ def _failing(name: str, effects: PodEffects, match: list[Match]) -> list[Object]
 
 def _image_pull(name: str, effects: PodEffects, match: list[Match]) -> list[Object]:
     """An image cannot be pulled: the kubelet tries, backs off, and tries again."""
-    reason = '([.status.containerStatuses[]?.state.waiting.reason // ""] | first // "")'
+    # Of the containers whose image is missing: the others wait for them.
+    reason = '([.status.containerStatuses[]?.state.waiting.reason // "" | select(test("ImagePull"))] | first // "")'
     pending = is_in(".status.phase", "Pending")
     tries = _stage(
         name,
