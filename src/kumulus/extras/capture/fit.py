@@ -129,7 +129,7 @@ async def _nodes(
         before = 0
         await dry.drop_kept()
     left, there = probe.count - before, len(nodes)
-    for name, like in _shapes(nodes).items():
+    for name, like in _shapes(nodes, _topology(probe)).items():
         one = await dry.nodes(like, 1)
         # Of a gang, one node would take none.
         verdict = await dry.pods(probe.alone_on(one[0]) if probe.group else probe, left, priority, among=there + 1)
@@ -180,15 +180,26 @@ def _group(node: Mapping[str, Any]) -> str:
     return str(labels.get(GROUP_LABEL) or labels.get(INSTANCE_TYPE_LABEL) or node["metadata"]["name"])
 
 
-def _shapes(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """A healthy node of each of the largest groups; groups with the same capacity and taints count as one."""
+def _topology(probe: Probe) -> list[str]:
+    """The labels whose value the pods of a gang have to share."""
+    constraints = (probe.group or {}).get("schedulingConstraints") or {}
+    return [str(each["key"]) for each in constraints.get("topology") or ()]
+
+
+def _shapes(nodes: list[dict[str, Any]], keys: list[str]) -> dict[str, dict[str, Any]]:
+    """A healthy node of each of the largest groups; groups with the same capacity and taints count as one.
+
+    Args:
+        keys: labels in which they have to be the same, too.
+    """
     seen: dict[str, tuple[str, dict[str, Any]]] = {}
     counts: Counter[str] = Counter()
     for node in nodes:
         ready = {each["type"]: each["status"] for each in node["status"].get("conditions") or ()}.get("Ready")
         if ready != "True" or node["spec"].get("unschedulable"):
             continue
-        shape = json.dumps([node["status"].get("allocatable"), node["spec"].get("taints")], sort_keys=True)
+        place = [(node["metadata"].get("labels") or {}).get(key) for key in keys]
+        shape = json.dumps([node["status"].get("allocatable"), node["spec"].get("taints"), place], sort_keys=True)
         counts[shape] += 1
         seen.setdefault(shape, (_group(node), node))
     return dict(seen[shape] for shape, _ in counts.most_common(_SHAPES))
