@@ -23,6 +23,7 @@ from kumulus.extras.lab.report.model import Details
 from kumulus.extras.schedulers import SchedulerError, definitions
 from kumulus.extras.watch.history.document import load
 from kumulus.kube import Client, load_kubeconfig
+from kumulus.model.pools import GROUP_LABEL
 from tests.integration.conftest import NODES, PODS, Plane, Pools, plane_at
 from tests.integration.test_resource_slices import CLAIMS, CLASSES, TEMPLATES, WITHOUT_GPUS, devices
 from tests.support import runs
@@ -121,7 +122,8 @@ class TestWithNativeWorkloads:
     async def test_a_gang_fits_whole_or_not_at_all(self, plane: Plane, pools: Pools) -> None:
         plane.api.create(mark.MARK.rpartition("/")[0], {"metadata": {"name": mark.MARK.rpartition("/")[2]}, "data": {}})
         for zone, nodes in (("a", 2), ("b", 4)):
-            await pools.create(pools.inputs(nodes, labels={ZONE: zone}, capacity=ONE_PER_NODE, taints=[]))
+            labels = {ZONE: zone, GROUP_LABEL: "train"}
+            await pools.create(pools.inputs(nodes, labels=labels, capacity=ONE_PER_NODE, taints=[]))
         group = {
             "schedulingPolicy": {"gang": {"minCount": 5}},
             "schedulingConstraints": {"topology": [{"key": ZONE}]},
@@ -139,6 +141,10 @@ class TestWithNativeWorkloads:
         assert answer.verdict.reason
         assert "dropping schedulingConstraints" in [change.what for change in answer.changes]
         assert any(change.cost == 1 and change.what.startswith("1 more node like") for change in answer.changes)
+        assert {change.what.partition(" of ")[2]: change.cost for change in answer.changes if change.cost} == {
+            "train in a": 3,
+            "train in b": 1,
+        }
         assert [each for each in plane.api.list(GROUPS) if not each["metadata"].get("deletionTimestamp")] == []
 
     async def test_the_pods_of_a_group_share_the_groups_claim(

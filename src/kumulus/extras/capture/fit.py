@@ -190,7 +190,7 @@ def _shapes(nodes: list[dict[str, Any]], keys: list[str]) -> dict[str, dict[str,
     """A healthy node of each of the largest groups; groups with the same capacity and taints count as one.
 
     Args:
-        keys: labels in which they have to be the same, too.
+        keys: labels in which nodes that count as one are the same, too; a group has a name for each of their values.
     """
     seen: dict[str, tuple[str, dict[str, Any]]] = {}
     counts: Counter[str] = Counter()
@@ -198,8 +198,8 @@ def _shapes(nodes: list[dict[str, Any]], keys: list[str]) -> dict[str, dict[str,
         ready = {each["type"]: each["status"] for each in node["status"].get("conditions") or ()}.get("Ready")
         if ready != "True" or node["spec"].get("unschedulable"):
             continue
-        place = [(node["metadata"].get("labels") or {}).get(key) for key in keys]
+        place = [str((node["metadata"].get("labels") or {}).get(key)) for key in keys]
         shape = json.dumps([node["status"].get("allocatable"), node["spec"].get("taints"), place], sort_keys=True)
         counts[shape] += 1
-        seen.setdefault(shape, (_group(node), node))
+        seen.setdefault(shape, (" in ".join([_group(node), *place]), node))
     return dict(seen[shape] for shape, _ in counts.most_common(_SHAPES))
