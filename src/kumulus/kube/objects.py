@@ -22,6 +22,11 @@ _TRIES = 8
 _LOOK_EVERY = 0.05
 
 
+def labelled(labels: Mapping[str, str]) -> dict[str, str]:
+    """The query for objects that have all of these labels."""
+    return {"labelSelector": ",".join(f"{key}={value}" for key, value in labels.items())}
+
+
 def holds(item: Mapping[str, Any], condition: str) -> bool:
     """Whether one of an object's conditions is true, such as `Available`."""
     conditions = (item.get("status") or {}).get("conditions") or []

@@ -149,7 +149,7 @@ async def unregister(client: Client) -> None:
 
     Kueue has to be ended first: its finalizers and webhooks, which nothing then handles, are removed here.
     """
-    query = {"labelSelector": ",".join(f"{key}={value}" for key, value in _MARK.items())}
+    query = objects.labelled(_MARK)
     for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"):
         for name in await objects.names(client, f"{_ADMISSION}/{kind}", query):
             await objects.remove(client, f"{_ADMISSION}/{kind}/{name}")

@@ -113,8 +113,7 @@ class Operator(Addition):
         """See :meth:`Addition.apply`."""
         if self.asked(options):
             return
-        ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in _MARK.items())}
-        for name in await objects.names(client, NAMESPACES, ours):
+        for name in await objects.names(client, NAMESPACES, objects.labelled(_MARK)):
             await namespaces.remove(client, f"{NAMESPACES}/{name}")
 
 

@@ -99,7 +99,7 @@ class Processes(Addition):
             for kind, manifest in _POLICIES.items():
                 await objects.replace(client, f"{_ADMISSION}/{kind}", manifest(options["processes"]))
             return
-        ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in MARK.items())}
+        ours = objects.labelled(MARK)
         for path in (*(f"{_ADMISSION}/{kind}" for kind in reversed(_POLICIES)), "/api/v1/nodes"):
             for name in await objects.names(client, path, ours):
                 await objects.remove(client, f"{path}/{name}")

@@ -104,8 +104,7 @@ async def remove(client: Client, autoscaler: Autoscaler, owner: Owner, stop: asy
     While it still runs it removes its own nodes, as their pools are deleted; the nodes that are left after a minute
     are removed for it.
     """
-    marks = {applying.LABEL: autoscaler.name, **owner.labels}
-    ours = {"labelSelector": ",".join(f"{key}={value}" for key, value in marks.items())}
+    ours = objects.labelled({applying.LABEL: autoscaler.name, **owner.labels})
     if not await objects.names(client, applying.DEFINITIONS, ours):
         await _remove_deployment(client, ours)
         return
@@ -152,9 +151,9 @@ async def _why(client: Client, deployment: Mapping[str, Any]) -> str:
 
 
 async def _pods(client: Client, deployment: Mapping[str, Any]) -> list[dict[str, Any]]:
-    chosen = ",".join(f"{key}={value}" for key, value in deployment["spec"]["selector"]["matchLabels"].items())
+    chosen = objects.labelled(deployment["spec"]["selector"]["matchLabels"])
     path = f"/api/v1/namespaces/{deployment['metadata']['namespace']}/pods"
-    return [pod async for page in client.pages(path, {"labelSelector": chosen}) for pod in page]
+    return [pod async for page in client.pages(path, chosen) for pod in page]
 
 
 async def _end(client: Client, deployment: Mapping[str, Any], path: str) -> None:

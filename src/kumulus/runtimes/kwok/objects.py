@@ -87,8 +87,7 @@ async def remove_base(client: Client) -> None:
 
 
 async def _names(client: Client) -> set[str]:
-    selector = ",".join(f"{key}={value}" for key, value in _BASE.items())
-    return set(await objects.names(client, STAGES, {"labelSelector": selector}))
+    return set(await objects.names(client, STAGES, objects.labelled(_BASE)))
 
 
 async def _served(client: Client) -> None:
