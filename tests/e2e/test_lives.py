@@ -108,10 +108,15 @@ def trains(node: str) -> dict[str, Any]:
 
 
 def filled(project: Project, share: float) -> Series:
-    """The node's series, once KWOK knows how much of its memory a GPU that is in use has filled."""
+    """The node's series, once KWOK has those of its pod and knows how much of its memory a GPU in use has filled."""
     memory = 81920 * share
     return scraped(
-        project.cluster(), "a100-z-0", lambda found: of_gpus(found, "DCGM_FI_DEV_FB_USED").get("0") == memory
+        project.cluster(),
+        "a100-z-0",
+        lambda found: (
+            of_gpus(found, "DCGM_FI_DEV_FB_USED").get("0") == memory
+            and of_pods(found, "pod_memory_working_set_bytes") == {"trains": 4 * 2**30}
+        ),
     )
 
 
@@ -132,7 +137,6 @@ def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
     project.up()
     assert (project.node_uids(), project.identity()) == (nodes, identity)
     found = filled(project, 0.25)
-    assert of_pods(found, "pod_memory_working_set_bytes") == {"trains": 4 * 2**30}
     busy = of_gpus(found, "DCGM_FI_DEV_GPU_UTIL")
     assert [round(busy[str(gpu)]) for gpu in range(8)] == [80] * 4 + [0] * 4
     assert of_gpus(found, "DCGM_FI_DEV_GPU_TEMP")["0"] > of_gpus(found, "DCGM_FI_DEV_GPU_TEMP")["7"]
