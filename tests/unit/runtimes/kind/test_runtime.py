@@ -53,6 +53,7 @@ class Bench:
     starting: int = 0
     daemon_sets: list[dict[str, Any]] = field(default_factory=list)
     patches: dict[str, dict[str, Any]] = field(default_factory=dict)
+    schemas: list[str] = field(default_factory=list)
     said: Said = field(default_factory=Said)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -62,6 +63,8 @@ class Bench:
             return web.json_response({"message": "cannot get path /readyz", "code": 403}, status=403)
         if not self.answers:
             return web.Response(status=503)
+        if request.path == "/openapi/v2":
+            self.schemas.append(request.headers["Accept"])
         if request.path == "/api/v1/nodes":
             condition = {"type": "Ready", "status": str(self.ready), "message": "cni plugin not initialized"}
             return web.json_response({"items": [{"metadata": {"name": "n"}, "status": {"conditions": [condition]}}]})
@@ -290,6 +293,11 @@ async def test_daemon_sets_of_a_new_cluster_pass_over_emulated_nodes(bench: Benc
     assert {"key": "type", "operator": "NotIn", "values": ["kwok"]} in term["matchExpressions"]
     # One that chooses its nodes itself is left as it is.
     assert bench.patches.keys() == {"kube-proxy"}
+
+
+async def test_a_new_server_has_put_its_schema_together_before_pulumi_s_provider_asks_for_it(bench: Bench) -> None:
+    await bench.create()
+    assert bench.schemas == ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf"]
 
 
 async def test_nodes_that_do_not_become_ready_are_told_with_their_reason(bench: Bench) -> None:
