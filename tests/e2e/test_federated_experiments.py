@@ -150,7 +150,9 @@ def nothing_lost(details: dict[str, Any]) -> None:
     assert set(clusters["workers"]) == set(WORKERS)
     # Kueue notes on the hub where a Job is once it has made it there: on a busy machine its pods may run by then.
     assert measures["jobTimeToDispatch.min"] > 0
-    assert 0 < measures["jobTimeToNodes.p50"] <= measures["jobTimeToRun.p50"]
+    # What was not heard in time, as on a busy machine, is given by its bounds.
+    bounds = {name: (value, value) for name, value in measures.items()} | details.get("notMeasured", {})
+    assert 0 < bounds["jobTimeToNodes.p50"][1] <= bounds["jobTimeToRun.p50"][1]
     assert measures["allocation.cpu"] > 0.5
 
 
