@@ -219,6 +219,14 @@ def test_clusters_of_one_kind_have_their_own_keys_uids_and_times(cluster: Cluste
         asking.close()
 
 
+async def test_a_cluster_that_has_started_is_ready_in_every_part(cluster: Cluster) -> None:
+    # It begins with what is kept of the other one, and its API server serves a second before it says that it is ready.
+    async with AsyncCluster(nodes=1) as other:
+        await other.client.get("/readyz", patience=0)
+        parts = [set(processes.running(one.kubeconfig.parent)) for one in (cluster, other)]
+    assert parts[0] == parts[1]
+
+
 def test_what_is_kept_of_earlier_clusters_and_does_not_do_is_made_anew(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

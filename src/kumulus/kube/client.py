@@ -16,7 +16,7 @@ from kumulus.kube.codecs import Codec, JsonCodec
 from kumulus.kube.config import Connection
 from kumulus.kube.errors import ApiError, Unreachable, api_error, no_answer
 from kumulus.kube.exec_credentials import Credential
-from kumulus.kube.http import Http, reason
+from kumulus.kube.http import Http, Query, reason
 from kumulus.kube.http_connection import Answer
 from kumulus.kube.media import JSON, MERGE_PATCH, PROTOBUF, USER_AGENT
 from kumulus.kube.patience import Attempts
@@ -82,7 +82,7 @@ class Client:
     async def get(
         self,
         path: str,
-        params: Mapping[str, str] | None = None,
+        params: Query | None = None,
         patience: float | None = None,
         accept: str = JSON,
     ) -> Any:
@@ -115,7 +115,7 @@ class Client:
         verb: str,
         path: str,
         *,
-        params: Mapping[str, str] | None = None,
+        params: Query | None = None,
         body: Mapping[str, Any] | bytes | None = None,
         content_type: str = JSON,
         patience: float | None = None,
@@ -167,7 +167,7 @@ class Client:
         self,
         verb: str,
         path: str,
-        query: Mapping[str, str],
+        query: Query,
         headers: Mapping[str, str],
         data: bytes | None,
         within: float,

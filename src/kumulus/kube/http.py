@@ -32,6 +32,8 @@ _NO_BREAKS = str.maketrans("", "", "\r\n")
 
 Headers = Mapping[str, str | tuple[str, ...]]
 """By name, one value, or several that are each sent as a header of that name."""
+Query = Headers
+"""Likewise the parameters of a request."""
 
 
 class Http:
@@ -81,7 +83,7 @@ class Http:
         self,
         verb: str,
         path: str,
-        query: Mapping[str, str],
+        query: Query,
         headers: Mapping[str, str],
         data: bytes | None,
         *,
@@ -171,7 +173,7 @@ class Http:
         self,
         verb: str,
         path: str,
-        query: Mapping[str, str],
+        query: Query,
         headers: Mapping[str, str],
         data: bytes | None,
         coding: str,
@@ -234,8 +236,8 @@ def _whole(answer: Answer) -> Answer:
 
 # Thousands of requests differ only in their bodies, so what they share is built once.
 @lru_cache(maxsize=64)
-def _query(query: tuple[tuple[str, str], ...]) -> str:
-    return f"?{urlencode(query, quote_via=quote)}" if query else ""
+def _query(query: tuple[tuple[str, str | tuple[str, ...]], ...]) -> str:
+    return f"?{urlencode(query, doseq=True, quote_via=quote)}" if query else ""
 
 
 def _lines(headers: Headers) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from kumulus import toolchain
 from kumulus.host import locks, ports, processes
 from kumulus.kube import ApiError, Client, Unreachable, objects
+from kumulus.kube.http import Query
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
@@ -29,27 +30,38 @@ from kumulus.toolchain import supply
 SILENT_S = 30.0
 """Seconds for which the API server may be silent."""
 _LOOK_EVERY = 0.01
+# While the nodes are made, looking takes CPU time from that.
+_LOOK_AGAIN = 0.05
 # Seconds without a change after which a new control plane is at rest.
 _REST_S = 0.5
 _OF_EVERY_CLUSTER = ("default", "kube-node-lease", "kube-public", "kube-system")
-_CONTROLLERS = ("kwok-controller", "kube-scheduler", "kube-controller-manager")
+_AT_ONCE = ("kwok-controller", "kube-scheduler")
+# It ends when the API server is not ready for ten seconds.
+_LAST = "kube-controller-manager"
+# The API server looks a second after it serves whether it has these objects, and makes what is missing (v1.37.2,
+# pkg/registry/rbac/rest/storage_rbac.go and scheduling/rest/storage_scheduling.go). A template has them.
+_NOT_AWAITED = {
+    "exclude": ("poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes")
+}
 
 
 @asynccontextmanager
 async def started(wanted: Wanted, report: Reporter) -> AsyncIterator[tuple[Observed, Client]]:
-    """A control plane that has just started, with a client of its API server; all of it listens when the block ends.
+    """A control plane whose API server serves, with a client of it; all of it is ready when the block ends.
 
     Raises:
         ProviderError: it does not start.
     """
     with ports.Claims() as claims:
         observed, client = await _started(wanted, report, claims)
+        completed = asyncio.create_task(_completed(Layout(Path(observed.directory)), client))
         try:
             yield observed, client
-            layout = Layout(Path(observed.directory))
             # Until then, others that start take no port of theirs.
-            await asyncio.gather(*(_listening(layout, port) for port in layout.ports().values()))
+            await completed
         except BaseException:
+            completed.cancel()
+            await asyncio.gather(completed, return_exceptions=True)
             await client.close()
             raise
 
@@ -122,15 +134,23 @@ async def _from(kept: Template, wanted: Wanted, report: Reporter, claims: ports.
         await _listening(layout, taken["kubeApiserverPort"])
         client = apiserver.client(layout.kubeconfig, patience=SILENT_S)
         try:
-            identity = await _ready(layout, client)
+            identity = await _ready(layout, client, _NOT_AWAITED)
         except BaseException:
             await client.close()
             raise
-        launching.launch(layout, _CONTROLLERS)
-        priority.lower(layout.directory)
+        launching.launch(layout, _AT_ONCE)
     report.status(f"control plane answers after {time.monotonic() - began:.1f} s", last=True)
     server = f"https://127.0.0.1:{taken['kubeApiserverPort']}"
     return Observed(identity, str(layout.kubeconfig), server, str(layout.directory), {}), client
+
+
+async def _completed(layout: Layout, client: Client) -> None:
+    """Start what is still to be started, and wait until all is ready and listens."""
+    await _ready(layout, client, every=_LOOK_AGAIN)
+    if _LAST not in processes.running(layout.directory):
+        launching.launch(layout, [_LAST])
+        priority.lower(layout.directory)
+    await asyncio.gather(*(_listening(layout, port) for port in layout.ports().values()))
 
 
 async def settled(client: Client, namespaces: Sequence[str]) -> None:
@@ -160,17 +180,17 @@ async def _listening(layout: Layout, port: int) -> None:
         await _alive(layout, ends)
 
 
-async def _ready(layout: Layout, client: Client) -> str:
-    """Wait until the API server is ready; returns the cluster's identity."""
+async def _ready(layout: Layout, client: Client, but: Query | None = None, every: float = _LOOK_EVERY) -> str:
+    """Wait until the API server is ready, but for some of its checks; returns the cluster's identity."""
     ends = time.monotonic() + SILENT_S
     while True:
         with suppress(ApiError, Unreachable):
-            await client.get("/readyz", patience=0)
+            await client.get("/readyz", but, patience=0)
             return await objects.identity(client)
-        await _alive(layout, ends)
+        await _alive(layout, ends, every)
 
 
-async def _alive(layout: Layout, ends: float) -> None:
+async def _alive(layout: Layout, ends: float, pause: float = _LOOK_EVERY) -> None:
     """Let a moment pass for components that are starting.
 
     Raises:
@@ -180,7 +200,7 @@ async def _alive(layout: Layout, ends: float) -> None:
         raise ProviderError(api.explain(layout, f"{ended} of cluster {layout.name} ended"))
     if time.monotonic() > ends:
         raise ProviderError(api.explain(layout, f"cluster {layout.name} does not start within {SILENT_S:.0f} s"))
-    await asyncio.sleep(_LOOK_EVERY)
+    await asyncio.sleep(pause)
 
 
 @contextmanager

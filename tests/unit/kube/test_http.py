@@ -81,12 +81,17 @@ async def test_a_request_says_what_a_server_needs_to_know() -> None:
     async with scripted([OK]) as server:
         client = server.http("/k8s/c-1/", Authorization="Bearer t\r\nX-Injected: yes")
         await client.request(
-            "POST", "/api/v1/nodes/ä b", {"labelSelector": "a=b,c in (d)"}, {"Accept": "a/b"}, b"", within=5
+            "POST",
+            "/api/v1/nodes/ä b",
+            {"labelSelector": "a=b,c in (d)", "not": ("a", "b")},
+            {"Accept": "a/b"},
+            b"",
+            within=5,
         )
         client.close()
     assert server.heads == [
         [
-            "POST /k8s/c-1/api/v1/nodes/%C3%A4%20b?labelSelector=a%3Db%2Cc%20in%20%28d%29 HTTP/1.1",
+            "POST /k8s/c-1/api/v1/nodes/%C3%A4%20b?labelSelector=a%3Db%2Cc%20in%20%28d%29&not=a&not=b HTTP/1.1",
             f"Host: 127.0.0.1:{server.port}",
             "User-Agent: kumulus",
             "Authorization: Bearer tX-Injected: yes",
