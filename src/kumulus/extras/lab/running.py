@@ -14,12 +14,10 @@ from kumulus.extras.journal import recover
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import SecondScheduler
 from kumulus.extras.journal.errors import JournalError
-from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.federation.members import require_inside, require_outside
-from kumulus.extras.lab.federation.session import Session, joined
+from kumulus.extras.lab.federation.members import Session, joined, require_inside, require_outside
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.scheduling import is_own, require_own
@@ -28,16 +26,14 @@ from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.extras.lab.run.arriving import Arriving, by_node
-from kumulus.extras.lab.run.autoscaling import autoscaled
 from kumulus.extras.lab.run.bench import Bench, Options
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
-from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.planning import places_of, planned
-from kumulus.extras.lab.run.policy import extending, started_with, with_scheduler
+from kumulus.extras.lab.run.policy import extending, looking_on, started_with, with_scheduler
+from kumulus.extras.lab.run.preparing import autoscaled, begin_from
 from kumulus.extras.lab.run.repetition import Repetition
-from kumulus.extras.lab.run.second import require_built, started
-from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch, require_built, started
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Unreachable

@@ -15,12 +15,12 @@ import yaml
 from kumulus.cli.main import main
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
-from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.commands.experiment import add_arguments
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.model import Beginning, Experiment
 from kumulus.extras.lab.report.files import RunDirectory
+from kumulus.extras.lab.run.preparing import begin_from
 from kumulus.host import installation
 from kumulus.kube import Client, Connection
 from kumulus.model.errors import SpecError

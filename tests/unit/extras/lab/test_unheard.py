@@ -18,8 +18,8 @@ from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
 from kumulus.extras.lab.measure.listening import Hearing
+from kumulus.extras.lab.measure.over_time import GpuHours
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known, spread
 from kumulus.extras.lab.measure.verdicts import verdicts

@@ -11,7 +11,7 @@ import pytest
 from kumulus.extras.lab.file.load import loaded_from
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.by_user import OTHERS, jain, users_of
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
+from kumulus.extras.lab.measure.over_time import GpuHours
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.states import PodRecord
 from kumulus.extras.lab.measure.statistics import only_known

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kumulus.extras.lab.measure.cost import Meter
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
+from kumulus.extras.lab.measure.over_time import GpuHours, Meter
 from kumulus.extras.lab.measure.views import NodeView
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 
 _RESOURCES = ("gpus", "cpu", "memory")

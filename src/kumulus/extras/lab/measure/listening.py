@@ -8,11 +8,10 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.lab.measure import groups
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.priced import PricedNodes
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import GROUPS_VERSION, Records
 from kumulus.extras.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
@@ -173,7 +172,7 @@ class Listener:
 
         where = f"/namespaces/{namespace}" if namespace else ""
         with tolerating(*_ABSENT):
-            await self._listen(follow(self._client, f"/apis/{groups.VERSION}{where}/podgroups"), group, synced)
+            await self._listen(follow(self._client, f"/apis/{GROUPS_VERSION}{where}/podgroups"), group, synced)
         synced.set()
         await asyncio.Event().wait()
 

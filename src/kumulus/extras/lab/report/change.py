@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kumulus.extras.lab.file.amount import shown
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
-from kumulus.extras.lab.file.units import shown
 
 Verdict = Literal["better", "worse", "alike", "not decided"]
 

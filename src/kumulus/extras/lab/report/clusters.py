@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kumulus.extras.lab.federation.dispatching import Dispatching
+from kumulus.extras.lab.file.amount import shown
 from kumulus.extras.lab.file.measures import Unit
-from kumulus.extras.lab.file.units import shown
 from kumulus.extras.lab.measure.allocation import Part
 from kumulus.extras.lab.measure.statistics import Measured
 from kumulus.extras.lab.report.model import ByCluster, OfWorker, Report

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from kumulus.extras.lab.file.baseline import KEPT_AS
+from kumulus.extras.lab.file.amount import NOT_MEASURED, shown
+from kumulus.extras.lab.file.load import KEPT_AS
 from kumulus.extras.lab.file.measures import BETTER, PERCENTILES, UNITS, Unit
-from kumulus.extras.lab.file.units import NOT_MEASURED, shown
 from kumulus.extras.lab.report import clusters
 from kumulus.extras.lab.report.model import Metadata, OfUser, Report, Test
 from kumulus.extras.lab.report.text import unheard

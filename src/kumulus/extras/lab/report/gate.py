@@ -11,9 +11,8 @@ from functools import cache
 from statistics import NormalDist
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.amount import Amount, amount, examples, towards_worse
+from kumulus.extras.lab.file.amount import NOT_MEASURED, Amount, amount, examples, towards_worse
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report.change import Change, Verdict, as_part, by_factor, judged
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.model import Report

@@ -12,8 +12,7 @@ import psutil
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.by_user import Users, users_of
-from kumulus.extras.lab.measure.groups import victims
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import Records, victims
 from kumulus.extras.lab.measure.statistics import Between, Measured, only_known
 from kumulus.extras.lab.measure.summary import by_reason, measures
 from kumulus.extras.lab.measure.verdicts import verdicts

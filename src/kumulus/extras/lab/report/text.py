@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
 from kumulus.extras.lab.measure.statistics import RESOLUTION
 from kumulus.extras.lab.report import clusters, replayed
 from kumulus.extras.lab.report.model import ByUser, PolicyUsed, Report, Test

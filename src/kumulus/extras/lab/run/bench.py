@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.federation.dispatching import Dispatching
-from kumulus.extras.lab.federation.members import Federation
-from kumulus.extras.lab.federation.session import Session
+from kumulus.extras.lab.federation.members import Federation, Session
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records

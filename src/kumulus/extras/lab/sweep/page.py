@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kumulus.extras.lab.file.amount import shown
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS, Unit
-from kumulus.extras.lab.file.units import shown
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, label, words
 from kumulus.extras.lab.sweep.significance import Difference, Interval, difference, interval, needed

@@ -14,7 +14,7 @@ from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView, in_cluster
-from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.report import clusters, compare, plots
 from kumulus.extras.lab.report.model import ByCluster, Moment, Report
 from kumulus.extras.lab.report.text import lines

@@ -15,13 +15,11 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.federation.listening import Listeners
-from kumulus.extras.lab.federation.members import Federation
-from kumulus.extras.lab.federation.session import Member, Session
+from kumulus.extras.lab.federation.members import Federation, Member, Session
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Client, Connection

@@ -16,7 +16,7 @@ from pathlib import Path
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
 from kumulus.extras.lab.traces.task import Task

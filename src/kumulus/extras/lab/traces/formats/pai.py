@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
 from kumulus.extras.lab.traces.task import Task

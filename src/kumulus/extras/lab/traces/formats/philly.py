@@ -20,7 +20,7 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly, one_file
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, opened, rows, seconds
 from kumulus.extras.lab.traces.task import Task

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.formats.base import Format, one_file
 from kumulus.extras.lab.traces.reading import Notes, Row, made, rows
 from kumulus.extras.lab.traces.task import Task
