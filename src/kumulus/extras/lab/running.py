@@ -30,7 +30,7 @@ from kumulus.extras.lab.run.bench import Bench, Options
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
 from kumulus.extras.lab.run.planning import places_of, planned
-from kumulus.extras.lab.run.policy import extending, looking_on, started_with, with_scheduler
+from kumulus.extras.lab.run.policy import Policies, deciding, looking_on, with_scheduler
 from kumulus.extras.lab.run.preparing import autoscaled, begin_from
 from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch, require_built, started
@@ -172,19 +172,17 @@ class Run:
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
         journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
         async with AsyncExitStack() as around:
-            if self._loaded.experiment.policy:
-                policies, url = await around.enter_async_context(extending(self._loaded, self._client, directory))
-                second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
-                self._arriving = policies
-            else:
-                base, experiment = self._loaded.directory, self._loaded.experiment
-                if experiment.whyPolicy:
-                    self._arriving, wanted = await around.enter_async_context(
-                        looking_on(self._loaded, self._client, directory, self._arriving)
-                    )
-                places = await places_of(self._client, experiment)
-                switches = Switches(experiment.why, gates_for(experiment), places)
-                second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
+            base, experiment = self._loaded.directory, self._loaded.experiment
+            if experiment.policy:
+                serving = deciding(self._loaded, self._client, directory)
+                self._arriving, wanted = await around.enter_async_context(serving)
+            elif experiment.whyPolicy:
+                looking = looking_on(self._loaded, self._client, directory, self._arriving)
+                self._arriving, wanted = await around.enter_async_context(looking)
+            switches = Switches(experiment.why, gates_for(experiment), await places_of(self._client, experiment))
+            second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
+            if isinstance(self._arriving, Policies):
+                second.ended_otherwise = self._arriving.ended
             try:
                 yield second
             finally:

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.listening import PricedNodes
 from kumulus.extras.lab.measure.over_time import Meter, idle_share
-from kumulus.extras.lab.measure.priced import PricedNodes
 from kumulus.extras.lab.measure.views import NodeView, in_cluster
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.extras.watch.live.devices import Place, Published

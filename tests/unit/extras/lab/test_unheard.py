@@ -17,8 +17,7 @@ import pytest
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.listening import Hearing
+from kumulus.extras.lab.measure.clock import Clock, Hearing
 from kumulus.extras.lab.measure.over_time import GpuHours
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known, spread

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.day import reading, series
+from kumulus.extras.capture.day import reading
 from kumulus.extras.capture.day.intent import Day, counts
 from kumulus.extras.capture.day.pods import over, ran
 from kumulus.extras.capture.day.requests import Counted, Request, Unusable, seconds
@@ -105,8 +105,8 @@ def _moment(text: str, began: float) -> float:
 
 def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
     for source in sources:
-        if series.is_series(source):
-            yield from series.requests(source, counted)
+        if reading.is_series(source):
+            yield from reading.between_captures(source, counted)
         elif source.is_dir():
             inside = sorted(each for each in source.iterdir() if each.is_file() and not each.is_symlink())
             for each in inside:
