@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kumulus.extras.journal import recover
 from kumulus.extras.journal.book import Journal
@@ -36,19 +36,24 @@ from kumulus.extras.lab.run.repetition import Repetition
 from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch, require_built, started
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
-from kumulus.kube import ApiError, Unreachable
+from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.names import dns_safe
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.owner import cluster_owner
 
-if TYPE_CHECKING:
-    from kumulus.kube import Client
-
-
 # Waits longer than this many seconds are reported.
 _WORTH_A_LINE = 2.0
 _TELL_EVERY = 10.0
+PATIENCE = 10.0
+"""Seconds that a silent API server is waited for."""
+
+
+async def run(loaded: Loaded, options: Options) -> tuple[Report, Path]:
+    """Run an experiment on the cluster of a kubeconfig; returns the report, and the directory that it is in."""
+    async with Client(load_kubeconfig(options.kubeconfig), patience=PATIENCE) as client:
+        made = Run(client, loaded, options)
+        return await made.run(), made.directory.path
 
 
 class Run:

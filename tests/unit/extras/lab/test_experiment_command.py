@@ -77,7 +77,7 @@ def test_what_cannot_be_is_told_in_a_line(
 def test_an_unreachable_cluster_is_told_with_its_address(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kumulus.extras.lab.commands.run.PATIENCE", 0.2)
+    monkeypatch.setattr("kumulus.extras.lab.running.PATIENCE", 0.2)
     kubeconfig = tmp_path / "kubeconfig.yaml"
     kubeconfig.write_text(
         "current-context: c\ncontexts: [{name: c, context: {cluster: c}}]\n"

@@ -8,7 +8,7 @@ import math
 import random
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,21 +32,13 @@ from kumulus.extras.watch.history.document import History, load
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Connection
 from tests.support.apiserver import listening
-from tests.support.clocks import SetClock
+from tests.support.clocks import SetClock, until
 from tests.support.measuring import Measuring, measures_of, measuring
 from tests.support.playing import PlayedPods
 from tests.support.processes import stopped
 from tests.support.reports import report
 
 HUNDRED, OTHERS = [f"a{number}" for number in range(100)], [f"b{number}" for number in range(100)]
-
-
-async def until(reached: Callable[[], object]) -> None:
-    for _ in range(2000):
-        if reached():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError
 
 
 # --- a watch that is lost --------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from kumulus.extras.capture.day.intent import Day, counts
 from kumulus.extras.capture.day.pods import over, ran
 from kumulus.extras.capture.day.requests import Counted, Request, Unusable, seconds
 from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.lab.file.recording import API_VERSION, KIND
 from kumulus.host import files
 from kumulus.kube import yaml_writing
 from kumulus.model import durations
 from kumulus.model.names import dns_safe
 
-API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
 BEGINS = f'{{"apiVersion":"{API_VERSION}","from":'
 """How the first line of a recording begins."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from kumulus.kube import ApiError, Client, Connection
 from kumulus.kube.messages import message_classes
 from kumulus.nodes.catalog.prices import catalog
 from tests.support.apiserver import listening
-from tests.support.clocks import SetClock
+from tests.support.clocks import SetClock, until
 from tests.support.messages import node_message, pod_message
 
 SPACE = "experiment-x-1"
@@ -134,14 +134,6 @@ async def watching(**clusters: Cluster) -> AsyncIterator[Watched]:
                 cluster.broken.set()
             for client in clients.values():
                 await client.close()
-
-
-async def until(reached: Callable[[], object]) -> None:
-    for _ in range(500):
-        if reached():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError
 
 
 async def test_each_cluster_has_its_own_of_two_nodes_with_one_name_and_the_hubs_is_not_counted() -> None:
