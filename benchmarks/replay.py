@@ -174,16 +174,8 @@ def _cleared(api: Api) -> None:
 
 async def _replayed(plane: ControlPlane, log: Path, file: Path) -> _Replay:
     before = await asyncio.to_thread(_patient, file, log)
-    options = Options(
-        kubeconfig=Path(plane.observed.kubeconfig),
-        stack="bench",
-        results=file.parent / "results",
-        commit="",
-        stop=asyncio.Event(),
-        on_sample=lambda outcome: None,
-        on_report=lambda report, path: None,
-        say=lambda line: None,
-    )
+    results = file.parent / "results"
+    options = Options(Path(plane.observed.kubeconfig), "bench", results, on_report=lambda report, path: None)
     report = await Run(plane.client, load(file), options).run()
     return _Replay(report, await asyncio.to_thread(_since, log, before))
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.measure.cost import Meter
+from kumulus.extras.lab.measure.over_time import Meter
 from kumulus.extras.lab.report.files import report_at
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run import repetition

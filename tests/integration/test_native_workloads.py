@@ -18,8 +18,8 @@ from kumulus.extras.capture.probe import Probe
 from kumulus.extras.capture.spool import Spool
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.plan.pods import JOB_LABEL
-from kumulus.extras.lab.report import waited
 from kumulus.extras.lab.report.model import Details
+from kumulus.extras.lab.report.why import waits_of
 from kumulus.extras.schedulers import SchedulerError, definitions
 from kumulus.extras.watch.history.document import load
 from kumulus.kube import Client, load_kubeconfig
@@ -103,7 +103,7 @@ class TestWithNativeWorkloads:
             ("fits", "Scheduled"),
             ("never", "Unschedulable: pod group is unschedulable, 0/3 placements are available"),
         ):
-            found = waited.of_pod(history, jobs[name])
+            found = waits_of(history, jobs[name])
             assert found is not None
             assert found[0]["steps"][-1]["said"].startswith(said)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kumulus.extras.lab.extender.reading import machines_of
+from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.offline.measuring import run as run_offline
 from kumulus.extras.lab.plan.stream import pods_recorded

@@ -1,8 +1,10 @@
-"""A clock whose time a test sets."""
+"""A clock whose time a test sets, and waiting for what a task reaches."""
 
 from __future__ import annotations
 
+import asyncio
 import math
+from collections.abc import Callable
 
 from kumulus.extras.lab.measure.clock import Clock
 
@@ -29,3 +31,12 @@ class SetClock(Clock):
     def heard_since(self, now: float) -> float:
         """See :meth:`Clock.heard_since`."""
         return min(now, self.stands_since)
+
+
+async def until(reached: Callable[[], object]) -> None:
+    """Wait until something is so; it comes within twenty seconds."""
+    for _ in range(2000):
+        if reached():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,8 @@ async def run(
         patience: seconds that a silent API server is waited for.
         seen: fields of :class:`Options`, such as `say`, instead of those that tell nobody.
     """
-    unseen = {"stop": asyncio.Event(), "on_sample": _ignored, "on_report": _ignored, "say": _ignored}
-    options = Options(
-        kubeconfig=Path(kubeconfig), stack="test", results=file.parent / "results", commit="", **{**unseen, **seen}
-    )
+    told = {"on_report": _ignored, **seen}
+    options = Options(kubeconfig=Path(kubeconfig), stack="test", results=file.parent / "results", **told)
     async with Client(load_kubeconfig(through or options.kubeconfig), patience=patience) as client:
         made = Run(client, load(file), options)
         return await made.run(), made.directory.path

@@ -12,7 +12,6 @@ from kumulus.cli import completing, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.extras.advise.commands import advise
-from kumulus.extras.lab.commands import run as experiment_run
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.bench import Options
@@ -69,7 +68,7 @@ def test_an_experiment_on_one_of_several_has_its_snapshots_and_names_its_stack(
         async def run(self) -> Report:
             raise Unreachable("http://127.0.0.1:1", "connection refused")
 
-    monkeypatch.setattr(experiment_run, "Run", Run)
+    monkeypatch.setattr("kumulus.extras.lab.running.Run", Run)
     found = which.chosen("many", "worker-1")
     found.kubeconfig.parent.mkdir(parents=True)
     found.kubeconfig.write_text(KUBECONFIG)

@@ -26,7 +26,7 @@ _MEMBERS = """
 """
 _MEMBER_NAMES = frozenset(_MEMBERS.split())
 _ORDER = frozenset(("<", ">", "<=", ">=", "+"))
-_QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
+QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
 
 
 class CannotRename(Exception):
@@ -110,7 +110,7 @@ def _text(tokens: Sequence[_Token], index: int, names: Renaming) -> str:
     if before == "(" and (call := _at(tokens, index - 2)) in ("semver", "quantity", "isSemver", "isQuantity"):
         if "emver" in call:
             return names.version(text)
-        if _QUANTITY.fullmatch(text):
+        if QUANTITY.fullmatch(text):
             return text
         raise CannotRename
     return names.device_text(text)

@@ -65,7 +65,6 @@ _API_WORDS = """
     Indexed NonIndexed ExactCount All
 """
 _WORDS = frozenset(_API_WORDS.split())
-_QUANTITY = re.compile(r"[-+]?[0-9.]{1,30}(?:[eE][-+]?[0-9]{1,3}|[numkKMGTPE]i?)?")
 _MOST_TEXT = 4096
 # k8s.io/api/resource/v1, CELSelectorExpressionMaxLength.
 _MOST_EXPRESSION = 10 * 1024
@@ -181,7 +180,7 @@ def _word(value: Any) -> Any:
 def _quantity(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    return value if isinstance(value, str) and _QUANTITY.fullmatch(value) else None
+    return value if isinstance(value, str) and cel.QUANTITY.fullmatch(value) else None
 
 
 def _short(value: Any) -> str | None:

@@ -14,11 +14,9 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, load, loaded_from
 from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.run.bench import Options
-from kumulus.extras.lab.running import Run
-from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
+from kumulus.extras.lab.running import run
+from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
 from kumulus.model.errors import SpecError
-
-_PATIENCE = 10.0
 
 
 class Experiment:
@@ -71,9 +69,11 @@ class Experiment:
         """
         path = Path(kubeconfig).expanduser()
         try:
-            return asyncio.run(_run(self._loaded, path, Path(results), stack or path.stem, say))
+            options = Options(path, stack or path.stem, Path(results), junit.write_forms, say=say)
+            report, _ = asyncio.run(run(self._loaded, options))
         except (ApiError, JournalError, KubeconfigError, LabError, Unreachable) as error:
             raise RuntimeError(str(error)) from None
+        return report.model_dump(mode="json")
 
 
 def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> Loaded:
@@ -81,21 +81,3 @@ def _loaded(description: str | Path | Mapping[str, Any], directory: Path) -> Loa
         text = yaml_writing.written(dict(description))
         return loaded_from(dict(description), directory, "the experiment", text)
     return load(Path(description).expanduser())
-
-
-async def _run(
-    loaded: Loaded, kubeconfig: Path, results: Path, stack: str, say: Callable[[str], None]
-) -> dict[str, Any]:
-    options = Options(
-        kubeconfig=kubeconfig,
-        stack=stack,
-        results=results,
-        commit="",
-        stop=asyncio.Event(),
-        on_sample=lambda outcome: None,
-        on_report=junit.write_forms,
-        say=say,
-    )
-    async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
-        report = await Run(client, loaded, options).run()
-    return report.model_dump(mode="json")

@@ -8,18 +8,16 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kumulus.extras.journal import recover
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import SecondScheduler
 from kumulus.extras.journal.errors import JournalError
-from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.cluster.claims import gates_for
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.federation.members import require_inside, require_outside
-from kumulus.extras.lab.federation.session import Session, joined
+from kumulus.extras.lab.federation.members import Session, joined, require_inside, require_outside
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.scheduling import is_own, require_own
@@ -28,31 +26,34 @@ from kumulus.extras.lab.report.files import RunDirectory
 from kumulus.extras.lab.report.making import inputs_of, machine, status_of, test_of
 from kumulus.extras.lab.report.model import Cluster, Metadata, Report, Results, SchedulerUsed
 from kumulus.extras.lab.run.arriving import Arriving, by_node
-from kumulus.extras.lab.run.autoscaling import autoscaled
 from kumulus.extras.lab.run.bench import Bench, Options
 from kumulus.extras.lab.run.commands import Commands
 from kumulus.extras.lab.run.federated import HubSwitch
-from kumulus.extras.lab.run.observing import looking_on
 from kumulus.extras.lab.run.planning import places_of, planned
-from kumulus.extras.lab.run.policy import extending, started_with, with_scheduler
+from kumulus.extras.lab.run.policy import Policies, deciding, looking_on, with_scheduler
+from kumulus.extras.lab.run.preparing import autoscaled, begin_from
 from kumulus.extras.lab.run.repetition import Repetition
-from kumulus.extras.lab.run.second import require_built, started
-from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerSwitch, require_built, started
 from kumulus.extras.schedulers.launch.plan import Switches
 from kumulus.extras.watch.live.node import NOWHERE
-from kumulus.kube import ApiError, Unreachable
+from kumulus.kube import ApiError, Client, Unreachable, load_kubeconfig
 from kumulus.model.names import dns_safe
 from kumulus.nodes.faults.new_pods import wait_until_all_are_managed
 from kumulus.runtimes.directories import no_room
 from kumulus.runtimes.owner import cluster_owner
 
-if TYPE_CHECKING:
-    from kumulus.kube import Client
-
-
 # Waits longer than this many seconds are reported.
 _WORTH_A_LINE = 2.0
 _TELL_EVERY = 10.0
+PATIENCE = 10.0
+"""Seconds that a silent API server is waited for."""
+
+
+async def run(loaded: Loaded, options: Options) -> tuple[Report, Path]:
+    """Run an experiment on the cluster of a kubeconfig; returns the report, and the directory that it is in."""
+    async with Client(load_kubeconfig(options.kubeconfig), patience=PATIENCE) as client:
+        made = Run(client, loaded, options)
+        return await made.run(), made.directory.path
 
 
 class Run:
@@ -176,19 +177,17 @@ class Run:
         directory = self.directory.path / ("scheduler" if not number else f"scheduler-{number + 1}")
         journal.add(scheduler=SecondScheduler(wanted.name, str(directory.absolute())))
         async with AsyncExitStack() as around:
-            if self._loaded.experiment.policy:
-                policies, url = await around.enter_async_context(extending(self._loaded, self._client, directory))
-                second = await started_with(policies, url, self._loaded, kubeconfig, directory, components, self.id)
-                self._arriving = policies
-            else:
-                base, experiment = self._loaded.directory, self._loaded.experiment
-                if experiment.whyPolicy:
-                    self._arriving, wanted = await around.enter_async_context(
-                        looking_on(self._loaded, self._client, directory, self._arriving)
-                    )
-                places = await places_of(self._client, experiment)
-                switches = Switches(experiment.why, gates_for(experiment), places)
-                second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
+            base, experiment = self._loaded.directory, self._loaded.experiment
+            if experiment.policy:
+                serving = deciding(self._loaded, self._client, directory)
+                self._arriving, wanted = await around.enter_async_context(serving)
+            elif experiment.whyPolicy:
+                looking = looking_on(self._loaded, self._client, directory, self._arriving)
+                self._arriving, wanted = await around.enter_async_context(looking)
+            switches = Switches(experiment.why, gates_for(experiment), await places_of(self._client, experiment))
+            second = await started(wanted, kubeconfig, directory, base, components, self.id, switches=switches)
+            if isinstance(self._arriving, Policies):
+                second.ended_otherwise = self._arriving.ended
             try:
                 yield second
             finally:

@@ -9,8 +9,7 @@ import pytest
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.cost import Meter
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
+from kumulus.extras.lab.measure.over_time import GpuHours, Meter
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.statistics import only_known

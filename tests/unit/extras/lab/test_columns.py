@@ -15,8 +15,7 @@ from kumulus.extras.lab.extender.extender import Extender
 from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.policies import Pod
-from kumulus.extras.lab.policies.load import policy
-from kumulus.extras.lab.policies.scored import Scored
+from kumulus.extras.lab.policies.load import Scored, policy
 from tests.unit.extras.lab.test_extender import MACHINES, NAMES, PODS, asked, extender, nobody, own
 
 SMALL = Pod("small", 1000, 256)

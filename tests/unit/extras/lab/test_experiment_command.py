@@ -15,12 +15,12 @@ import yaml
 from kumulus.cli.main import main
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
-from kumulus.extras.lab.cluster.beginning import begin_from
 from kumulus.extras.lab.commands.experiment import add_arguments
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.model import Beginning, Experiment
 from kumulus.extras.lab.report.files import RunDirectory
+from kumulus.extras.lab.run.preparing import begin_from
 from kumulus.host import installation
 from kumulus.kube import Client, Connection
 from kumulus.model.errors import SpecError
@@ -77,7 +77,7 @@ def test_what_cannot_be_is_told_in_a_line(
 def test_an_unreachable_cluster_is_told_with_its_address(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kumulus.extras.lab.commands.run.PATIENCE", 0.2)
+    monkeypatch.setattr("kumulus.extras.lab.running.PATIENCE", 0.2)
     kubeconfig = tmp_path / "kubeconfig.yaml"
     kubeconfig.write_text(
         "current-context: c\ncontexts: [{name: c, context: {cluster: c}}]\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.kube import Client, Connection
 from kumulus.kube.messages import message_classes
 from tests.support.apiserver import listening
-from tests.support.clocks import SetClock
+from tests.support.clocks import SetClock, until
 from tests.support.messages import node_message, pod_message
 
 SPACE = "experiment-x-1"
@@ -77,14 +77,6 @@ async def watching(cluster: Cluster) -> AsyncIterator[Watched]:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if reached():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError
 
 
 async def test_a_pod_that_was_there_before_takes_its_place_once() -> None:

@@ -14,8 +14,7 @@ from kumulus.extras.lab.cluster.components import SCHEDULER, Components, setting
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure import summary
 from kumulus.extras.lab.measure.allocation import Allocation, Share
-from kumulus.extras.lab.measure.groups import victims
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import Records, victims
 from kumulus.extras.lab.measure.sampler import MOST_SAMPLES, Counted, Sampler, Series, bindings
 from kumulus.extras.lab.measure.statistics import most_in_a_second, percentile, spread
 from kumulus.extras.lab.measure.summary import by_reason, plain

@@ -9,8 +9,8 @@ import pytest
 
 from kumulus.extras.lab.file.load import Loaded, loaded_from
 from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import make
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.scheduling import queues, waiting
 from kumulus.extras.watch.history.moment import moment
 from kumulus.extras.watch.live.node import NOWHERE

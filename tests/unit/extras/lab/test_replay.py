@@ -15,7 +15,7 @@ from kumulus.extras.lab.file.recording import recording
 from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL
 from kumulus.extras.lab.plan.replayed import cordons, on_nodes
-from kumulus.extras.lab.run.within import Within
+from kumulus.extras.lab.run.replaying import Within
 from kumulus.model.errors import SpecError
 from tests.support.misshapen import misshapen
 

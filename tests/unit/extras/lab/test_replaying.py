@@ -22,8 +22,7 @@ from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.replayed import Replayed
 from kumulus.extras.lab.report.model import Of, QueueBeside, ReplayBeside
 from kumulus.extras.lab.report.replayed import Costs, _cannot_cost, compared, lines, priced
-from kumulus.extras.lab.run.replaying import Replayer, ReplayResult
-from kumulus.extras.lab.run.within import Within
+from kumulus.extras.lab.run.replaying import Replayer, ReplayResult, Within
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Client, Connection, Unreachable
 from tests.support.apiserver import listening

@@ -205,9 +205,11 @@ def test_a_cell_on_a_cluster_has_the_files_and_the_prices_of_its_stack(
         found.append(options)
         raise Begun
 
-    monkeypatch.setattr(live, "Run", begin)
+    monkeypatch.setattr("kumulus.extras.lab.running.Run", begin)
     monkeypatch.setattr(live, "_command", lambda *_: None)
-    monkeypatch.setattr(live, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
+    monkeypatch.setattr(
+        "kumulus.extras.lab.running.load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test")
+    )
     store = Store(tmp_path / "results")
     with pytest.raises(Begun):
         live.run(cell, engines.loaded(cell), store, ())
@@ -247,9 +249,11 @@ def test_a_run_whose_journal_cannot_be_written_is_its_cells_result(
     def begin(*_: object) -> None:
         raise NotWritten("the journal cannot be written")
 
-    monkeypatch.setattr(live, "Run", begin)
+    monkeypatch.setattr("kumulus.extras.lab.running.Run", begin)
     monkeypatch.setattr(live, "_command", lambda *_: None)
-    monkeypatch.setattr(live, "load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test"))
+    monkeypatch.setattr(
+        "kumulus.extras.lab.running.load_kubeconfig", lambda _: Connection("http://127.0.0.1:1", "test")
+    )
     store = Store(tmp_path / "results")
     store.prepare()
     result = live.run(cell, engines.loaded(cell), store, ())

@@ -13,8 +13,7 @@ import pytest
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
-from kumulus.extras.lab.cluster.creating import Creator
-from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.cluster.creating import Creator, Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.model import Scheduler
@@ -24,11 +23,10 @@ from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import make
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.run.ending import Ending
-from kumulus.extras.lab.run.second import require_built
-from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerAction
+from kumulus.extras.lab.run.switch import OwnSwitch, SchedulerAction, require_built
 from kumulus.extras.lab.run.timeline import Timeline
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.watch.live.amounts import NOTHING

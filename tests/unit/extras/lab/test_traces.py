@@ -19,7 +19,6 @@ from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.offline.experiment import machines_of
 from kumulus.extras.lab.offline.placing import Machine
 from kumulus.extras.lab.traces.formats import FORMATS
-from kumulus.extras.lab.traces.formats.base import Options
 from kumulus.extras.lab.traces.importing import import_trace
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.task import Task
@@ -69,7 +68,7 @@ SWF = """\
 
 
 def read(
-    kind: str, contents: Sequence[str], folder: Path, options: Options | None = None
+    kind: str, contents: Sequence[str], folder: Path, columns: dict[str, str] | None = None
 ) -> tuple[list[Machine], list[Task], Notes, list[str]]:
     files = []
     for number, content in enumerate(contents):
@@ -77,7 +76,7 @@ def read(
         files[-1].write_text(content)
     bad: list[str] = []
     notes = Notes(lambda file, line, why: bad.append(f"{file}:{line}: {why}"))
-    found = FORMATS[kind].read(files, notes, options or Options())
+    found = FORMATS[kind].read(files, notes, columns or {})
     return found.machines, list(found.tasks), notes, bad
 
 
@@ -178,7 +177,7 @@ def test_swf_jobs_have_a_worker_for_each_processor(tmp_path: Path) -> None:
 def test_any_csv_is_read_by_the_columns_that_are_told(tmp_path: Path) -> None:
     text = "when,n,cpu,mem,who\n2024-01-01T00:00:00Z,0.5,500m,1Gi,ann\n2024-01-01T00:01:00Z,2,4,2Gi,bob\n0,1.5,1,1,x\n"
     columns = {"arrival": "when", "gpus": "n", "memory": "mem", "user": "who"}
-    _, tasks, _, bad = read("csv", [text], tmp_path, Options(columns))
+    _, tasks, _, bad = read("csv", [text], tmp_path, columns)
     assert [(task.gpus, task.gpu_milli, task.cpu, task.memory, task.user) for task in tasks] == [
         (1, 500, 500, 1024, "ann"),
         (2, 1000, 4000, 2048, "bob"),
@@ -186,13 +185,13 @@ def test_any_csv_is_read_by_the_columns_that_are_told(tmp_path: Path) -> None:
     assert tasks[1].arrival - tasks[0].arrival == 60
     assert bad == ["file-0:4: n is 1.5; only a part of a single GPU can be asked for"]
     with pytest.raises(LabError, match="has no column wen: did you mean when"):
-        read("csv", [text], tmp_path, Options({"arrival": "wen"}))
+        read("csv", [text], tmp_path, {"arrival": "wen"})
 
 
 def test_files_may_be_packed(tmp_path: Path) -> None:
     packed = tmp_path / "jobs.csv.gz"
     packed.write_bytes(gzip.compress(b"arrival,gpus\n1,1\n"))
-    found = FORMATS["csv"].read([packed], Notes(lambda *_: None), Options())
+    found = FORMATS["csv"].read([packed], Notes(lambda *_: None), {})
     assert [task.arrival for task in found.tasks] == [1.0]
 
 
@@ -344,7 +343,7 @@ def test_an_import_holds_no_more_than_a_task(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("arrival,gpus\n" + "1,1\n" * 20_000)
     notes = Notes(lambda *_: None)
-    tasks = FORMATS["csv"].read([jobs], notes, Options()).tasks
+    tasks = FORMATS["csv"].read([jobs], notes, {}).tasks
     next(tasks)
     assert notes.rows == 1
     assert sum(1 for _ in tasks) == 19_999
@@ -357,18 +356,17 @@ def said_of(tmp_path: Path, text: str, columns: dict[str, str], **wanted: Any) -
     (tmp_path / "jobs.csv").write_text(text)
     machines = [Machine(f"m{number}", 64000, 512 << 10, 8) for number in range(2)]
     files, outputs = [tmp_path / "jobs.csv"], (tmp_path / "s.yaml", tmp_path / "e.yaml")
-    options = Options(columns)
-    made = import_trace(FORMATS["csv"], files, *outputs, machines=machines, options=options, wanted=Wanted(**wanted))
+    made = import_trace(FORMATS["csv"], files, *outputs, machines=machines, columns=columns, wanted=Wanted(**wanted))
     return made.lines
 
 
 def test_a_memory_column_may_have_its_unit_named(tmp_path: Path) -> None:
-    _, tasks, _, _ = read("csv", [OWN_COLUMNS], tmp_path, Options({"memory": "mem_gb:Gi"}))
+    _, tasks, _, _ = read("csv", [OWN_COLUMNS], tmp_path, {"memory": "mem_gb:Gi"})
     assert [task.memory for task in tasks] == [200 << 10, 200 << 10, 100 << 10]
-    _, tasks, _, _ = read("csv", ["arrival,a:Gi\n0,1Mi\n"], tmp_path, Options({"memory": "a:Gi"}))
+    _, tasks, _, _ = read("csv", ["arrival,a:Gi\n0,1Mi\n"], tmp_path, {"memory": "a:Gi"})
     assert [task.memory for task in tasks] == [1]
     with pytest.raises(LabError, match="'Gib' is no unit; write one of B, Ki"):
-        read("csv", [OWN_COLUMNS], tmp_path, Options({"memory": "mem_gb:Gib"}))
+        read("csv", [OWN_COLUMNS], tmp_path, {"memory": "mem_gb:Gib"})
 
 
 def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:

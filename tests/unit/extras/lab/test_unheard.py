@@ -8,7 +8,7 @@ import math
 import random
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,9 +17,8 @@ import pytest
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.allocation import Allocation
-from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
-from kumulus.extras.lab.measure.listening import Hearing
+from kumulus.extras.lab.measure.clock import Clock, Hearing
+from kumulus.extras.lab.measure.over_time import GpuHours
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known, spread
 from kumulus.extras.lab.measure.verdicts import verdicts
@@ -33,21 +32,13 @@ from kumulus.extras.watch.history.document import History, load
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Connection
 from tests.support.apiserver import listening
-from tests.support.clocks import SetClock
+from tests.support.clocks import SetClock, until
 from tests.support.measuring import Measuring, measures_of, measuring
 from tests.support.playing import PlayedPods
 from tests.support.processes import stopped
 from tests.support.reports import report
 
 HUNDRED, OTHERS = [f"a{number}" for number in range(100)], [f"b{number}" for number in range(100)]
-
-
-async def until(reached: Callable[[], object]) -> None:
-    for _ in range(2000):
-        if reached():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError
 
 
 # --- a watch that is lost --------------------------------------------------------------------------------------------

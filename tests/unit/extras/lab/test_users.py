@@ -11,7 +11,7 @@ import pytest
 from kumulus.extras.lab.file.load import loaded_from
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.by_user import OTHERS, jain, users_of
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
+from kumulus.extras.lab.measure.over_time import GpuHours
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.states import PodRecord
 from kumulus.extras.lab.measure.statistics import only_known
@@ -24,6 +24,7 @@ from kumulus.extras.lab.report.making import _by_user
 from kumulus.extras.lab.report.model import PolicyUsed, Report
 from kumulus.extras.lab.report.text import lines
 from kumulus.extras.watch.live.amounts import Amounts
+from tests.support.clocks import SetClock
 from tests.support.messages import pod_message, quantities
 from tests.support.reports import report
 
@@ -136,20 +137,11 @@ def test_what_a_pod_asks_of_one_gpu_is_seen() -> None:
     assert pod_view(pod_message("b")).share == 0
 
 
-class Time:
-    """A clock that is set."""
-
-    at = 0.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
 NODE = Amounts(cpu=8000, gpus=4)
 WANTS_TWO = Pod("p", 4000, 0, 2, 1000)
 
 
-def hours(time: Time, *pods: Pod) -> GpuHours:
+def hours(time: SetClock, *pods: Pod) -> GpuHours:
     found = GpuHours(time)
     found.expect(pods or (WANTS_TWO,))
     found.begin()
@@ -157,39 +149,39 @@ def hours(time: Time, *pods: Pod) -> GpuHours:
 
 
 def test_free_gpus_are_stranded_where_no_typical_pod_fits() -> None:
-    time = Time()
+    time = SetClock(0.0)
     found = hours(time)
     found.put("a", "a100", NODE, Amounts(), 0)
-    time.at = 3600
+    time.now = 3600
     # One GPU is free: too few. Then two are, without the CPUs for them.
     found.put("a", "a100", NODE, Amounts(cpu=1000, gpus=3), 0)
-    time.at = 7200
+    time.now = 7200
     found.put("a", "a100", NODE, Amounts(cpu=6000, gpus=2), 0)
-    time.at = 10_800
+    time.now = 10_800
     assert found.measures() == {"gpuHours.used": 5.0, "gpuHours.idle": 7.0, "gpuHours.stranded": 3.0}
 
 
 def test_a_model_that_no_typical_pod_may_run_on_strands_its_gpus() -> None:
-    time = Time()
+    time = SetClock(0.0)
     found = hours(time, Pod("p", 1000, 0, 1, 1000, frozenset({"h100"})))
     found.put("a", "a100", NODE, Amounts(), 0)
     found.put("b", "h100", NODE, Amounts(), 0)
-    time.at = 3600
+    time.now = 3600
     assert found.measures()["gpuHours.stranded"] == 4.0
 
 
 def test_parts_of_gpus_are_used_and_a_small_rest_serves_only_pods_that_want_little() -> None:
-    time = Time()
+    time = SetClock(0.0)
     few, large = hours(time, Pod("p", 1000, 0, 1, 300)), hours(time)
     for each in (few, large):
         each.put("a", "a100", NODE, Amounts(gpus=3), 700)
-    time.at = 3600
+    time.now = 3600
     assert few.measures() == pytest.approx({"gpuHours.used": 3.7, "gpuHours.idle": 0.3, "gpuHours.stranded": 0.0})
     assert large.measures()["gpuHours.stranded"] == pytest.approx(0.3)
 
 
 def test_the_sum_over_changes_is_the_integral() -> None:
-    draw, time = random.Random(7), Time()
+    draw, time = random.Random(7), SetClock(0.0)
     found = hours(time)
     allocation = Allocation(hours=found)
     nodes = [f"n{number}" for number in range(5)]
@@ -209,11 +201,11 @@ def test_the_sum_over_changes_is_the_integral() -> None:
                 held.append((name, Amounts(cpu=10, gpus=gpus), share))
                 allocation.bind(*held[-1])
         seconds = draw.random() * 100
-        time.at += seconds
+        time.now += seconds
         used += seconds * sum(each[1].gpus + each[2] / 1000 for each in held) / 3600
     allocation.end()
-    total = time.at * 20 / 3600
-    time.at += 1000
+    total = time.now * 20 / 3600
+    time.now += 1000
     assert found.measures()["gpuHours.used"] == pytest.approx(used)
     assert found.measures()["gpuHours.idle"] == pytest.approx(total - used)
 

@@ -18,7 +18,7 @@ QUESTIONS = """
 import argparse, contextlib, io, json
 from pathlib import Path
 from kumulus.extras.lab.commands import experiment as command
-from kumulus.extras.lab.cluster.kinds import _remedy
+from kumulus.extras.lab.cluster.creating import _remedy
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.file.schema import experiment_schema

@@ -200,8 +200,7 @@ def _read_files(args: argparse.Namespace, folder: Path) -> Spool:
 
 def _objects(file: Path) -> Iterator[dict[str, Any]]:
     """The objects in a file, whichever format it has."""
-    from kumulus.extras.capture import dumps
-    from kumulus.extras.capture.etcd import snapshot
+    from kumulus.extras.capture import dumps, snapshot
 
     if not snapshot.is_snapshot(file):
         return dumps.objects(file)

@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kumulus.extras.capture.day import reading, series
+from kumulus.extras.capture.day import reading
 from kumulus.extras.capture.day.intent import Day, counts
 from kumulus.extras.capture.day.pods import over, ran
 from kumulus.extras.capture.day.requests import Counted, Request, Unusable, seconds
 from kumulus.extras.capture.dumps import Refused
+from kumulus.extras.lab.file.recording import API_VERSION, KIND
 from kumulus.host import files
 from kumulus.kube import yaml_writing
 from kumulus.model import durations
 from kumulus.model.names import dns_safe
 
-API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
 BEGINS = f'{{"apiVersion":"{API_VERSION}","from":'
 """How the first line of a recording begins."""
 
@@ -105,8 +105,8 @@ def _moment(text: str, began: float) -> float:
 
 def _requests(sources: Sequence[Path], counted: Counted) -> Iterator[Request]:
     for source in sources:
-        if series.is_series(source):
-            yield from series.requests(source, counted)
+        if reading.is_series(source):
+            yield from reading.between_captures(source, counted)
         elif source.is_dir():
             inside = sorted(each for each in source.iterdir() if each.is_file() and not each.is_symlink())
             for each in inside:

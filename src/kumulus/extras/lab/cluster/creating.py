@@ -1,4 +1,8 @@
-"""Create what is planned, each job when it is due, as fast as the API server accepts them."""
+"""Create a namespace, and in it what is planned: each job when it is due, as fast as the API server accepts them.
+
+What a repetition creates is in its namespace and is deleted with it: a run leaves the cluster as it found it. The next
+command removes what a killed run left behind, by its journal; see :mod:`kumulus.extras.journal`.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,27 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.book import Journal
-from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.journal.namespace import EXPERIMENT_LABEL, PROCESS
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import Object
+from kumulus.extras.lab.plan.pods import Object, PlannedJob
+from kumulus.extras.schedulers import registry
+from kumulus.host import lifetime
 from kumulus.kube import ApiError
 from kumulus.kube.bulk import for_each
-from kumulus.model.identity import RUN_LABEL
+from kumulus.kube.namespaces import NAMESPACES
+from kumulus.kube.objects import has_account
+from kumulus.kube.paths import inside, root
+from kumulus.model.identity import NOBODY, RUN_LABEL, Owner
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 # Jobs that are due within this many seconds are created together.
 _TOGETHER = 0.02
+
+
+# A controller manager whose watch was cut off, as by a restart of the API server, restarts it within half a minute.
+_ACCOUNT_WITHIN = 90.0
 
 
 class Creator:
@@ -131,3 +143,61 @@ async def _sleep(seconds: float, stop: asyncio.Event) -> None:
         await asyncio.wait_for(stop.wait(), seconds)
     except TimeoutError:
         return
+
+
+class Kinds:
+    """The kinds that a cluster knows."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    async def path(self, version: str, kind: str, namespace: str) -> str:
+        """The path of a kind's collection, in a namespace if the kind is namespaced."""
+        plural, namespaced = await self._resource(version, kind)
+        where = inside(namespace if namespaced else "")
+        return f"{root(version)}{where}/{plural}"
+
+    async def namespaced(self, version: str, kind: str) -> bool:
+        """Whether objects of the kind are in a namespace; raises the same errors as :meth:`path`."""
+        return (await self._resource(version, kind))[1]
+
+    async def _resource(self, version: str, kind: str) -> tuple[str, bool]:
+        if version not in self._known:
+            self._known[version] = await self._ask(version)
+        try:
+            return self._known[version][kind]
+        except KeyError:
+            remedy = _remedy(version.partition("/")[0])
+            raise LabError(f"the cluster knows no {kind} of {version}; {remedy}") from None
+
+    async def _ask(self, version: str) -> dict[str, tuple[str, bool]]:
+        try:
+            found = await self._client.get(root(version))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return {}
+        return {
+            each["kind"]: (each["name"], bool(each["namespaced"]))
+            for each in found["resources"]
+            if "/" not in each["name"]
+        }
+
+
+def _remedy(group: str) -> str:
+    if group == "jobset.x-k8s.io":
+        return "its controller has to be in the cluster"
+    for scheduler in registry.every():
+        if group in scheduler.api_groups:
+            return f"write scheduler: {{name: {scheduler.name}}}"
+    return "check apiVersion and kind, or install what defines it"
+
+
+async def make_namespace(client: Client, name: str, experiment: str, run: str, owner: Owner = NOBODY) -> None:
+    """Create a namespace and wait until pods can be created in it."""
+    labels = {EXPERIMENT_LABEL: experiment, RUN_LABEL: run, **owner.labels}
+    metadata = {"name": name, "labels": labels, "annotations": {PROCESS: lifetime.own(), **owner.annotations}}
+    await client.create(NAMESPACES, {"metadata": metadata})
+    if not await has_account(client, name, _ACCOUNT_WITHIN):
+        raise LabError(f"the namespace {name} gets no ServiceAccount; does the controller manager run?")

@@ -12,19 +12,18 @@ from pathlib import Path
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.ab import page
 from kumulus.extras.lab.ab.pairs import Pairs
-from kumulus.extras.lab.ab.running import Comparison, Side, Until, compared
-from kumulus.extras.lab.commands.run import PATIENCE, Place, on_cluster, overridden_by
+from kumulus.extras.lab.ab.running import Side, Until, compared
+from kumulus.extras.lab.commands.run import Place, on_cluster, overridden_by
 from kumulus.extras.lab.file.load import Loaded, load
-from kumulus.extras.lab.file.measures import BETTER
+from kumulus.extras.lab.file.measures import BETTER, instead
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.policies.load import PAPER
-from kumulus.extras.lab.report import checks, github
+from kumulus.extras.lab.report import checks
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.progress import Progress
-from kumulus.extras.lab.running import Run
+from kumulus.extras.lab.running import PATIENCE, Run
 from kumulus.extras.schedulers import NAMES
 from kumulus.kube import Client, load_kubeconfig
-from kumulus.model.names import nearest
 
 NOT_DECIDED = 3
 """The exit code where nothing is known to be worse, and something is not decided."""
@@ -61,8 +60,7 @@ def _asked(args: argparse.Namespace, loaded: Loaded) -> _Asked:
     measures = tuple(dict.fromkeys(args.measure or _MEASURES))
     for name in measures:
         if name not in BETTER:
-            near = nearest(name, BETTER, likeness=0.5) or ["a measure of docs/experiments.md"]
-            raise UserError(f"--measure {name} is not measured; write {' or '.join(near)}")
+            raise UserError(f"--measure {name} is not measured; write {instead(name)}")
         if not BETTER[name]:
             raise UserError(f"--measure {name} is neither better nor worse if there is more of it; write another one")
     for option, value in (("--until", args.until), ("--at-most", str(args.at_most))):
@@ -125,13 +123,7 @@ async def _ab(place: Place, loaded: Loaded, asked: _Asked, args: argparse.Namesp
     print("\n".join(page.lines(found)))
     print(f"page: {directory / page.PAGE}", flush=True)
     if args.github:
-        _on_github(found, directory)
+        title, outputs = f"{found.experiment}: {page.headline(found)}", f"verdict={found.verdict}\nreport={directory}\n"
+        for line in checks.on_github(page.suite(found), title, page.checks_of(found), outputs):
+            print(line)
     return {"worse": 1, "incomplete": 1, "not decided": NOT_DECIDED}.get(found.verdict, 0)
-
-
-def _on_github(found: Comparison, directory: Path) -> None:
-    made = page.checks_of(found)
-    for line in checks.commands(page.suite(found), made):
-        print(line)
-    title = f"{found.experiment}: {page.headline(found)}"
-    github.published(checks.summary(title, made), f"verdict={found.verdict}\nreport={directory}\n")

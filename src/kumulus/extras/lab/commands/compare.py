@@ -11,7 +11,7 @@ from kumulus.cli.errors import UserError
 from kumulus.extras.lab.file.measures import BETTER, UNITS
 from kumulus.extras.lab.report import checks as of_checks
 from kumulus.extras.lab.report import compare as comparison
-from kumulus.extras.lab.report import gate, github
+from kumulus.extras.lab.report import gate
 from kumulus.extras.lab.report import history as all_runs
 from kumulus.extras.lab.report.change import Change
 from kumulus.extras.lab.report.checks import Check
@@ -115,8 +115,7 @@ def _published(report: Report, checks: Sequence[Check], args: argparse.Namespace
             files.write(args.junit, of_checks.junit(suite, checks))
         _say(args, f"wrote {args.junit}")
     if args.github:
-        for line in of_checks.commands(suite, checks):
-            _say(args, line)
         missed = sum(not each.holds for each in checks)
         title = f"{report.metadata.experiment}: {missed} of {len(checks)} limits missed"
-        github.published(of_checks.summary(title, checks), f"missed={missed}\n")
+        for line in of_checks.on_github(suite, title, checks, f"missed={missed}\n"):
+            _say(args, line)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kumulus.cli import cluster, project, stack_file, which
 from kumulus.cli.errors import UserError
+from kumulus.extras.lab import running
 from kumulus.extras.lab.federation.members import Federation, Worker
 from kumulus.extras.lab.file.load import Loaded, load, overridden, with_prices
 from kumulus.extras.lab.file.model import Experiment
@@ -21,14 +22,10 @@ from kumulus.extras.lab.report import junit, text
 from kumulus.extras.lab.report.model import Report
 from kumulus.extras.lab.run.bench import Options
 from kumulus.extras.lab.run.progress import Progress
-from kumulus.extras.lab.running import Run
 from kumulus.host import interrupts
-from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig
+from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.catalog.prices import Prices, catalog
 from kumulus.runtimes import directories
-
-PATIENCE = 10.0
-"""Seconds that a silent API server is waited for."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,9 +72,19 @@ class Place:
         )
         stack = self.found.label if self.found else args.stack or self.kubeconfig.stem
         snapshots = self.found.snapshots if self.found else None
-        shown = (progress.show, on_report, progress.say)
-        more = (self.prices, snapshots, self.federation)
-        return Options(self.kubeconfig, stack, args.results, _commit(), stop, *shown, *more)
+        return Options(
+            self.kubeconfig,
+            stack,
+            args.results,
+            on_report,
+            progress.show,
+            progress.say,
+            stop,
+            _commit(),
+            self.prices,
+            snapshots,
+            self.federation,
+        )
 
 
 def on_cluster(
@@ -109,9 +116,7 @@ async def _run(place: Place, loaded: Loaded, args: argparse.Namespace) -> int:
             print("\n".join([*text.lines(report), *_unlike(loaded, report), f"report: {directory}"]), flush=True)
         junit.write_forms(report, directory)
 
-    options = place.options(args, progress, conclude)
-    async with Client(load_kubeconfig(place.kubeconfig), patience=PATIENCE) as client:
-        report = await Run(client, loaded, options).run()
+    report, _ = await running.run(loaded, place.options(args, progress, conclude))
     return 0 if report.results.status == "success" else 1
 
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from kumulus.cli.errors import UserError
 from kumulus.extras.lab.offline.recorded import Moment, Recorded, fragmentation
-from kumulus.extras.lab.report import waited
 from kumulus.extras.lab.report.files import HISTORY, find, os_errors_explained, report_at
-from kumulus.extras.lab.report.why import explained, read, sums
+from kumulus.extras.lab.report.why import explained, read, sums, waits, waits_of
 from kumulus.extras.schedulers.decisions.document import Decision, Totals
 from kumulus.extras.watch.history.document import History, HistoryError, load
 from kumulus.host import files
@@ -196,7 +195,7 @@ def _as_said(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
             "  Write why: true in the experiment's file, and run it again"
         )
     history = history_of(str(file), args.results, 1)
-    found = waited.of_all(history) if args.pod is None else waited.of_pod(history, args.pod)
+    found = waits(history) if args.pod is None else waits_of(history, args.pod)
     if found is None:
         raise UserError(
             f"nothing is known of a pod or job {args.pod}\n  `kumulus experiment why RUN` says why they waited"

@@ -88,7 +88,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     from kumulus.extras.lab.traces.formats import FORMATS
-    from kumulus.extras.lab.traces.formats.base import Options
     from kumulus.extras.lab.traces.importing import first_lines, import_trace
     from kumulus.model.names import suggest
 
@@ -105,7 +104,7 @@ def _import(args: argparse.Namespace) -> int:
         stack,
         args.experiment,
         machines=[machine for text in args.machines for machine in _machines(text)],
-        options=Options(_pairs(args.columns, "--columns")),
+        columns=_pairs(args.columns, "--columns"),
         wanted=_wanted(args),
     )
     print("\n".join(written.lines))

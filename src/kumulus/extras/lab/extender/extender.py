@@ -14,8 +14,7 @@ from kumulus.extras.lab.measure.statistics import spread
 from kumulus.extras.lab.offline.placing import Machine, Placement, Ties
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
-from kumulus.extras.lab.policies.load import Policy, PolicyFailed
-from kumulus.extras.lab.policies.scored import Scored
+from kumulus.extras.lab.policies.load import Policy, PolicyFailed, Scored
 
 # Seconds that kube-scheduler has to choose among equally good nodes and to report its choice.
 _CHOICE = 5.0

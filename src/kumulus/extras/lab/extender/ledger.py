@@ -1,22 +1,30 @@
-"""Which pods have which part of each node, for a policy beside a real scheduler."""
+"""The nodes of a cluster, and which pods have which part of each, for a policy beside a real scheduler."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kumulus.extras.lab.cluster.claims import published
 from kumulus.extras.lab.extender.calling import Caller
-from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties, empty, gpus_for, place
+from kumulus.extras.lab.offline.placing import Machine, Placement, Placer, Ties, empty, gpus_for, in_order, place
 from kumulus.extras.lab.plan.asked import pod_of
 from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
-from kumulus.extras.lab.policies.nodes import Flags
-from kumulus.extras.lab.policies.pod import Kind
+from kumulus.extras.lab.policies.nodes import Flags, Kind
+from kumulus.kube.messages import MessageCodec
+from kumulus.model.gfd import GPU_RESOURCE
+from kumulus.model.pod_requests import lenient
+from kumulus.model.pools import GROUP_LABEL
+from kumulus.model.quantity import NANO, ZERO
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
 
 
 @dataclass(frozen=True)
@@ -133,3 +141,28 @@ class Accounting:
         metadata = arguments["Pod"]["metadata"]
         pod = pod_of(metadata["name"], arguments["Pod"]["spec"], self._product_label)
         return pod, metadata["uid"], arguments.get("NodeNames") or ()
+
+
+async def machines_of(client: Client, product_label: str) -> list[Machine]:
+    """The nodes of a cluster, in the order of their pools and numbers.
+
+    Args:
+        product_label: the node label that says which GPUs a node has; for a node without it, the group's name is used.
+    """
+    found, devices = [], await published(client)
+    async for page in client.listed("/api/v1/nodes", MessageCodec("Node")):
+        for node in page:
+            has = lenient({name: amount.string for name, amount in node.status.allocatable.items()})
+            labels = node.metadata.labels
+            model = labels.get(product_label) or labels.get(GROUP_LABEL, "")
+            found.append(
+                Machine(
+                    node.metadata.name,
+                    has.get("cpu", ZERO).nanos * 1000 // NANO,
+                    has.get("memory", ZERO).nanos // (NANO << 20),
+                    # GPUs that a node offers both ways are counted once.
+                    max(has.get(GPU_RESOURCE, ZERO).nanos // NANO, devices[node.metadata.name]),
+                    model,
+                )
+            )
+    return in_order(found)

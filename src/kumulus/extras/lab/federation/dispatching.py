@@ -14,7 +14,7 @@ from typing import Any
 from kumulus.extras.lab.measure.states import PodRecord, Timed, from_to, most_in_any_second, span
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known_time, only_known, rate
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.kube.watch import Event
 from kumulus.model.manifests import expected_pods
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.federation.dispatching import CLUSTERS, WORKLOADS, Dispatching
-from kumulus.extras.lab.federation.session import Session
+from kumulus.extras.lab.federation.members import Session
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.listening import Listener
 from kumulus.extras.lab.measure.placement import Placement

@@ -1,4 +1,4 @@
-"""Amounts of a measure as people write them: thresholds in its unit, and how far it may be from a former one."""
+"""Amounts of a measure as people write and read them: thresholds in its unit, distances from a former one, values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from kumulus.model import durations
 from kumulus.model.quantity import QuantityError, parse
 
 _POINTS = "pt"
+
+
+NOT_MEASURED = "not measured"
+"""What is said of a measure that was not taken, or of which too little was heard."""
 
 
 def bound(unit: Unit, raw: object) -> float | None:
@@ -83,3 +87,36 @@ def towards_worse(measure: str) -> str:
 
 def _number(text: str) -> float | None:
     return float(text) if text.replace(".", "", 1).isdecimal() else None
+
+
+def between(unit: Unit, least: float, most: float | None) -> str:
+    """What a value lies between, with its unit; None or infinity is no upper bound."""
+    if most is None or math.isinf(most):
+        return f"{shown(unit, least)} or more"
+    return f"between {shown(unit, least)} and {shown(unit, most)}"
+
+
+def shown(unit: Unit, value: float) -> str:
+    """A value with its unit: `1.25 s`, `99.8 %`, `2,550`, `310/s`, `241 MB`."""
+    match unit:
+        case "s":
+            return (
+                f"{value * 1000:.0f} ms" if 0 < value < 0.1 else f"{value:,.2f} s" if value < 100 else f"{value:,.0f} s"
+            )
+        case "share":
+            return f"{value:.1%}".replace("%", " %")
+        case "perSecond":
+            return f"{value:,.0f}/s" if value >= 10 else f"{value:.2f}/s"
+        case "bytes":
+            return f"{value / 1e6:,.0f} MB"
+        case "usd":
+            return f"${value:,.2f}" if value >= 1 or not value else f"${value:.3g}"
+        case "ratio":
+            return f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
+        case "gpuSeconds":
+            return f"{value:,.0f} GPU-s"
+        case "gpuHours":
+            return f"{value:,.2f} GPU-h" if value < 100 else f"{value:,.0f} GPU-h"
+        case "count":
+            # GPUs are counted with their parts.
+            return f"{value:,.2f}" if value % 1 and value < 100 else f"{value:,.0f}"

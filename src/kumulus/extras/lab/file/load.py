@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kumulus.extras.lab.file import baseline
+from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.expect import Expectation
 from kumulus.extras.lab.file.manifest import Object, filled, objects_of, replacement_problems
 from kumulus.extras.lab.file.model import OWN, Experiment
 from kumulus.extras.lab.file.recording import MOST_BYTES, Recording, recording
@@ -23,6 +25,11 @@ from kumulus.stackfile.yamltext import read_yaml
 
 if TYPE_CHECKING:
     from kumulus.extras.lab.report.model import Report
+
+
+KEPT_AS = "baseline.json"
+"""What a run's inputs call it."""
+_REMEDY = "write it anew: kumulus experiment baseline RUN FILE"
 
 
 @dataclass(frozen=True)
@@ -121,8 +128,8 @@ def _profile_problems(loaded: Loaded) -> list[Problem]:
 
 def _with_baseline(loaded: Loaded, source: str) -> Loaded:
     experiment = loaded.experiment
-    report = baseline.baseline(loaded.inputs[baseline.KEPT_AS], experiment.baseline, experiment, source)
-    return replace(loaded, experiment=baseline.against(experiment, report, source), baseline=report)
+    report = _baseline(loaded.inputs[KEPT_AS], experiment.baseline, experiment, source)
+    return replace(loaded, experiment=_against(experiment, report, source), baseline=report)
 
 
 def references(experiment: Experiment) -> Iterator[tuple[Where, str]]:
@@ -177,7 +184,7 @@ def _read(loaded: Loaded, where: Where, location: str, source: str) -> None:
     # A recording may be larger than other files.
     most = {"most": MOST_BYTES} if "replay" in where else {}
     name, text = read_text(location, loaded.directory, path_text(where), source, **most)
-    loaded.kept[where] = _kept_as(loaded, Path(location).name if where[0] != "baseline" else baseline.KEPT_AS)
+    loaded.kept[where] = _kept_as(loaded, Path(location).name if where[0] != "baseline" else KEPT_AS)
     loaded.inputs[loaded.kept[where]] = text
     if where[0] == "setup":
         loaded.setup.extend(objects_of(text, name))
@@ -227,3 +234,40 @@ def _kept_as(loaded: Loaded, name: str) -> str:
         number += 1
         name = f"{stem}-{number}{dot}{suffix}"
     return name
+
+
+def _baseline(text: str, name: str, experiment: Experiment, source: str) -> Report:
+    """The run in a baseline's file."""
+    # Most experiments have none.
+    from kumulus.extras.lab.report.model import report_of
+
+    wrong = ""
+    try:
+        report = report_of(text, name)
+    except LabError as error:
+        raise SpecError([Problem("baseline", str(error), _REMEDY)], source) from None
+    if report.metadata.experiment != experiment.name:
+        wrong = f"{name} is of the experiment {shown(report.metadata.experiment)}"
+    elif report.results.status == "partial":
+        wrong = f"{name} is of a run that was cut off"
+    if wrong:
+        raise SpecError([Problem("baseline", wrong, _REMEDY)], source)
+    return report
+
+
+def _against(experiment: Experiment, report: Report, source: str) -> Experiment:
+    """An experiment whose expectations know the values of its baseline: the medians of its repetitions."""
+    wrong: list[Problem] = []
+    found: list[Expectation] = []
+    for index, each in enumerate(experiment.expect):
+        if not each.of_baseline:
+            found.append(each)
+            continue
+        measures = (test.details.measures for test in report.results.tests)
+        if values := [known[each.measure] for known in measures if each.measure in known]:
+            found.append(each.against(statistics.median(values)))
+        else:
+            wrong.append(Problem(f"expect[{index}].measure", f"{each.measure} is not in the baseline", _REMEDY))
+    if wrong:
+        raise SpecError(wrong, source)
+    return experiment.model_copy(update={"expect": found})

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from kumulus.model.names import nearest
+
 Unit = Literal["s", "share", "count", "perSecond", "bytes", "usd", "ratio", "gpuHours", "gpuSeconds"]
 Better = Literal["lower", "higher", ""]
 
@@ -194,3 +196,9 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
     | {f"{name}.{part}": f"{part} of: {meaning}" for name, (_, meaning) in _SPREAD.items() for part in _PARTS}
 )
 """What each measure is, in words."""
+
+
+def instead(written: object) -> str:
+    """What to write in place of what is no measure."""
+    near = nearest(written, UNITS, likeness=0.5) if isinstance(written, str) else []
+    return " or ".join(near) or "a measure of docs/experiments.md"

@@ -10,9 +10,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from kumulus.extras.lab.file.arrival import Columns, Trace
 from kumulus.extras.lab.file.fields import MOST_JOBS
-from kumulus.extras.lab.file.workload import MOST_WORKERS
+from kumulus.extras.lab.file.workload import MOST_WORKERS, Columns, Trace
 from kumulus.model.durations import LONGEST, moment
 from kumulus.model.errors import Problem, SpecError, shown
 from kumulus.model.names import suggest

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kumulus.extras.lab.measure.cost import Meter
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
+from kumulus.extras.lab.measure.over_time import GpuHours, Meter
 from kumulus.extras.lab.measure.views import NodeView
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 
 _RESOURCES = ("gpus", "cpu", "memory")
@@ -63,7 +62,7 @@ class Part:
         for of, before in self.peak.items():
             self.peak[of] = max(before, self.share(of))
 
-    def share(self, of: str) -> float:
+    def share(self, of: str = "gpus") -> float:
         """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
         there: int = getattr(self.capacity, of)
         taken: float = self.milli / WHOLE_GPU if of == "gpus" else getattr(self.allocated, of)
@@ -77,8 +76,8 @@ class Part:
         self.milli += sign * milli
 
 
-class Allocation:
-    """The nodes of a cluster and what pods have of them.
+class Allocation(Part):
+    """The nodes of a cluster, or of all that are measured together, and what pods have of them.
 
     Args:
         meter: takes every change, and adds up what the nodes cost.
@@ -94,9 +93,9 @@ class Allocation:
     """
 
     def __init__(self, meter: Meter | None = None, hours: GpuHours | None = None) -> None:
+        super().__init__()
         self.meter = meter or Meter()
         self.hours = hours or GpuHours()
-        self._all = Part()
         self.cells: dict[Cell, Share] = {}
         self._nodes: dict[str, NodeView] = {}
         self.every: dict[str, NodeView] = {}
@@ -112,29 +111,9 @@ class Allocation:
         self.parts: dict[str, Part] = {}
 
     @property
-    def nodes(self) -> int:
-        """How many nodes there are."""
-        return len(self._nodes)
-
-    @property
-    def capacity(self) -> Amounts:
-        """What the nodes have."""
-        return self._all.capacity
-
-    @property
-    def most(self) -> Amounts:
-        """The most that the nodes had at one time."""
-        return self._all.most
-
-    @property
-    def allocated(self) -> Amounts:
-        """What pods have of it, without parts of GPUs."""
-        return self._all.allocated
-
-    @property
     def gpus(self) -> float:
         """How many GPUs pods have, parts included."""
-        return self._all.milli / WHOLE_GPU
+        return self.milli / WHOLE_GPU
 
     @property
     def free_gpus(self) -> float:
@@ -145,15 +124,6 @@ class Allocation:
     def fragmentation(self) -> float:
         """Of the free GPUs, the share on nodes partly in use: a pod that wants a whole node cannot have them."""
         return self._scattered / self._free if self._free else 0.0
-
-    def share(self, of: str = "gpus") -> float:
-        """The share that is allocated of `gpus`, `cpu` or `memory`; 0 where there are none."""
-        return self._all.share(of)
-
-    @property
-    def peak(self) -> Mapping[str, float]:
-        """The greatest share of `gpus`, `cpu` and `memory` that was allocated at one time."""
-        return self._all.peak
 
     def put_node(self, node: NodeView) -> None:
         """Add or update a node."""
@@ -184,7 +154,8 @@ class Allocation:
         self.nodes_peak = len(self._nodes)
         self.nodes_came = self.nodes_gone = 0
         self.fragmentation_peak, self.gpus_begun = self.fragmentation, self.capacity.gpus
-        for each in (self._all, *self.parts.values()):
+        super().begin()
+        for each in self.parts.values():
             each.begin()
         self.meter.begin()
         self.hours.begin()
@@ -232,7 +203,7 @@ class Allocation:
         """Raise the peaks, of all nodes and of one cluster's, after a change is complete."""
         if not self._counting:
             return
-        self._all.note()
+        self.note()
         if cluster:
             self.parts[cluster].note()
         self.fragmentation_peak = max(self.fragmentation_peak, self.fragmentation)
@@ -242,7 +213,7 @@ class Allocation:
         node, used, share = self._nodes[name], self._used.get(name, NOTHING), self._shares[name]
         milli = used.gpus * WHOLE_GPU + share
         free = max(0, node.has.gpus * WHOLE_GPU - milli)
-        self._all.account(node.has, used, milli, sign)
+        self.account(node.has, used, milli, sign)
         if node.cluster:
             self.parts.setdefault(node.cluster, Part()).account(node.has, used, milli, sign)
         cell = self.cells.setdefault((node.product, node.zone), Share())

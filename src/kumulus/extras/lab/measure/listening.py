@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.lab.measure import groups
-from kumulus.extras.lab.measure.clock import Clock
+from kumulus.extras.lab.measure.allocation import Allocation
+from kumulus.extras.lab.measure.clock import Clock, Hearing
 from kumulus.extras.lab.measure.placement import Placement
-from kumulus.extras.lab.measure.priced import PricedNodes
-from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
+from kumulus.extras.lab.measure.records import GROUPS_VERSION, Records
+from kumulus.extras.lab.measure.views import (
+    FINAL,
+    ClaimView,
+    NodeView,
+    PodView,
+    claim_view,
+    in_cluster,
+    node_view,
+    pod_view,
+)
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
-from kumulus.extras.watch.live.devices import published_from
+from kumulus.extras.watch.live.devices import Devices, Published, published_from
 from kumulus.extras.watch.live.fleet import SLICES, follow_when_there
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
@@ -25,8 +35,9 @@ from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
 from kumulus.model.claims import Demand
 from kumulus.model.offer_effects import OfferEffects
+from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.model.slices import RESOURCE_API
-from kumulus.nodes.catalog.prices import Prices
+from kumulus.nodes.catalog.prices import Prices, is_spot
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -173,7 +184,7 @@ class Listener:
 
         where = f"/namespaces/{namespace}" if namespace else ""
         with tolerating(*_ABSENT):
-            await self._listen(follow(self._client, f"/apis/{groups.VERSION}{where}/podgroups"), group, synced)
+            await self._listen(follow(self._client, f"/apis/{GROUPS_VERSION}{where}/podgroups"), group, synced)
         synced.set()
         await asyncio.Event().wait()
 
@@ -240,52 +251,53 @@ async def occupy(client: Client, records: Records, placement: Placement | None =
                 placement.pod(f"{each.metadata.namespace}/{each.metadata.name}", each, gone=False, cluster=cluster)
 
 
-# Up to when a watch has heard all that happened: what a client did not hear has no time.
+class PricedNodes:
+    """Puts nodes into an allocation, at their current prices."""
 
+    def __init__(self, allocation: Allocation, cluster: str = "") -> None:
+        self._allocation = allocation
+        self._cluster = cluster
+        self._offers: Sequence[OfferEffects] = ()
+        self._nodes: dict[str, tuple[NodeView, tuple[str, str, str]]] = {}
+        self._devices = Devices()
 
-class Hearing:
-    """Up to when a watch has heard all that happened.
-
-    When it is resumed, what happened meanwhile comes first, as if it happened then. It is taken to have come when as
-    much time again has passed as the watch was silent.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._silent = False
-        self._silent_since = clock()
-        self.begin()
-
-    def begin(self) -> None:
-        """Count from now on, where the clock starts anew."""
-        self._until = self._clock()
-        self._caught_up_at = 0.0
-
-    def since(self, now: float, listed: bool = False) -> float:
-        """Since when that may have happened which is heard now; now itself if it is heard at once.
+    def put(self, key: str, message: Any, product_label: str, prices: Prices) -> None:
+        """Add or update a node.
 
         Args:
-            listed: whether it comes from a list.
+            key: its name, see :func:`in_cluster`.
+            message: ``Node`` of :mod:`kumulus.kube.messages`.
+            prices: what machines cost unless a fault changes that.
         """
-        since = self._clock.heard_since(now)
-        if listed or self._silent or now < self._caught_up_at:
-            return min(since, self._until)
-        self._until = since
-        return since
+        labels = message.metadata.labels
+        view = node_view(message, product_label, prices)._replace(name=key, cluster=self._cluster)
+        how = "spot" if is_spot(labels) else "on-demand"
+        self._nodes[key] = view, (labels.get(INSTANCE_TYPE_LABEL, ""), view.zone, how)
+        self._allocation.put_node(self._at_price_of_now(key))
 
-    def interrupted(self) -> None:
-        """Nothing is heard from now on."""
-        self._silent, self._silent_since = True, self._clock()
+    def remove(self, key: str) -> None:
+        """Remove a node."""
+        self._nodes.pop(key, None)
+        self._allocation.remove_node(key)
 
-    def resumed(self) -> None:
-        """Something is heard again: a list, or a watch from where the last one ended."""
-        self._silent = False
-        self._catch_up()
+    def reprice(self, offers: Sequence[OfferEffects]) -> None:
+        """Apply these faults to the prices of nodes from now on."""
+        self._offers = offers
+        for key in self._nodes:
+            self._allocation.put_node(self._at_price_of_now(key))
 
-    def synced(self) -> None:
-        """A list is complete, and says how things were when it was asked for."""
-        self._catch_up()
+    def publish(self, key: str, slices: Published | None) -> None:
+        """Set a ResourceSlice, None if it is gone; its node has the GPUs in it, which claims can have."""
+        found = slices and replace(slices, node=in_cluster(self._cluster, slices.node))
+        for node in self._devices.set_slice(key, found):
+            if node in self._nodes:
+                self._allocation.put_node(self._at_price_of_now(node))
 
-    def _catch_up(self) -> None:
-        now = self._clock()
-        self._caught_up_at, self._silent_since = now + (now - self._silent_since), now
+    def _at_price_of_now(self, key: str) -> NodeView:
+        view, offering = self._nodes[key]
+        # GPUs that a node offers both ways are the same ones.
+        view = view._replace(has=view.has._replace(gpus=max(view.has.gpus, self._devices.published(key))))
+        if view.hourly is None:
+            return view
+        factors = [each.price_factor for each in self._offers if each.selects(*offering)]
+        return view._replace(hourly=math.prod(factors, start=view.hourly)) if factors else view

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from kumulus.extras.lab.measure.views import in_cluster
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.watch.history.document import History
 from kumulus.extras.watch.history.queues import Queues
 from kumulus.extras.watch.history.recorder import Facts, JobKey, Recorder

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from kumulus.extras.lab.measure.statistics import Between, Measured, known, most_in_a_second
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.watch.live.amounts import Amounts
 
 State = Literal["created", "bound", "running", "ended", "first", "last", "dispatched"]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown
 from kumulus.extras.lab.file.expect import Expectation, OfFault
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
 from kumulus.extras.lab.measure.faulted import Faulted, most_at_once
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.statistics import Between, Measured

@@ -12,7 +12,7 @@ from kumulus.extras.lab.plan.stream import drawn
 from kumulus.extras.lab.policies import Nodes, Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 
 MEASURES = ("allocated_percent", "fragmented_percent_of_all_gpus", "fragmented_percent_of_idle_gpus")
 

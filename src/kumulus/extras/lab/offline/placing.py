@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kumulus.extras.lab.policies import Nodes, Pod, Study
-from kumulus.extras.lab.policies.load import Policy, Scores
-from kumulus.extras.lab.policies.nodes import Flags
-from kumulus.extras.lab.policies.pod import WHOLE_GPU, Kind
-from kumulus.extras.lab.policies.scored import Scored
+from kumulus.extras.lab.policies.load import Policy, Scored, Scores
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU, Flags, Kind
 
 _NUMBERED = re.compile(r"(.*?)(\d*)")
 Ties = Literal["name", "random"]

@@ -14,7 +14,7 @@ from kumulus.extras.lab.offline.measuring import ByArrival, Curves
 from kumulus.extras.lab.offline.placing import Machine, empty
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kinds
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.watch.history.document import Event, History
 from kumulus.extras.watch.history.words import HOLDING, Kind
 

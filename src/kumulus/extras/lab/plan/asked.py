@@ -11,7 +11,7 @@ from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.stream import USER_LABEL, pods_recorded
 from kumulus.extras.lab.policies import Pod
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.model.claims import Demand, claimed, demands
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.manifests import expected_pods, pod_templates

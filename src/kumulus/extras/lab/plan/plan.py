@@ -14,12 +14,27 @@ from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.manifest import filled, objects_of
 from kumulus.extras.lab.file.trace import TraceJob
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.plan.claims import allocated_by, by_claim
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, job_objects, pod_template, priority_class
+from kumulus.extras.lab.plan.pods import (
+    JOB_LABEL,
+    WORKLOAD_LABEL,
+    Object,
+    PlannedJob,
+    job_objects,
+    pod_template,
+    priority_class,
+)
 from kumulus.extras.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.extras.lab.plan.scheduling import for_federation, for_scheduler
-from kumulus.extras.lab.plan.stream import State, asking, in_users_queue, jobs_drawn, on_models, playable
+from kumulus.extras.lab.plan.stream import (
+    State,
+    allocated_by,
+    asking,
+    by_claim,
+    in_users_queue,
+    jobs_drawn,
+    on_models,
+    playable,
+)
 from kumulus.model.distributions import drawn
 from kumulus.model.manifests import expected_pods, later_pods, pod_templates
 

@@ -1,8 +1,9 @@
-"""The pods of a described workload: their template, and the labels by which a run knows pods."""
+"""Planned jobs, and the pods of a described workload: their template, and the labels by which a run knows pods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kumulus.extras.lab.file.workload import Kind, Workload
@@ -139,3 +140,23 @@ _KINDS: dict[Kind, Callable[[str, int, Object], list[Object]]] = {
     "Pod": _pod,
     "Deployment": _deployment,
 }
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    """A job to create."""
+
+    name: str
+    """Its name, by which its pods are known."""
+    workload: str
+    """The workload that it belongs to."""
+    at: float
+    """Seconds from the start."""
+    workers: int
+    """How many pods it makes; 0 where that is not known."""
+    objects: tuple[Object, ...]
+    """What to create, in this order."""
+    later: int = 0
+    """How many more it makes as these complete."""
+    recorded: bool = False
+    """Whether it is from a recording: its objects name recorded namespaces, and the run has one of its own for each."""

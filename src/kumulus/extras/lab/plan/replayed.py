@@ -11,8 +11,7 @@ from kumulus.extras.lab.file.model import SchedulerName
 from kumulus.extras.lab.file.recording import RecordedStep, Recording
 from kumulus.extras.lab.file.timeline import Event
 from kumulus.extras.lab.file.workload import Workload
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object
+from kumulus.extras.lab.plan.pods import JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object, PlannedJob
 from kumulus.extras.lab.plan.scheduling import for_scheduler
 from kumulus.model.lifecycles import DELAY_ANNOTATION
 from kumulus.model.manifests import expected_pods, pod_templates

@@ -11,8 +11,7 @@ A policy file has one of two functions, and may have two more (docs/traces.md)::
 nodes are scored again only after they have changed, which makes a study take only seconds.
 """
 
-from kumulus.extras.lab.policies.nodes import Nodes
-from kumulus.extras.lab.policies.pod import Pod
-from kumulus.extras.lab.policies.study import Study
+from kumulus.extras.lab.policies.fragmentation import Study
+from kumulus.extras.lab.policies.nodes import Nodes, Pod
 
 __all__ = ["Nodes", "Pod", "Study"]

@@ -8,6 +8,7 @@ what cannot be used, weighted by how often the kind occurs.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kumulus.extras.lab.policies.nodes import Nodes
-from kumulus.extras.lab.policies.pod import Kind, Pod
+from kumulus.extras.lab.policies.nodes import Kind, Nodes, Pod
 
 _TYPICAL_SHARE = 0.95
 """The share of all pods that are of a typical kind, as in the paper."""
@@ -83,3 +83,13 @@ class Fragmentation:
         runs = enough_gpus & (nodes.cpu_free[:, None] >= self.cpu) & self.allowed[nodes.model]
         fragmented: Amounts = free.sum(axis=1) * self.total - (usable * runs) @ self.weight
         return fragmented / self.total
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is the same throughout a run."""
+
+    fragmentation: Fragmentation
+    """Called with nodes, returns the fragmented milli-GPU of each, measured against the typical pods."""
+    random: random.Random
+    """The run's source of random numbers; the same seed draws the same numbers."""

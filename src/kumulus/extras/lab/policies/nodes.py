@@ -1,4 +1,4 @@
-"""Nodes as a policy sees them: one array for each thing known, an element for each node."""
+"""Pods and nodes as a policy sees them; of nodes, one array for each thing known, with an element for each node."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kumulus.extras.lab.policies.pod import WHOLE_GPU, Pod
-
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+
+WHOLE_GPU = 1000
+"""Milli-GPU of a GPU."""
+Kind = tuple[int, int, int, frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,36 @@ class Nodes:
         """
         node, gpu = np.nonzero(self.gpu_free >= pod.gpu_milli)
         return self.some(node), node, gpu
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What a pod asks for."""
+
+    name: str
+    """Its name; policies do not need it."""
+    cpu: int
+    """Milli-CPU."""
+    memory: int
+    """MiB."""
+    gpus: int = 0
+    """How many GPUs."""
+    gpu_milli: int = 0
+    """Milli-GPU of each of them: 1000, or less of a single one; 0 where it wants none."""
+    models: frozenset[str] = frozenset()
+    """The GPU models it may run on; empty for any."""
+
+    @property
+    def total_gpu_milli(self) -> int:
+        """Milli-GPU of all its GPUs together."""
+        return self.gpus * self.gpu_milli
+
+    @property
+    def shares_gpu(self) -> bool:
+        """Whether it wants a part of one GPU."""
+        return self.gpus == 1 and 0 < self.gpu_milli < WHOLE_GPU
+
+    @property
+    def kind(self) -> Kind:
+        """What distinguishes pods in the measure of fragmentation: everything except the memory."""
+        return (self.cpu, self.gpu_milli, self.gpus, self.models)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kumulus.extras.lab.file.amount import shown
 from kumulus.extras.lab.file.measures import BETTER, MEANINGS, UNITS
-from kumulus.extras.lab.file.units import shown
 
 Verdict = Literal["better", "worse", "alike", "not decided"]
 
@@ -131,13 +131,18 @@ def _row(change: Change) -> str:
 
 
 def page(title: str, headline: str, verdict: str, body: str) -> str:
-    """A page that needs nothing but itself, with its verdict on top."""
+    """A page with its verdict on top."""
+    top = f'<h1>{html.escape(title)}</h1><p class="verdict {style(verdict)}">{html.escape(headline)}</p>'
+    return document(f"{title}: {verdict}", STYLE + _PAGE, top + body)
+
+
+def document(title: str, css: str, body: str) -> str:
+    """A page that needs nothing but itself."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}: {html.escape(verdict)}</title><style>{STYLE}{_PAGE}</style>"
+        f"<title>{html.escape(title)}</title><style>{css}</style>"
     )
-    top = f'<h1>{html.escape(title)}</h1><p class="verdict {style(verdict)}">{html.escape(headline)}</p>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{top}{body}</body></html>\n'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
 def style(verdict: str) -> str:

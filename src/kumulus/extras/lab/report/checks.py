@@ -41,6 +41,12 @@ def junit(suite: str, checks: Sequence[Check]) -> str:
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def on_github(suite: str, title: str, checks: Sequence[Check], outputs: str) -> Iterator[str]:
+    """Add the checks to the summary of a workflow's run, and outputs to its step; the lines are to be printed."""
+    github.published(summary(title, checks), outputs)
+    return commands(suite, checks)
+
+
 def commands(suite: str, checks: Sequence[Check]) -> Iterator[str]:
     """Workflow commands of GitHub: an error for what does not hold, a warning where it is not decided."""
     for each in checks:

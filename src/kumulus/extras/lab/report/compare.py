@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from kumulus.extras.lab.file.baseline import KEPT_AS
+from kumulus.extras.lab.file.amount import NOT_MEASURED, shown
+from kumulus.extras.lab.file.load import KEPT_AS
 from kumulus.extras.lab.file.measures import BETTER, PERCENTILES, UNITS, Unit
-from kumulus.extras.lab.file.units import NOT_MEASURED, shown
-from kumulus.extras.lab.report import clusters
-from kumulus.extras.lab.report.model import Metadata, OfUser, Report, Test
+from kumulus.extras.lab.report.model import ByCluster, Metadata, OfUser, OfWorker, Report, Test
 from kumulus.extras.lab.report.text import unheard
 
 INCOMPLETE = "incomplete"
 """What is said of a figure of a run that was cut off: it is neither better nor worse than another's."""
 
 _MOST_USERS = 8
+_MOST_CLUSTERS = 20
 _FEW = (
     "pods.created", "pods.scheduled", "pods.pending", "pods.preempted", "jobs.admitted", "jobs.partlyAdmitted",
     "groups.admitted", "groups.partlyPlaced", "groups.preempted", "groupTimeToPlacement.p50", "placements.evaluated",
@@ -73,7 +73,7 @@ def table(reports: Sequence[Report], everything: bool = False) -> list[list[str]
     rows.append(["status", *(each.results.status for each in reports)])
     rows.append(["repetitions", *(str(len(each.results.tests)) for each in reports)])
     measures = ([name, *(spread(report, name) for report in reports)] for name in (UNITS if everything else _FEW))
-    for name, *cells in chain(measures, clusters.rows(reports, _range), _by_user(reports)):
+    for name, *cells in chain(measures, _by_cluster(reports), _by_user(reports)):
         if any(cell != "-" for cell in cells):
             rows.append([name, *(_of_whole(report, name, cell) for report, cell in zip(reports, cells, strict=True))])
     return rows
@@ -98,6 +98,28 @@ def _configurations(reports: Sequence[Report]) -> list[str]:
 def _policy(report: Report) -> str:
     """The name of a run's policy; empty without one."""
     return next((test.details.policy.policy for test in report.results.tests if test.details.policy), "")
+
+
+def _by_cluster(reports: Sequence[Report]) -> Iterator[list[str]]:
+    """The Jobs and the allocation of each worker, a column for each run."""
+    names = dict.fromkeys(name for report in reports for found in _clusters(report) for name in found.workers)
+    parts: tuple[tuple[str, Unit, Callable[[OfWorker], float | None]], ...] = (
+        ("jobs", "count", lambda worker: worker.jobs),
+        ("dispatch p50", "s", lambda worker: worker.dispatched.get("p50")),
+        ("CPU peak", "share", lambda worker: worker.peak.get("cpu")),
+        ("GPU peak", "share", lambda worker: worker.peak.get("gpus")),
+    )
+    for name in [*names][:_MOST_CLUSTERS]:
+        for what, unit, of in parts:
+            there = [
+                [found.workers[name] for found in _clusters(report) if name in found.workers] for report in reports
+            ]
+            cells = [_range(unit, [value for each in workers if (value := of(each)) is not None]) for workers in there]
+            yield [f"{name}: {what}", *cells]
+
+
+def _clusters(report: Report) -> list[ByCluster]:
+    return [test.details.clusters for test in report.results.tests if test.details.clusters is not None]
 
 
 def _by_user(reports: Sequence[Report]) -> Iterator[list[str]]:

@@ -11,13 +11,11 @@ from functools import cache
 from statistics import NormalDist
 
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.file.amount import Amount, amount, examples, towards_worse
-from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import NOT_MEASURED
+from kumulus.extras.lab.file.amount import NOT_MEASURED, Amount, amount, examples, towards_worse
+from kumulus.extras.lab.file.measures import UNITS, instead
 from kumulus.extras.lab.report.change import Change, Verdict, as_part, by_factor, judged
 from kumulus.extras.lab.report.checks import Check
 from kumulus.extras.lab.report.model import Report
-from kumulus.model.names import nearest
 
 _WRITTEN = re.compile(r"([\w.]+):([+-])(.+)")
 _MORE = {"+": "more", "-": "less"}
@@ -68,8 +66,7 @@ def limit(written: str) -> Limit:
         raise LabError(f"--fail-if {written} is no limit\n  Write MEASURE:+10%, MEASURE:-1pt, or MEASURE:+2s")
     measure, sign, most = found.groups()
     if measure not in UNITS:
-        near = nearest(measure, UNITS, likeness=0.5) or ["a measure of docs/experiments.md"]
-        raise LabError(f"--fail-if {written}: {measure} is not measured\n  Write {' or '.join(near)}")
+        raise LabError(f"--fail-if {written}: {measure} is not measured\n  Write {instead(measure)}")
     worse = towards_worse(measure)
     if worse and worse != sign:
         raise LabError(

@@ -9,18 +9,19 @@ from collections.abc import Mapping
 
 import psutil
 
+from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.file.measures import UNITS
 from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.measure.allocation import Part
 from kumulus.extras.lab.measure.by_user import Users, users_of
-from kumulus.extras.lab.measure.groups import victims
-from kumulus.extras.lab.measure.records import Records
+from kumulus.extras.lab.measure.records import Records, victims
 from kumulus.extras.lab.measure.statistics import Between, Measured, only_known
 from kumulus.extras.lab.measure.summary import by_reason, measures
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.plan.asked import users_planned
 from kumulus.extras.lab.plan.plan import Plan
-from kumulus.extras.lab.report.clusters import by_cluster
 from kumulus.extras.lab.report.model import (
+    ByCluster,
     ByUser,
     Details,
     Inputs,
@@ -29,6 +30,7 @@ from kumulus.extras.lab.report.model import (
     Machine,
     Moment,
     OfUser,
+    OfWorker,
     PolicyUsed,
     Status,
     Test,
@@ -36,6 +38,8 @@ from kumulus.extras.lab.report.model import (
 from kumulus.extras.lab.report.replayed import compared
 from kumulus.extras.lab.run.bench import Outcome
 from kumulus.host import memory
+
+_RESOURCES = ("cpu", "gpus", "memory")
 
 
 def test_of(experiment: Experiment, outcome: Outcome, run: str, number: int, plan: Plan) -> Test:
@@ -143,6 +147,30 @@ def _jobs(records: Records) -> dict[str, JobCount]:
         count.workers += job.wanted
         count.placed += job.placed + job.succeeded
     return found
+
+
+def by_cluster(outcome: Outcome, dispatching: Dispatching) -> tuple[ByCluster, dict[str, Measured]]:
+    """What each worker did, and the measures of all Jobs."""
+    records = outcome.records
+    pods = list(records.pods.values())
+    lost = dispatching.lost(pods, outcome.lasted, outcome.away)
+    where = {name: [cluster for cluster, _ in job.begun] for name, job in dispatching.jobs.items() if job.begun}
+    workers = {}
+    for name in dispatching.workers:
+        part = records.allocation.parts.get(name, Part())
+        there = [resource for resource in _RESOURCES if getattr(part.most, resource)]
+        workers[name] = OfWorker(
+            jobs=sum(name in clusters for clusters in where.values()),
+            completed=sum(name in job.ended for job in dispatching.jobs.values()),
+            pods=sum(each.cluster == name for each in pods),
+            scheduled=sum(each.cluster == name and each.bound is not None for each in pods),
+            nodes=part.nodes,
+            allocated={resource: round(part.share(resource), 6) for resource in there},
+            peak={resource: round(part.peak.get(resource, 0.0), 6) for resource in there},
+            dispatched={key: round(value, 4) for key, value in dispatching.to_dispatch(name).items()},
+        )
+    found = ByCluster(hub=dispatching.hub, workers=workers, jobs=where, lost=lost)
+    return found, dispatching.measures(pods, len(lost))
 
 
 def status_of(tests: list[Test], repetitions: int) -> Status:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
+from kumulus.extras.lab.file.amount import NOT_MEASURED
 from kumulus.extras.lab.file.measures import PERCENTILES
-from kumulus.extras.lab.file.units import NOT_MEASURED
 from kumulus.extras.lab.report import drawing
 from kumulus.extras.lab.report.drawing import COLOURS, INK
 from kumulus.extras.lab.report.model import ByUser, OfUser, Report, Test

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kumulus.extras.lab.file.recording import PodThen
-from kumulus.extras.lab.measure.cost import idle_share
+from kumulus.extras.lab.measure.over_time import idle_share
 from kumulus.extras.lab.measure.states import PREEMPTED, PodRecord
 from kumulus.extras.lab.measure.statistics import Between, Times, only_known, spread
 from kumulus.extras.lab.measure.views import NodeView

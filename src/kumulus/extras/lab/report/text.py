@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kumulus.extras.lab.file.amount import NOT_MEASURED, between, shown
 from kumulus.extras.lab.file.measures import UNITS
-from kumulus.extras.lab.file.units import NOT_MEASURED, between, shown
 from kumulus.extras.lab.measure.statistics import RESOLUTION
-from kumulus.extras.lab.report import clusters, replayed
-from kumulus.extras.lab.report.model import ByUser, PolicyUsed, Report, Test
+from kumulus.extras.lab.report import replayed
+from kumulus.extras.lab.report.model import ByCluster, ByUser, PolicyUsed, Report, Test
 from kumulus.model.words import counted
 
 _MOST_REASONS = 5
 _MOST_USERS = 8
+_MOST_CLUSTERS = 20
+_RESOURCES = {"cpu": "CPU", "gpus": "GPUs", "memory": "memory"}
 _ALWAYS = (
     "jobs.admitted", "jobs.partlyAdmitted", "groups.admitted", "groups.partlyPlaced", "groupTimeToPlacement.p50",
     "placements.evaluated", "jobs.dispatched", "jobs.completed", "jobs.requeued", "jobs.lost", "jobs.runTwice",
@@ -64,7 +66,7 @@ def _test(test: Test) -> Iterator[str]:
         yield f"  {'not heard':<{width}} {what}"
     for what in assumed([test]):
         yield f"  {'assumed':<{width}} {what}"
-    yield from clusters.lines(details.clusters)
+    yield from _clusters(details.clusters)
     yield from _policy(details.policy)
     yield from _users(details.users)
     for reason, pods in list(details.pending_by_reason.items())[:_MOST_REASONS]:
@@ -75,6 +77,31 @@ def _test(test: Test) -> Iterator[str]:
         yield from replayed.lines(found)
     for each in test.thresholds:
         yield f"  {'reached' if each.holds else 'MISSED '} {each.expected}: {each.found}"
+
+
+def _clusters(found: ByCluster | None) -> Iterator[str]:
+    """A line for each worker, and the Jobs that were lost or run twice."""
+    if found is None:
+        return
+    resources = [each for each in _RESOURCES if any(each in worker.peak for worker in found.workers.values())]
+    heads = "".join(f" {_RESOURCES[each]:>7} {'peak':>7}" for each in resources)
+    counts = f"{'jobs':>6} {'pods':>7} {'nodes':>6} {'dispatch p50':>13} {'p99':>9}"
+    yield f"  {'worker of ' + found.hub:<20} {counts}{heads}"
+    for name, worker in [*found.workers.items()][:_MOST_CLUSTERS]:
+        times = worker.dispatched
+        half, most = (shown("s", times[part]) if part in times else "-" for part in ("p50", "p99"))
+        shares = "".join(
+            f" {shown('share', worker.allocated.get(each, 0.0)):>7} {shown('share', worker.peak.get(each, 0.0)):>7}"
+            for each in resources
+        )
+        yield f"  {name[:20]:<20} {worker.jobs:>6,} {worker.pods:>7,} {worker.nodes:>6,} {half:>13} {most:>9}{shares}"
+    if len(found.workers) > _MOST_CLUSTERS:
+        yield f"  and {len(found.workers) - _MOST_CLUSTERS:,} more in report.json"
+    twice = {name: clusters for name, clusters in found.jobs.items() if len(clusters) > 1}
+    for name, clusters in [*twice.items()][:_MOST_CLUSTERS]:
+        yield f"  {name} has begun {len(clusters)} times: on {', '.join(clusters)}"
+    for name in found.lost[:_MOST_CLUSTERS]:
+        yield f"  {name} is lost"
 
 
 def _users(found: ByUser | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kumulus.extras.lab.extender.reading import machines_of
+from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.views import ClaimView, PodView

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from kumulus.extras.journal.book import Journal
 from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.federation.dispatching import Dispatching
-from kumulus.extras.lab.federation.members import Federation
-from kumulus.extras.lab.federation.session import Session
+from kumulus.extras.lab.federation.members import Federation, Session
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
@@ -115,16 +114,16 @@ class Options:
     """The name of the cluster's stack in the report."""
     results: Path
     """The directory of all runs."""
-    commit: str
-    """The project's commit."""
-    stop: asyncio.Event
-    """Set to end the run early."""
-    on_sample: Callable[[Outcome], None]
-    """Called after each sample."""
     on_report: Callable[[Report, Path], None]
     """Takes the report when it is complete, before the cluster is cleaned up."""
-    say: Callable[[str], None]
+    on_sample: Callable[[Outcome], None] = lambda _: None
+    """Called after each sample."""
+    say: Callable[[str], None] = lambda _: None
     """Takes a line for the user."""
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to end the run early."""
+    commit: str = ""
+    """The project's commit."""
     prices: Prices = field(default_factory=catalog)
     """What machines cost."""
     snapshots: Path | None = None

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from kumulus.extras.journal import autoscaling
 from kumulus.extras.lab.cluster.claims import check_claims
 from kumulus.extras.lab.errors import LabError
-from kumulus.extras.lab.extender.reading import machines_of
+from kumulus.extras.lab.extender.ledger import machines_of
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
-from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan, make
-from kumulus.extras.lab.plan.pods import Object, UnknownPlace
+from kumulus.extras.lab.plan.pods import Object, PlannedJob, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.schedulers import SchedulerError, registry

@@ -1,4 +1,4 @@
-"""A policy beside a kube-scheduler that is started for the run: serving it, and measuring what it did."""
+"""A policy beside a kube-scheduler that is started for the run, which decides or only looks on: serves it, measures."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kumulus.extras.lab.cluster.components import Components
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.extender.column import kept
-from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, served, written
+from kumulus.extras.lab.extender.configuration import KUBE_SCHEDULER, extended, served, watched, written
 from kumulus.extras.lab.extender.extender import Extender
-from kumulus.extras.lab.extender.reading import machines_of
+from kumulus.extras.lab.extender.ledger import machines_of
+from kumulus.extras.lab.extender.observed_policy import ObservedPolicy
 from kumulus.extras.lab.file.load import Loaded
-from kumulus.extras.lab.file.model import OWN
-from kumulus.extras.lab.file.model import Scheduler as Wanted
+from kumulus.extras.lab.file.model import OWN, Scheduler
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.offline.measuring import Measuring
-from kumulus.extras.lab.offline.placing import Placement, empty
+from kumulus.extras.lab.offline.placing import Machine, Placement, empty
 from kumulus.extras.lab.plan.asked import pods_planned, pods_typical
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.load import policy
 from kumulus.extras.lab.report.model import PolicyUsed
-from kumulus.extras.lab.run.arriving import OnClaim, came, nothing_ends
-from kumulus.extras.lab.run.second import SecondSwitch, started
+from kumulus.extras.lab.run.arriving import Arriving, OnClaim, came, nothing_ends
 from kumulus.extras.schedulers import registry
-from kumulus.extras.schedulers.launch.plan import Switches
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
@@ -49,7 +46,7 @@ def with_scheduler(loaded: Loaded) -> Loaded:
             "extender\n  Leave one of them out; the policy is asked by kube-scheduler"
         )
     # Not the cluster's own: only the cluster itself asks that one.
-    changed = experiment.model_copy(update={"scheduler": Wanted(name=KUBE_SCHEDULER)})
+    changed = experiment.model_copy(update={"scheduler": Scheduler(name=KUBE_SCHEDULER)})
     return replace(loaded, experiment=changed)
 
 
@@ -69,49 +66,53 @@ def _saying_why(loaded: Loaded) -> Loaded:
     return loaded
 
 
-class Policies:
+class _OfPolicy:
+    """What a policy that decides and one that looks on have in common: the pods as planned, the nodes as they are."""
+
+    def __init__(self, loaded: Loaded, client: Client) -> None:
+        self._loaded, self._client = loaded, client
+        self._planned: list[Pod] = []
+
+    async def _begun(self, plan: Plan) -> tuple[list[Machine], list[Pod], random.Random]:
+        """The nodes, the typical pods, and the source of random numbers as it is after the pods were drawn."""
+        label = self._loaded.experiment.productLabel
+        self._planned = pods_planned(plan, label)
+        self._wants = {pod.name: pod for pod in self._planned}
+        source = random.Random()
+        source.setstate(plan.drawn)
+        return await machines_of(self._client, label), pods_typical(self._loaded, plan), source
+
+    def _asks(self, pod: PodView) -> Pod:
+        return self._wants.get(pod.job) or Pod(pod.job, pod.wants.cpu, pod.wants.memory >> 20)
+
+
+class Policies(_OfPolicy):
     """The policy of a run, which accounts for the pods of each repetition."""
 
     in_order = True
+    claims: OnClaim | None = None
 
     def __init__(self, extender: Extender, loaded: Loaded, client: Client) -> None:
-        self._extender, self._loaded, self._client = extender, loaded, client
-        self.claims: OnClaim | None = None
-        self._product_label = loaded.experiment.productLabel
-        self._planned: list[Pod] = []
-        self._wants: dict[str, Pod] = {}
+        super().__init__(loaded, client)
+        self._extender = extender
         self._seen: set[str] = set()
 
     async def begin(self, plan: Plan) -> None:
         """Begin a repetition."""
-        self._planned, self._seen = pods_planned(plan, self._product_label), set()
-        self._wants = {pod.name: pod for pod in self._planned}
-        source = random.Random()
-        source.setstate(plan.drawn)
-        machines = await machines_of(self._client, self._product_label)
-        self._extender.begin(machines, pods_typical(self._loaded, plan), source)
+        self._seen = set()
+        self._extender.begin(*await self._begun(plan))
 
     def seen(self, pod: PodView, over: bool) -> None:
         """Take what the cluster reports of a pod of the experiment."""
         self._seen.add(pod.job)
+        self._extender.seen(pod.uid, pod.job, pod.node, over, lambda: self._asks(pod))
 
-        def wants() -> Pod:
-            return self._wants.get(pod.job) or Pod(pod.job, pod.wants.cpu, pod.wants.memory >> 20)
-
-        self._extender.seen(pod.uid, pod.job, pod.node, over, wants)
-
-    @property
-    def leaves(self) -> bool:
-        """Whether the policy leaves the choice to kube-scheduler's own scores."""
-        return self._extender.leaves
-
-    @property
     def ended(self) -> str:
         """Why the policy ends the run; empty while it does not."""
         return self._extender.ended
 
     async def used(self, complete: bool) -> PolicyUsed:
-        """See :meth:`kumulus.extras.lab.run.arriving.Arriving.used`; also says what the policy did."""
+        """See :meth:`.Arriving.used`; also says what the policy did."""
         await self._extender.settle()
         done = self._extender.done
         machines = self._extender.machines
@@ -135,56 +136,105 @@ class Policies:
 
 
 @asynccontextmanager
-async def extending(loaded: Loaded, client: Client, directory: Path) -> AsyncIterator[tuple[Policies, str]]:
+async def deciding(loaded: Loaded, client: Client, directory: Path) -> AsyncIterator[tuple[Policies, Scheduler]]:
     """Serve an experiment's policy.
 
     Args:
         directory: of the scheduler, where the policy's scores are kept if the experiment is to say why.
 
     Yields:
-        the policy, and the address at which kube-scheduler asks it.
+        the policy, and the scheduler that is to be started, which asks it.
     """
     experiment = loaded.experiment
-
-    async def refresh() -> list[Any]:
-        return await machines_of(client, experiment.productLabel)
-
+    limit = experiment.policyTimeout
     with kept(directory) if experiment.why else nullcontext() as columns:
         extender = Extender(
-            policy(experiment.policy, loaded.directory, experiment.policyTimeout),
+            policy(experiment.policy, loaded.directory, limit),
             ties=experiment.policyTies,
             on_failure=experiment.onPolicyError,
-            limit=experiment.policyTimeout,
+            limit=limit,
             product_label=experiment.productLabel,
-            refresh=refresh,
+            refresh=lambda: machines_of(client, experiment.productLabel),
             now=Clock(),
             keep=columns.keep if columns is not None else None,
         )
         try:
             async with served(extender.filter) as url:
-                yield Policies(extender, loaded, client), url
+                once = nothing_ends(experiment)
+                document = extended(_own(loaded), url, limit, once=once, scoring=extender.leaves)
+                yield Policies(extender, loaded, client), _asking(loaded, directory, "with-policy.yaml", document)
         finally:
             extender.close()
 
 
-async def started_with(
-    policies: Policies,
-    url: str,
-    loaded: Loaded,
-    kubeconfig: Path,
-    directory: Path,
-    components: Components,
-    run: str,
-) -> SecondSwitch:
-    """Start the kube-scheduler that asks the policy; a failed policy ends it, too."""
+class LookingOn(_OfPolicy):
+    """Passes what happens to pods to the policy, and to the run's own account of pods, if any.
+
+    Args:
+        other: the run's own account of pods; None if there is none.
+    """
+
+    def __init__(self, observed: ObservedPolicy, loaded: Loaded, client: Client, other: Arriving | None) -> None:
+        super().__init__(loaded, client)
+        self._observed, self._other = observed, other
+        self.in_order = other is not None and other.in_order
+        self.claims = other.claims if other is not None else None
+
+    async def begin(self, plan: Plan) -> None:
+        """See :meth:`.Arriving.begin`."""
+        self._observed.begin(*await self._begun(plan))
+        if self._other is not None:
+            await self._other.begin(plan)
+
+    def seen(self, pod: PodView, over: bool) -> None:
+        """See :meth:`.Arriving.seen`."""
+        self._observed.seen(pod.uid, pod.node, over, lambda: self._asks(pod))
+        if self._other is not None:
+            self._other.seen(pod, over)
+
+    async def used(self, complete: bool) -> PolicyUsed | None:
+        """See :meth:`.Arriving.used`."""
+        await self._observed.settle()
+        return await self._other.used(complete) if self._other is not None else None
+
+
+@asynccontextmanager
+async def looking_on(
+    loaded: Loaded, client: Client, directory: Path, other: Arriving | None
+) -> AsyncIterator[tuple[LookingOn, Scheduler]]:
+    """Serve the policy that looks on; the rest as of :func:`deciding`.
+
+    Args:
+        other: the run's own account of pods, if any.
+    """
     experiment = loaded.experiment
-    wanted = experiment.scheduler
-    own = loaded.directory / wanted.config if wanted.config else None
-    once = nothing_ends(experiment)
-    document = extended(own, url, experiment.policyTimeout, once=once, scoring=policies.leaves)
-    file = written(directory, "with-policy.yaml", document)
-    asking = wanted.model_copy(update={"config": str(file)})
-    switches = Switches(decisions=experiment.why)
-    second = await started(asking, kubeconfig, directory, loaded.directory, components, run, switches=switches)
-    second.ended_otherwise = lambda: policies.ended
-    return second
+    chosen = policy(experiment.whyPolicy, loaded.directory, experiment.policyTimeout)
+    if chosen.leaves:
+        raise LabError(
+            f"whyPolicy: {experiment.whyPolicy} has no scores of its own\n  Write another one, or leave it out"
+        )
+    with kept(directory) as columns:
+        observed = ObservedPolicy(
+            chosen,
+            limit=experiment.policyTimeout,
+            product_label=experiment.productLabel,
+            refresh=lambda: machines_of(client, experiment.productLabel),
+            keep=columns.keep,
+        )
+        try:
+            async with served(observed.filter) as url:
+                asking = _asking(loaded, directory, "with-why-policy.yaml", watched(_own(loaded), url))
+                yield LookingOn(observed, loaded, client, other), asking
+        finally:
+            await observed.close()
+
+
+def _own(loaded: Loaded) -> Path | None:
+    """The user's configuration of the scheduler, if any."""
+    config = loaded.experiment.scheduler.config
+    return loaded.directory / config if config else None
+
+
+def _asking(loaded: Loaded, directory: Path, name: str, document: dict[str, Any]) -> Scheduler:
+    """The experiment's scheduler, with a configuration that has it ask a policy."""
+    return loaded.experiment.scheduler.model_copy(update={"config": str(written(directory, name, document))})

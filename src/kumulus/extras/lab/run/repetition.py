@@ -9,30 +9,26 @@ from datetime import UTC, datetime
 
 from kumulus.extras.journal import undo
 from kumulus.extras.journal.errors import JournalError
-from kumulus.extras.lab.cluster import namespace
-from kumulus.extras.lab.cluster.creating import Creator
-from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.cluster.creating import Creator, Kinds, make_namespace
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.clock import Clock
-from kumulus.extras.lab.measure.cost import Meter
-from kumulus.extras.lab.measure.gpu_hours import GpuHours
 from kumulus.extras.lab.measure.listening import Listener, occupy
+from kumulus.extras.lab.measure.over_time import GpuHours, Meter
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.plan.asked import claims_planned, pods_planned
-from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, Outcome
 from kumulus.extras.lab.run.ending import Ending, nothing, unseen
 from kumulus.extras.lab.run.federated import Federated
-from kumulus.extras.lab.run.replaying import Replayer
+from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Timeline
-from kumulus.extras.lab.run.within import Within
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
 from kumulus.kube import ApiError, Unreachable
@@ -119,7 +115,7 @@ class Repetition:
             await replayer.prepare()
         for name in (self._name, *self._within.others):
             bench.journal.add(namespaces=[name])
-            await namespace.make(bench.client, name, bench.experiment.name, bench.journal.changes.run, bench.owner)
+            await make_namespace(bench.client, name, bench.experiment.name, bench.journal.changes.run, bench.owner)
         try:
             for each in plan.setup:
                 await self._creator.one(each)

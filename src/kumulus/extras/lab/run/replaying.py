@@ -1,4 +1,4 @@
-"""Play a recording: every step when it is due, and the steps of one workload one at a time."""
+"""Play a recording in namespaces of the run: every step when it is due, the steps of one workload one at a time."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ import copy
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.cluster.creating import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, PlannedJob
 from kumulus.extras.lab.plan.replayed import PlannedStep, Replayed
-from kumulus.extras.lab.run.within import Within
 from kumulus.kube import ApiError
 from kumulus.kube.media import JSON, JSON_PATCH
 from kumulus.kube.pods import PODS
+from kumulus.model.names import dns_safe
 
 if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _MOST_REFUSED = 10
 _LOOK_EVERY = 0.5
+
+
+_LONGEST = 63
 
 
 @dataclass
@@ -247,3 +249,46 @@ class Replayer:
         "delete": _delete,
         "evict": _evict,
     }
+
+
+class Within:
+    """Says which namespace each object goes to.
+
+    Args:
+        own: the repetition's namespace, for objects that name none.
+        recorded: namespaces that a recording names.
+    """
+
+    def __init__(self, own: str, recorded: Iterable[str] = ()) -> None:
+        self.own = own
+        self._of: dict[str, str] = {}
+        for number, each in enumerate(recorded, start=1):
+            name = dns_safe(f"{own}-{each}")
+            self._of[each] = name if len(f"{own}-{each}") <= _LONGEST else f"{own[:50]}-{number}"
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Every namespace except its own."""
+        return tuple(self._of.values())
+
+    def of(self, each: Mapping[str, Any]) -> str:
+        """The namespace of an object."""
+        return self._of.get(str(each["metadata"].get("namespace") or ""), self.own)
+
+    def translated(self, each: Object) -> Object:
+        """A recorded object as it is sent, with the run's namespaces in place of the recorded ones."""
+        found = copy.deepcopy(each)
+        found["metadata"].pop("namespace", None)
+        self.translate(found)
+        return found
+
+    def translate(self, value: Any) -> None:
+        """Replace the namespaces in affinity terms, at any depth and in place."""
+        if isinstance(value, dict):
+            if "topologyKey" in value and isinstance(value.get("namespaces"), list):
+                value["namespaces"] = [self._of.get(str(name), str(name)) for name in value["namespaces"]]
+            for each in value.values():
+                self.translate(each)
+        elif isinstance(value, list):
+            for each in value:
+                self.translate(each)

@@ -1,9 +1,9 @@
-"""The scheduler that an experiment is about: which process it is, and how to stop and start it."""
+"""The scheduler that an experiment is about, the cluster's own or one that is started beside it: stop and start it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -12,8 +12,16 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Stopped
 from kumulus.extras.lab.cluster.components import SCHEDULER, Components
 from kumulus.extras.lab.errors import LabError
+from kumulus.extras.lab.file.model import Scheduler
+from kumulus.extras.lab.plan.scheduling import is_own
+from kumulus.extras.schedulers import SchedulerError, definitions, registry
+from kumulus.extras.schedulers.launch.plan import PLAIN, Switches
+from kumulus.extras.schedulers.objects import Mark
+from kumulus.extras.schedulers.process import Running, start
 from kumulus.host import processes
 from kumulus.host.files import last_lines
+from kumulus.runtimes.owner import cluster_owner
+from kumulus.toolchain.pins import CONTROL_PLANE
 
 SchedulerAction = Literal["stop", "start", "restart"]
 
@@ -88,3 +96,125 @@ class OwnSwitch:
         self._how = programs.described(self._directory, SCHEDULER, pids[0])
         self._journal.add(stopped=self._how)
         processes.end(pids)
+
+
+class SecondSwitch:
+    """A second scheduler, as the switch of a run.
+
+    Args:
+        components: the cluster's processes, among which it is measured.
+
+    Attributes:
+        ended_otherwise: why the run ends while the scheduler still runs; empty while it does not.
+    """
+
+    def __init__(self, running: Running, components: Components) -> None:
+        self.ended_otherwise: Callable[[], str] = str
+        self._running = running
+        self._components = components
+        self._stopped = False
+        self.settings: Mapping[str, str] = {key: str(value) for key, value in running.settings.items()}
+        self._look()
+
+    @property
+    def component(self) -> str:
+        """The name under which the program that schedules is measured."""
+        return _measured_as(self._running.programs[0].name)
+
+    async def set_scheduler(self, how: SchedulerAction) -> str:
+        """Stop it, start it, or both."""
+        try:
+            if how == "stop":
+                self._stopped = True
+                await self._running.end()
+            else:
+                await self._running.restart()
+                self._stopped = False
+                self._look()
+        except SchedulerError as error:
+            raise LabError(_one_line(error)) from None
+        return f"scheduler {'stopped' if how == 'stop' else how + 'ed'}"
+
+    async def restore(self) -> None:
+        """Start it if it was stopped."""
+        if self._stopped:
+            await self.set_scheduler("start")
+
+    def ended(self) -> str:
+        """How it ended, if it did so by itself; otherwise empty."""
+        ended = "" if self._stopped else " ".join((self._running.failure() or "").split())
+        return self.ended_otherwise() or ended
+
+    async def close(self) -> None:
+        """End it, and delete its objects in the cluster."""
+        try:
+            await self._running.stop()
+        except SchedulerError as error:
+            raise LabError(_one_line(error)) from None
+
+    def _look(self) -> None:
+        self._components.look({_measured_as(name): [pid] for name, pid in self._running.pids.items()})
+
+
+async def started(
+    wanted: Scheduler,
+    kubeconfig: Path,
+    directory: Path,
+    base: Path,
+    components: Components,
+    run: str,
+    *,
+    switches: Switches = PLAIN,
+) -> SecondSwitch:
+    """Start the scheduler that an experiment names.
+
+    Args:
+        directory: for its configuration and logs.
+        base: the directory that the experiment file's paths are relative to.
+        run: the run's id, with which the scheduler's objects in the cluster are labelled.
+        switches: what only some schedulers have.
+    """
+    config = base / wanted.config if wanted.config else None
+    binary = base / wanted.binary if wanted.binary else None
+    try:
+        running = await start(
+            wanted.name,
+            kubeconfig,
+            directory,
+            config,
+            binary=binary,
+            mark=Mark(run, cluster_owner(kubeconfig)),
+            switches=switches,
+        )
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
+    return SecondSwitch(running, components)
+
+
+def require_built(wanted: Scheduler, base: Path) -> None:
+    """Check that the programs of the scheduler that an experiment names are there, before anything is changed.
+
+    Raises:
+        LabError: one is not there; the message says how to get it.
+    """
+    if is_own(wanted.name):
+        return
+    able = registry.get(wanted.name)
+    if wanted.binary and not (base / wanted.binary).is_file():
+        raise LabError(f"the scheduler's binary {base / wanted.binary} does not exist\n  Check its path")
+    try:
+        for tool in able.tools[1:] if wanted.binary else able.tools:
+            # Which kube-scheduler it takes depends on the cluster's version.
+            if tool not in CONTROL_PLANE:
+                definitions.find(tool, able.tool_set)
+    except SchedulerError as error:
+        raise LabError(str(error)) from None
+
+
+def _measured_as(program: str) -> str:
+    """The name of a program among the cluster's own, whose scheduler it may not be taken for."""
+    return f"second {program}" if program == SCHEDULER else program
+
+
+def _one_line(error: SchedulerError) -> str:
+    return " ".join(str(error).split())

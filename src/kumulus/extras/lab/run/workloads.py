@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kumulus.extras.lab.cluster.kinds import Kinds
+from kumulus.extras.lab.cluster.creating import Kinds
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.timeline import Scale
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.plan.jobs import PlannedJob
 from kumulus.extras.lab.plan.plan import Plan
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.run.ending import Ending
 from kumulus.kube.bulk import for_all
 from kumulus.kube.media import MERGE_PATCH

@@ -11,12 +11,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kumulus.extras.lab.file.fields import Name, Needed
-from kumulus.extras.lab.file.measures import UNITS
+from kumulus.extras.lab.file.measures import UNITS, instead
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, Where, shown
 from kumulus.model.fields import Section, checked
 from kumulus.model.fields.validation import validated
-from kumulus.model.names import nearest
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 
@@ -48,9 +47,7 @@ def _measure_problems(where: Where, raw: object) -> list[Problem]:
     wrong = []
     for index, name in enumerate(raw):
         if name not in UNITS:
-            near = nearest(str(name), UNITS, likeness=0.5)
-            remedy = f"write {' or '.join(near)}" if near else "write a measure of docs/experiments.md"
-            wrong.append(problem((*where, index), f"{shown(name)} is not measured", remedy))
+            wrong.append(problem((*where, index), f"{shown(name)} is not measured", f"write {instead(name)}"))
     return wrong
 
 

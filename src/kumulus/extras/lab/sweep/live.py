@@ -20,16 +20,16 @@ import psutil
 
 from kumulus import toolchain
 from kumulus.extras.journal.errors import JournalError
+from kumulus.extras.lab import running
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.load import Loaded, with_prices
 from kumulus.extras.lab.report import junit
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.run.bench import Options
-from kumulus.extras.lab.running import Run
 from kumulus.extras.lab.sweep.cells import Cell
 from kumulus.extras.lab.sweep.store import Result, Store
 from kumulus.host import files, memory
-from kumulus.kube import ApiError, Client, KubeconfigError, Unreachable, load_kubeconfig, yaml_writing
+from kumulus.kube import ApiError, KubeconfigError, Unreachable, yaml_writing
 from kumulus.model import scale
 from kumulus.model.errors import SpecError
 from kumulus.nodes.catalog.prices import Prices, catalog
@@ -38,7 +38,6 @@ from kumulus.stackfile.clusters import load_stack
 from kumulus.stackfile.load import Loaded as Cluster
 
 _PROJECTS = "clusters"
-_PATIENCE = 10.0
 _LAST_LINES = 12
 # Pulumi's variables in the environment of this process are those of the user's project.
 _OF_THE_USER = ("PULUMI_BACKEND_URL", "PULUMI_STACK", "KUMULUS_HOME")
@@ -181,29 +180,15 @@ def _priced(loaded: Loaded, cell: Cell) -> tuple[Loaded, Prices]:
 
 
 def _measure(loaded: Loaded, prices: Prices, kubeconfig: Path, store: Store, result: Result) -> None:
-    async def go() -> None:
-        options = Options(
-            kubeconfig=kubeconfig,
-            stack=_stack(result.id),
-            results=store.directory / "runs",
-            commit="",
-            stop=asyncio.Event(),
-            on_sample=lambda outcome: None,
-            on_report=junit.write_forms,
-            say=lambda line: None,
-            prices=prices,
-        )
-        async with Client(load_kubeconfig(kubeconfig), patience=_PATIENCE) as client:
-            made = Run(client, loaded, options)
-            report = await made.run()
-        result.report = str(made.directory.path.relative_to(store.directory))
-        result.status, result.error = report.results.status, report.results.error
-        result.runs = [dict(test.details.measures) for test in report.results.tests]
-        if policy := next((test.details.policy for test in report.results.tests if test.details.policy), None):
-            result.curves = {
-                "allocated_percent": policy.allocated_percent,
-                "fragmented_percent_of_all_gpus": policy.fragmented_percent_of_all_gpus,
-                "fragmented_percent_of_idle_gpus": policy.fragmented_percent_of_idle_gpus,
-            }
-
-    asyncio.run(go())
+    results = store.directory / "runs"
+    options = Options(kubeconfig, _stack(result.id), results, junit.write_forms, prices=prices)
+    report, directory = asyncio.run(running.run(loaded, options))
+    result.report = str(directory.relative_to(store.directory))
+    result.status, result.error = report.results.status, report.results.error
+    result.runs = [dict(test.details.measures) for test in report.results.tests]
+    if policy := next((test.details.policy for test in report.results.tests if test.details.policy), None):
+        result.curves = {
+            "allocated_percent": policy.allocated_percent,
+            "fragmented_percent_of_all_gpus": policy.fragmented_percent_of_all_gpus,
+            "fragmented_percent_of_idle_gpus": policy.fragmented_percent_of_idle_gpus,
+        }

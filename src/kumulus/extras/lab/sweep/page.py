@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kumulus.extras.lab.file.amount import shown
 from kumulus.extras.lab.file.measures import MEANINGS, UNITS, Unit
-from kumulus.extras.lab.file.units import shown
+from kumulus.extras.lab.report.change import document
 from kumulus.extras.lab.report.files import os_errors_explained
 from kumulus.extras.lab.sweep.file import SEED, Sweep, group_of, label, words
 from kumulus.extras.lab.sweep.significance import Difference, Interval, difference, interval, needed
@@ -140,10 +141,8 @@ def write(sweep: Sweep, found: Mapping[str, Sequence[Row]], results: Sequence[Re
     if failed:
         entries = "".join(f"<li>{html.escape(f'{words(each.values)}: {each.error}')}</li>" for each in failed[:20])
         parts.append(f"<h2>Not complete</h2><ul>{entries}</ul>")
-    meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f"{meta}<title>{html.escape(sweep.name)}</title><style>{_STYLE}</style>"
     with os_errors_explained(file):
-        files.write(file, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')
+        files.write(file, document(sweep.name, _STYLE, "".join(parts)))
 
 
 def _method(comparisons: int) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import csv
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import MOST_JOBS
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.traces.formats.base import Format, Options
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.summary import Sums, summary
-from kumulus.extras.lab.traces.task import COLUMNS, TasksFile
+from kumulus.extras.lab.traces.task import COLUMNS, Format
 from kumulus.extras.lab.traces.writing import EXPERIMENT_BEGINS, STACK_BEGINS, Wanted, experiment_text, stack_text
 from kumulus.host import files as whole
 from kumulus.host.pulumi_project import salt
@@ -66,7 +66,7 @@ def import_trace(
     experiment: Path,
     *,
     machines: Sequence[Machine] = (),
-    options: Options | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
     wanted: Wanted | None = None,
 ) -> Written:
     """Import a trace.
@@ -74,6 +74,7 @@ def import_trace(
     Args:
         stack: the stack file to write; the salt that Pulumi has put into it stays.
         experiment: the experiment file to write; tasks and bad rows are written beside it, under its name.
+        columns: of the format csv, each column's heading by what it contains.
         machines: of the cluster, for traces that do not list them; added to those that do.
     """
     wanted = wanted or Wanted()
@@ -82,17 +83,18 @@ def import_trace(
     with ExitStack() as opened:
         bad = _BadRows(bad_path, opened)
         notes, sums = Notes(bad), Sums()
-        found = kind.read(files, notes, options or Options())
+        found = kind.read(files, notes, columns)
         everything = [*found.machines, *machines]
         if not everything:
             raise LabError(
                 f"the format {kind.name} has no list of machines\n"
                 "  Write --machines count=550,gpus=8,cpu=64,memory=512Gi for the cluster to play it on"
             )
-        tasks = TasksFile(opened.enter_context(_replacing(tasks_path)))
+        tasks = csv.writer(opened.enter_context(_replacing(tasks_path)), lineterminator="\n")
+        tasks.writerow(COLUMNS.values())
         for task in found.tasks:
             sums.add(task)
-            tasks.write(task)
+            tasks.writerow(task.cells())
         if not sums.tasks:
             first = f": {bad.first[0]}" if bad.first else ""
             raise LabError(f"no row is a task{first}\n  {notes.rows:,} rows were read, {notes.bad:,} of them bad")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.reading import Notes
 from kumulus.extras.lab.traces.task import Task
 

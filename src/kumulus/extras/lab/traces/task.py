@@ -1,15 +1,16 @@
-"""A task of a trace, in units of our own."""
+"""A task of a trace, in units of our own; and a format of traces, which reads files into machines and tasks."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from pathlib import Path
 
+from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
-from kumulus.extras.lab.traces.reading import BadRow
+from kumulus.extras.lab.offline.placing import Machine
+from kumulus.extras.lab.traces.reading import BadRow, Notes
 from kumulus.model.durations import LONGEST
 
 COLUMNS: Mapping[str, str] = {
@@ -70,29 +71,69 @@ class Task:
         if self.duration is not None and self.duration > LONGEST:
             raise BadRow(f"runs for {self.duration:,.0f} s, longer than a year")
 
-
-class TasksFile:
-    """Writes tasks into an open file."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._writer = csv.writer(file, lineterminator="\n")
-        self._writer.writerow(COLUMNS.values())
-
-    def write(self, task: Task) -> None:
-        """Write a task's line."""
-        self._writer.writerow(
-            (
-                task.name,
-                f"{task.arrival:.15g}",
-                "" if task.duration is None else f"{task.duration:.15g}",
-                task.workers,
-                f"{task.cpu}m",
-                f"{task.memory}Mi",
-                task.gpus,
-                task.gpu_milli,
-                "|".join(task.models),
-                "" if task.priority is None else task.priority,
-                task.user,
-                task.qos,
-            )
+    def cells(self) -> tuple[str | int, ...]:
+        """Its line in a file of tasks, whose headings are those of `COLUMNS`."""
+        return (
+            self.name,
+            f"{self.arrival:.15g}",
+            "" if self.duration is None else f"{self.duration:.15g}",
+            self.workers,
+            f"{self.cpu}m",
+            f"{self.memory}Mi",
+            self.gpus,
+            self.gpu_milli,
+            "|".join(self.models),
+            "" if self.priority is None else self.priority,
+            self.user,
+            self.qos,
         )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a trace's files contain."""
+
+    machines: list[Machine]
+    """Of the cluster, where the trace lists them."""
+    tasks: Iterator[Task]
+    """Read lazily, one at a time."""
+
+
+Read = Callable[[Sequence[Path], Notes, Mapping[str, str]], Found]
+"""Reads files; takes the user's headings of columns as well, by what they contain."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of traces."""
+
+    name: str
+    """Used in the command."""
+    files: str
+    """Which files it takes, for the help."""
+    about: str
+    """What it is, in a line."""
+    source: str
+    """Where it is described or available."""
+    read: Read
+    """Opens the files."""
+
+
+def exactly(files: Sequence[Path], least: int, most: int, wanted: str) -> None:
+    """Check the number of files."""
+    if not least <= len(files) <= most:
+        raise LabError(f"{len(files)} files are named; this format takes {wanted}")
+
+
+def one_file(wanted: str, tasks: Callable[[Path, Notes], Iterator[Task]]) -> Read:
+    """The function of a format that has one file of tasks, and no machines.
+
+    Args:
+        wanted: the file, for the message about too many.
+    """
+
+    def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
+        exactly(files, 1, 1, wanted)
+        return Found([], tasks(files[0], notes))
+
+    return read

@@ -15,7 +15,7 @@ from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.fields import NAME_LENGTH
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.summary import Sums
 from kumulus.extras.lab.traces.task import COLUMNS
 from kumulus.kube import yaml_writing

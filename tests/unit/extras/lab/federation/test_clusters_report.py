@@ -14,8 +14,9 @@ from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.sampler import Sampler
 from kumulus.extras.lab.measure.statistics import only_known
 from kumulus.extras.lab.measure.views import NodeView, PodView, in_cluster
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.report import clusters, compare, plots
+from kumulus.extras.lab.plan.pods import PlannedJob
+from kumulus.extras.lab.report import compare, plots
+from kumulus.extras.lab.report.making import by_cluster
 from kumulus.extras.lab.report.model import ByCluster, Moment, Report
 from kumulus.extras.lab.report.text import lines
 from kumulus.extras.lab.run.bench import Outcome
@@ -57,7 +58,7 @@ def ran() -> Outcome:
 def reported() -> tuple[ByCluster, dict[str, float]]:
     outcome = ran()
     assert outcome.dispatching is not None
-    found, measures = clusters.by_cluster(outcome, outcome.dispatching)
+    found, measures = by_cluster(outcome, outcome.dispatching)
     return found, only_known(measures)
 
 
@@ -88,7 +89,7 @@ def test_a_worker_whose_nodes_are_all_gone_keeps_its_peaks() -> None:
     outcome = ran()
     outcome.records.allocation.remove_node("west/n0")
     assert outcome.dispatching is not None
-    found, _ = clusters.by_cluster(outcome, outcome.dispatching)
+    found, _ = by_cluster(outcome, outcome.dispatching)
     west = found.workers["west"]
     assert (west.nodes, west.allocated["cpu"], west.peak["cpu"]) == (0, 0, 0.5)
     assert "gpus" not in west.peak

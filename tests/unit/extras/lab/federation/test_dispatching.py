@@ -7,7 +7,7 @@ from typing import Any
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.measure.states import PodRecord
 from kumulus.extras.lab.measure.views import PodView
-from kumulus.extras.lab.plan.jobs import PlannedJob
+from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.watch.live.amounts import NOTHING
 from kumulus.kube.watch import Event, Kind
 

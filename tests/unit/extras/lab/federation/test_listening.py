@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,18 @@ from kumulus.extras.journal.book import Journal
 from kumulus.extras.journal.changes import Changes
 from kumulus.extras.lab.federation.dispatching import Dispatching
 from kumulus.extras.lab.federation.listening import Listeners
-from kumulus.extras.lab.federation.members import Federation
-from kumulus.extras.lab.federation.session import Member, Session
+from kumulus.extras.lab.federation.members import Federation, Member, Session
 from kumulus.extras.lab.measure.allocation import Allocation
 from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.records import Records
-from kumulus.extras.lab.plan.jobs import PlannedJob
-from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
+from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, PlannedJob
 from kumulus.extras.watch.history.words import Sort
 from kumulus.extras.watch.live.node import NOWHERE
 from kumulus.kube import ApiError, Client, Connection
 from kumulus.kube.messages import message_classes
 from kumulus.nodes.catalog.prices import catalog
 from tests.support.apiserver import listening
-from tests.support.clocks import SetClock
+from tests.support.clocks import SetClock, until
 from tests.support.messages import node_message, pod_message
 
 SPACE = "experiment-x-1"
@@ -136,14 +134,6 @@ async def watching(**clusters: Cluster) -> AsyncIterator[Watched]:
                 cluster.broken.set()
             for client in clients.values():
                 await client.close()
-
-
-async def until(reached: Callable[[], object]) -> None:
-    for _ in range(500):
-        if reached():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError
 
 
 async def test_each_cluster_has_its_own_of_two_nodes_with_one_name_and_the_hubs_is_not_counted() -> None:

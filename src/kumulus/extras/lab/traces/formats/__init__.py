@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kumulus.extras.lab.traces.formats import generic, openb, pai, philly, slurm_tables, swf
-from kumulus.extras.lab.traces.formats.base import Format
+from kumulus.extras.lab.traces.task import Format
 
 FORMATS: Mapping[str, Format] = {
     each.name: each

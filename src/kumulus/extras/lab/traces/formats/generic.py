@@ -16,10 +16,9 @@ from pathlib import Path
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.trace import MOST_GPUS
 from kumulus.extras.lab.file.workload import MOST_WORKERS
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
-from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.task import Format, Found, Task, exactly
 from kumulus.model.names import suggest
 from kumulus.model.quantity import NANO, QuantityError, parse
 
@@ -29,15 +28,15 @@ COLUMNS = (
 _UNITS = ("B", "Ki", "Mi", "Gi", "Ti", "k", "M", "G", "T")
 
 
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+def read(files: Sequence[Path], notes: Notes, named: Mapping[str, str]) -> Found:
     """Read the one file."""
     exactly(files, 1, 1, "one CSV file")
-    for key in options.columns:
+    for key in named:
         if key not in COLUMNS:
             near = suggest(key, COLUMNS)
             raise LabError(f"--columns has no {key}: {f'did you mean {near}?' if near else ', '.join(COLUMNS)}")
     there = headings(files[0])
-    columns = {key: key for key in COLUMNS if key in there} | dict(options.columns)
+    columns = {key: key for key in COLUMNS if key in there} | dict(named)
     unit = ""
     if (memory := columns.get("memory", "")) not in there and ":" in memory:
         columns["memory"], _, unit = memory.rpartition(":")

@@ -10,22 +10,21 @@ Pod list: `name`; `cpu_milli`; `memory_mib`; `num_gpu`; `gpu_milli`, milli-GPU o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
-from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.task import Format, Found, Task, exactly
 
 _NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _PODS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _MOST_GPUS = 64
 
 
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
     """A node list and a pod list, in either order."""
     exactly(files, 2, 2, "a node list and a pod list")
     nodes = [file for file in files if "sn" in headings(file)]

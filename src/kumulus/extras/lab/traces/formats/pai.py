@@ -10,15 +10,14 @@ pai_machine_spec.csv, likewise: `machine`; `gpu_type`; `cap_cpu` CPUs; `cap_mem`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
-from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, rows
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.task import Format, Found, Task, exactly
 
 TASKS = (
     "job_name", "task_name", "inst_num", "status", "start_time", "end_time",
@@ -29,7 +28,7 @@ _MIB_OF_GB = 1024.0
 """A GB of the trace has 1,024 MiB: 29.296875 GB, its most common plan, is 30,000 MiB."""
 
 
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
     """A table of tasks, with or without one of machines; either may have a heading."""
     exactly(files, 1, 2, "pai_task_table.csv, with pai_machine_spec.csv or without")
     wide = [file for file in files if len(headings(file)) == len(TASKS)]

@@ -20,10 +20,9 @@ from typing import Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.offline.placing import Machine
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
-from kumulus.extras.lab.traces.formats.base import Format, Found, Options, exactly, one_file
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.reading import BadRow, Notes, Row, headings, made, opened, rows, seconds
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.task import Format, Found, Task, exactly, one_file
 
 _PIECE = 1 << 16
 _LONGEST = 1 << 24
@@ -35,7 +34,7 @@ PER_MACHINE = 8
 """GPUs of a machine, where the trace does not say: the usual ones have eight."""
 
 
-def read(files: Sequence[Path], notes: Notes, options: Options) -> Found:
+def read(files: Sequence[Path], notes: Notes, columns: Mapping[str, str]) -> Found:
     """A job log, with or without a machine list."""
     exactly(files, 1, 2, "cluster_job_log, with cluster_machine_list or without")
     logs = [file for file in files if _is_json(file)]

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kumulus.extras.lab.policies.pod import WHOLE_GPU
-from kumulus.extras.lab.traces.formats.base import Format, one_file
+from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.reading import Notes, Row, made, rows
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.task import Format, Task, one_file
 
 _NEEDED = ("job_id", "user", "gpu_num", "cpu_num", "node_num", "submit_time", "duration")
 _MIB_OF_GB = 1e9 / 2**20

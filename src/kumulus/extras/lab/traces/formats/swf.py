@@ -14,9 +14,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kumulus.extras.lab.traces.formats.base import Format, one_file
 from kumulus.extras.lab.traces.reading import LATEST, BadRow, Notes, made, opened
-from kumulus.extras.lab.traces.task import Task
+from kumulus.extras.lab.traces.task import Format, Task, one_file
 from kumulus.model.errors import shown
 
 _FIELDS = 18

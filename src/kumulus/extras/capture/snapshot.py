@@ -1,5 +1,7 @@
 """The objects that a capture reads, from a file of `etcdctl snapshot save`, as of its last revision.
 
+Only the file is read, without running etcd; docs/decisions/etcd-snapshots.md says why.
+
 The values of other kinds, including secrets, are not decoded. The database of a stopped member (`member/snap/db`) is
 such a file too, without the checksum at its end.
 
@@ -15,9 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from kumulus.extras.capture.bolt import Bolt, Damaged, Entry, is_bolt
 from kumulus.extras.capture.dumps import Refused
 from kumulus.extras.capture.encoded import Encrypted, Unreadable, as_json
-from kumulus.extras.capture.etcd.bolt import Bolt, Damaged, Entry, is_bolt
 from kumulus.extras.capture.kinds import KINDS, Kind
 
 is_snapshot = is_bolt

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kumulus.cli.main import main
+from kumulus.extras.capture import snapshot
+from kumulus.extras.capture.bolt import Bolt, Damaged
 from kumulus.extras.capture.dumps import Refused
-from kumulus.extras.capture.etcd import snapshot
-from kumulus.extras.capture.etcd.bolt import Bolt, Damaged
 from kumulus.extras.capture.messages import STORED
 from kumulus.kube.message_tables import classes_of
-from tests.unit.extras.capture.etcd import bolt
+from tests.unit.extras.capture import bolt
 
 CLASSES = classes_of(STORED)
 
