@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from kumulus.extras.lab.cluster.claims import published
 from kumulus.extras.lab.offline.placing import Machine, in_order
+from kumulus.extras.schedulers.pod_requests import lenient
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.gfd import GPU_RESOURCE
-from kumulus.model.pod_requests import lenient
 from kumulus.model.pools import GROUP_LABEL
 from kumulus.model.quantity import NANO, ZERO
 

@@ -14,6 +14,7 @@ from kumulus.extras.lab.measure.placement import Placement
 from kumulus.extras.lab.measure.priced import PricedNodes
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.lab.measure.views import FINAL, ClaimView, PodView, claim_view, in_cluster, pod_view
+from kumulus.extras.lab.plan.gpu_claims import Demand
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
 from kumulus.extras.watch.live.devices import published_from
@@ -23,7 +24,6 @@ from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import identity
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
-from kumulus.model.claims import Demand
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.slices import RESOURCE_API
 from kumulus.nodes.catalog.prices import Prices

@@ -20,8 +20,8 @@ from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, Object, job_
 from kumulus.extras.lab.plan.replayed import Replayed, classes, replayed
 from kumulus.extras.lab.plan.scheduling import for_federation, for_scheduler
 from kumulus.extras.lab.plan.stream import State, asking, in_users_queue, jobs_drawn, on_models, playable
+from kumulus.extras.schedulers.manifests import expected_pods, later_pods, pod_templates
 from kumulus.model.distributions import drawn
-from kumulus.model.manifests import expected_pods, later_pods, pod_templates
 
 
 @dataclass(frozen=True)
