@@ -16,7 +16,7 @@ from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.kube.bodies import nothing
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
-from kumulus.model import real_nodes
+from kumulus.model import nodes
 from kumulus.model.durations import seconds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
@@ -242,7 +242,7 @@ def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
 
 async def keep_to_real_nodes(client: Client) -> None:
     """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
-    change = {"spec": {"template": {"spec": {"affinity": real_nodes.affinity()}}}}
+    change = {"spec": {"template": {"spec": {"affinity": nodes.affinity_to_real()}}}}
     for each in (await client.get(_DAEMON_SETS))["items"]:
         if not _chooses_nodes(each):
             path = f"{_DAEMON_SETS}/{each['metadata']['name']}"
