@@ -31,7 +31,6 @@ from kumulus.runtimes.kwok import (
     moving,
     observing,
     priority,
-    renewals,
     starting,
     upgrade,
 )
@@ -52,7 +51,7 @@ class KwokRuntime(Runtime):
         if not options:
             return {}
         # Imported here: most clusters have no options, and their previews need no pydantic.
-        from kumulus.runtimes.kwok.options import options_problems
+        from kumulus.runtimes.kwok.section import options_problems
 
         return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
 
@@ -175,7 +174,7 @@ class KwokRuntime(Runtime):
         if found.components.get("kube-apiserver") != "running":
             return found
         # All three at once: each waits for the answer of a process, and every `up` waits for all of them.
-        renewing = asyncio.ensure_future(renewals.stuck_since(layout, running))
+        renewing = asyncio.ensure_future(hung.stuck_since(layout, running))
         try:
             actual, full = await asyncio.gather(
                 apiserver.identity(layout.kubeconfig, patience=hung.patience(layout, running)),
@@ -184,8 +183,8 @@ class KwokRuntime(Runtime):
             if identity and actual != identity:
                 return None
             components = {**found.components, **({"etcd": "full"} if full else {})}
-            if components.get(renewals.CONTROLLER) == "running" and await renewing:
-                components[renewals.CONTROLLER] = "unhealthy"
+            if components.get(hung.CONTROLLER) == "running" and await renewing:
+                components[hung.CONTROLLER] = "unhealthy"
             return dataclasses.replace(found, identity=actual, components=components)
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)

@@ -15,7 +15,7 @@ from kumulus.model.errors import SpecError
 from kumulus.model.gfd import GPU_OPERATOR
 from kumulus.runtimes.kwok import configuration
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.options import options_problems
+from kumulus.runtimes.kwok.section import options_problems
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import load
 

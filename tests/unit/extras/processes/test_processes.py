@@ -14,7 +14,7 @@ from kumulus.host.ports import Claims
 from kumulus.model.errors import SpecError
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.kwok.layout import Layout
-from kumulus.runtimes.kwok.options import options_problems
+from kumulus.runtimes.kwok.section import options_problems
 from kumulus.stackfile.model import ClusterSpec
 
 IMAGE = "example.com:5000/team/tool"
