@@ -22,12 +22,11 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kind import commands, failures
+from kumulus.runtimes.kind import DEFAULT_WAIT, commands, failures
 from kumulus.runtimes.kind.containers import Engine
 from kumulus.runtimes.kind.environment import environment
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.network import with_room
-from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 
 if TYPE_CHECKING:

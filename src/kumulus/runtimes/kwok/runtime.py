@@ -51,9 +51,10 @@ class KwokRuntime(Runtime):
         if not options:
             return {}
         # Imported here: most clusters have no options, and their previews need no pydantic.
-        from kumulus.runtimes.kwok.section import options_problems
+        from kumulus.runtimes.kwok.section import Options
+        from kumulus.runtimes.section import option_problems
 
-        return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
+        return option_problems(Options, options)
 
     def default_version(self) -> str:
         return f"v{toolchain.kubernetes_versions()[0]}"

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from kumulus.kwok.node_metrics import Kind
 from kumulus.model.checks import of_mapping, problem
 from kumulus.model.errors import Problem, Where, shown
 from kumulus.model.fields import QuantityText, Section, checked, found, whole
-from kumulus.model.fields.validation import problems_of
 from kumulus.model.observability import Observability, observability_from, observability_problems
 from kumulus.model.quantity import parse
 from kumulus.runtimes.section import RuntimeSection
@@ -128,12 +127,3 @@ class Options(Kwok):
         if value and parse(value).nanos <= 0:
             raise found([problem((), f"is {shown(value)}", "write a quantity such as 8Gi")])
         return value
-
-
-def options_problems(options: dict[str, object]) -> list[Problem]:
-    """What is wrong with a cluster's options."""
-    try:
-        Options.model_validate(options)
-    except ValidationError as error:
-        return problems_of(error, Options)
-    return []

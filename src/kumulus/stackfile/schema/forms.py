@@ -20,7 +20,7 @@ from kumulus.model.node_effects import KUBELETS
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.nodes.catalog.faults import names
 from kumulus.nodes.catalog.instances import gpu_products, instance_types
-from kumulus.runtimes.kind import options as kind_options
+from kumulus.runtimes.kind import section as kind_section
 from kumulus.stackfile import host_commands, kwok_charts
 from kumulus.stackfile import model as stackfile
 from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
@@ -74,7 +74,7 @@ def _scalars() -> dict[str, Schema]:
         "name": text(patterns.NO_BLANKS_AROUND),
         "repository": text(patterns.CHART_REPOSITORY),
         "loadedImage": text(image),
-        "nodeImage": text(patterns.whole(kind_options.IMAGE)),
+        "nodeImage": text(patterns.whole(kind_section.IMAGE)),
         "kwokImage": text(patterns.whole(kwok_charts.IMAGE)),
         "network": text(patterns.network(kwok_charts.LONGEST_PREFIX)),
         "instanceType": {"enum": sorted(instance_types())},
