@@ -7,7 +7,6 @@ no authentication by default and show the names of all pods. For etcd, see :mod:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,23 +65,3 @@ def connection(pki: Path, server: str) -> Connection:
     tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))
     tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
     return Connection(server, name, tls=tls)
-
-
-def patch(component: str, wanted: Mapping[str, str], replaced: Sequence[str]) -> dict[str, Any]:
-    """Flags of a component as kwokctl takes them when it makes a cluster.
-
-    Args:
-        replaced: the flags that kwokctl sets itself; the others are added.
-    """
-    return {
-        "name": component,
-        "extraArgs": [
-            {"key": key, "value": value, **({"override": True} if key in replaced else {})}
-            for key, value in wanted.items()
-        ],
-    }
-
-
-def patches(pki: Path) -> list[dict[str, Any]]:
-    """The flags of :func:`flags` as kwokctl takes them when it makes a cluster."""
-    return [patch(component, wanted, (ALWAYS_ALLOWED,)) for component, wanted in flags(pki).items()]

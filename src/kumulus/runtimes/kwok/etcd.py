@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from kumulus.kube import Connection
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
-# The flags that kwokctl sets itself; the others are added.
-_OF_KWOKCTL = (
-    "advertise-client-urls",
-    "etcd-servers",
-    "initial-advertise-peer-urls",
-    "initial-cluster",
-    "listen-client-urls",
-    "listen-peer-urls",
-)
 
 
 def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
@@ -65,11 +56,6 @@ def flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
             "etcd-keyfile": key,
         },
     }
-
-
-def patches(pki: Path, port: int, peer_port: int) -> list[dict[str, Any]]:
-    """The flags as kwokctl takes them when it makes a cluster."""
-    return [access.patch(name, wanted, _OF_KWOKCTL) for name, wanted in flags(pki, port, peer_port).items()]
 
 
 def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
