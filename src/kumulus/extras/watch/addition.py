@@ -57,11 +57,9 @@ class Monitoring(Addition):
     names = frozenset(NAMES)
 
     def asked(self, options: Options) -> bool:
-        """See :meth:`Addition.asked`."""
         return _asked(options) is not None
 
     def fingerprints(self, options: Options) -> dict[str, str]:
-        """See :meth:`Addition.fingerprints`."""
         asked = _asked(options)
         if asked is None:
             return {}
@@ -75,7 +73,6 @@ class Monitoring(Addition):
         }
 
     def described(self, old: Options, new: Options) -> list[str]:
-        """See :meth:`Addition.described`."""
         before, after = _asked(old), _asked(new)
         if after is None:
             gone = "observability: Prometheus goes, with its samples, and kube-state-metrics"
@@ -92,7 +89,6 @@ class Monitoring(Addition):
         return lines
 
     def endpoints(self, layout: Layout) -> dict[str, str]:
-        """See :meth:`Addition.endpoints`."""
         port = layout.ports().get(PROMETHEUS)
         if not port:
             return {}
@@ -110,7 +106,6 @@ class Monitoring(Addition):
         )
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """See :meth:`Addition.configured`."""
         asked = _asked(options)
         if asked is None:
             return components.replaced(settings, NAMES)
