@@ -129,8 +129,8 @@ class Monitoring(Addition):
         wanted = configuration(asked, layout.ports(), str(layout.directory / "pki"), "rules.yaml", layout.name)
         pki = str(layout.directory / "pki")
         files.write(folder / "prometheus.yaml", dump([wanted]))
-        files.write(folder / "web.yaml", dump([access.web_configuration(pki)]))
-        files.write(folder / "client.yaml", dump([access.client_configuration(pki)]))
+        files.write(folder / "web.yaml", dump([_web_configuration(pki)]))
+        files.write(folder / "client.yaml", dump([_client_configuration(pki)]))
 
     def require_space(self, layout: Layout, dead: Sequence[str]) -> None:
         """See :meth:`Addition.require_space`: Prometheus is not started on a disk that is nearly full."""
@@ -219,3 +219,31 @@ def _definitions(
 
 
 ADDITION = Monitoring()
+
+
+def _web_configuration(pki: str) -> dict[str, Any]:
+    """How Prometheus and kube-state-metrics serve: over TLS, to clients with a certificate of the cluster's authority.
+
+    By default they have no authentication, and show the names of all pods to every user of the machine. Source: the
+    "web configuration" of prometheus/exporter-toolkit, which both read.
+    """
+    return {
+        "tls_server_config": {
+            "cert_file": f"{pki}/admin.crt",
+            "key_file": f"{pki}/admin.key",
+            "client_auth_type": "RequireAndVerifyClientCert",
+            "client_ca_file": f"{pki}/ca.crt",
+            "min_version": "TLS13",
+        }
+    }
+
+
+def _client_configuration(pki: str) -> dict[str, Any]:
+    """Promtool's client configuration (``--http.config.file``)."""
+    return {
+        "tls_config": {
+            "ca_file": f"{pki}/ca.crt",
+            "cert_file": f"{pki}/admin.crt",
+            "key_file": f"{pki}/admin.key",
+        }
+    }

@@ -1,14 +1,14 @@
 """Who may query the components of a cluster: holders of its certificate, whose key is in its private folder.
 
 Every user of the machine can connect to 127.0.0.1, and every web page can through a host name that resolves to it.
-kwokctl lets them read the metrics of the scheduler and the controller manager; Prometheus and kube-state-metrics have
-no authentication by default and show the names of all pods. For etcd, see :mod:`kumulus.runtimes.kwok.etcd`.
+kwokctl lets them read the metrics of the scheduler and the controller manager. For etcd, see
+:mod:`kumulus.runtimes.kwok.etcd`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kumulus.kube import Connection
@@ -26,33 +26,6 @@ def flags(pki: Path) -> dict[str, dict[str, str]]:
     mine = {"client-ca-file": str(pki / "ca.crt"), ALWAYS_ALLOWED: "/healthz,/livez,/readyz"}
     signing = {"cluster-signing-cert-file": str(pki / "ca.crt"), "cluster-signing-key-file": str(pki / "ca.key")}
     return {name: mine | (signing if name == "kube-controller-manager" else {}) for name in CONTROLLERS}
-
-
-def web_configuration(pki: str) -> dict[str, Any]:
-    """How Prometheus and kube-state-metrics serve: over TLS, to clients with a certificate of the cluster's authority.
-
-    Source: the "web configuration" of prometheus/exporter-toolkit, which both read.
-    """
-    return {
-        "tls_server_config": {
-            "cert_file": f"{pki}/admin.crt",
-            "key_file": f"{pki}/admin.key",
-            "client_auth_type": "RequireAndVerifyClientCert",
-            "client_ca_file": f"{pki}/ca.crt",
-            "min_version": "TLS13",
-        }
-    }
-
-
-def client_configuration(pki: str) -> dict[str, Any]:
-    """Promtool's client configuration (``--http.config.file``)."""
-    return {
-        "tls_config": {
-            "ca_file": f"{pki}/ca.crt",
-            "cert_file": f"{pki}/admin.crt",
-            "key_file": f"{pki}/admin.key",
-        }
-    }
 
 
 def connection(pki: Path, server: str) -> Connection:
