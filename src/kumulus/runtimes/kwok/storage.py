@@ -16,7 +16,7 @@ from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.kube.media import PROTOBUF
-from kumulus.kube.stored_lease import StoredLeases
+from kumulus.kube.stored import StoredLeases
 from kumulus.nodes.faults.leases import HOLDER, LEASES
 from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten
 from kumulus.runtimes.kwok import etcd
