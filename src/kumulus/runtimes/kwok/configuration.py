@@ -10,7 +10,7 @@ from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.kwok.volume_stages import volume_stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, addition, components, etcd, gates, logs, objects, sizing
+from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, sizing
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
@@ -199,8 +199,8 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     pki = Layout.of(wanted.home, wanted.name).directory / "pki"
     flags = (
         _FLAGS,
-        etcd.flags(pki, ports["etcdPort"], ports["etcdPeerPort"]),
-        access.flags(pki),
+        access.etcd_flags(pki, ports["etcdPort"], ports["etcdPeerPort"]),
+        access.controller_flags(pki),
         kubelet_flags(ports["kwokControllerPort"]),
         logs.FLAGS,
         sizing.flags(options, wanted.nodes),

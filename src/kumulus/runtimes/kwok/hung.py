@@ -17,7 +17,7 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.nodes.faults import leases
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver
-from kumulus.runtimes.kwok import etcd
+from kumulus.runtimes.kwok import access
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ async def _etcd_answers(layout: Layout) -> bool:
     from kumulus.kube import Client
 
     try:
-        found = etcd.connection(layout)
+        found = access.connection(layout.directory / "pki", f"https://127.0.0.1:{layout.ports().get(access.ETCD)}")
     except OSError:
         return True  # without its certificates it cannot be known
     async with Client(found, request_timeout=2.0) as client:
