@@ -20,12 +20,13 @@ from kumulus.model import nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes
 from kumulus.stackfile.addons import chart_kind
+from kumulus.stackfile.cluster_charts import PrometheusStack as Chart
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.prometheus_stack import NAME
-from kumulus.stackfile.prometheus_stack import PrometheusStack as Chart
 from kumulus.stackfile.secrets import Secrets
 
+NAME = "kube-prometheus-stack"
+"""The release's name, with which the names of its parts begin."""
 _KUBELETS = "kumulus-kubelets"
 # The operator writes these, whatever ports it finds.
 _KUBELET_PORTS = (("https-metrics", 10250), ("http-metrics", 10255), ("cadvisor", 4194))
