@@ -24,7 +24,7 @@ from kumulus.kube.bulk import for_each
 from kumulus.kube.media import JSON
 from kumulus.kube.message_tables import classes_of
 from kumulus.kube.namespaces import NAMESPACES
-from kumulus.runtimes.kwok.etcd import ETCD
+from kumulus.runtimes.kwok.access import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import NODES, Plane, Pools, remove_namespaces
 from tests.support import captured, processes

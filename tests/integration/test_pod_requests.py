@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from kumulus.extras.schedulers.pod_requests import lenient, spec_requests
 from kumulus.extras.schedulers.templates import requests
 from kumulus.extras.watch.live.amounts import of_requests
 from kumulus.extras.watch.live.pod import pod_from
 from kumulus.kube.messages import message_classes
-from kumulus.model.pod_requests import lenient, spec_requests
 from kumulus.model.quantity import NANO
 from kumulus.toolchain import golang
 

@@ -21,7 +21,7 @@ from kumulus.extras.journal import outages
 from kumulus.host import processes
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.nodes.faults import leases
-from kumulus.runtimes.kwok import hung, renewals
+from kumulus.runtimes.kwok import hung
 from kumulus.runtimes.kwok.layout import Layout
 from tests.integration.conftest import JOBS, LEASES, NODES, PODS, TOOLS, Plane, Pools, plane_at
 from tests.support.api import Refused
@@ -63,7 +63,7 @@ def renewed(plane: Plane) -> dict[str, str]:
 
 def until_run_out(plane: Plane) -> None:
     """Wait until every lease has run out, and until nothing but kwok-controller can be the reason."""
-    due = renewals._INTERVAL * 5 + renewals._SECOND_LOOK
+    due = hung._INTERVAL * 5 + hung._SECOND_LOOK
     give_up = time.monotonic() + 120
     while True:
         assert time.monotonic() < give_up
@@ -100,19 +100,19 @@ def test_a_kwok_controller_that_renews_no_lease_is_seen_and_restarted(
     quick: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One that is only late, as after a machine has slept, is not what this one is: it need not be looked at so long.
-    monkeypatch.setattr(renewals, "_SECOND_LOOK", 3.0)
-    assert asyncio.run(renewals.stuck_since(Layout(quick.directory), quick.processes())) is None
+    monkeypatch.setattr(hung, "_SECOND_LOOK", 3.0)
+    assert asyncio.run(hung.stuck_since(Layout(quick.directory), quick.processes())) is None
     with renewals_refused(quick):
         until_run_out(quick)
-        [stuck] = quick.processes()[renewals.CONTROLLER]
+        [stuck] = quick.processes()[hung.CONTROLLER]
         found = asyncio.run(quick.read())
         assert found is not None
-        assert (found.health, found.components[renewals.CONTROLLER]) == ("degraded", "unhealthy")
+        assert (found.health, found.components[hung.CONTROLLER]) == ("degraded", "unhealthy")
         said = Said()
         asyncio.run(quick.runtime.repair(quick.wanted, quick.identity, said))
-        restarted = f"{renewals.CONTROLLER} of cluster test runs (pid {stuck}) but has renewed no node's lease since "
+        restarted = f"{hung.CONTROLLER} of cluster test runs (pid {stuck}) but has renewed no node's lease since "
         assert any(restarted in message for message in said.messages)
-        assert quick.processes()[renewals.CONTROLLER] != [stuck]
+        assert quick.processes()[hung.CONTROLLER] != [stuck]
     # The new one has leases of its own, and renews them once it may.
     before = renewed(quick)
     assert len(before) == MANY

@@ -23,8 +23,7 @@ from kumulus import toolchain
 from kumulus.kube import Client, load_kubeconfig
 from kumulus.kube.media import PROTOBUF
 from kumulus.kube.message_tables import classes_of
-from kumulus.kube.stored import node_key
-from kumulus.kube.stored_lease import StoredLeases, lease_key
+from kumulus.kube.stored import StoredLeases, lease_key, node_key
 from kumulus.model.pool_form import pool_from_properties
 from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.nodes.errors import PartialFailure

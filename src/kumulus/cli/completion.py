@@ -8,8 +8,13 @@ kumulus completion fish > ~/.config/fish/completions/kumulus.fish
 from __future__ import annotations
 
 import argparse
+import os
+from typing import NoReturn
 
+from kumulus.cli import project, which
 from kumulus.cli.errors import UserError
+from kumulus.cli.main import parser_of
+from kumulus.cli.registry import offered
 from kumulus.host import installation
 
 SHELLS = ("bash", "zsh", "fish")
@@ -30,3 +35,61 @@ def run(args: argparse.Namespace) -> int:
 
     print(shellcode(["kumulus"], shell=args.shell))
     return 0
+
+
+_STACKS = ("stack", "named")
+
+
+def complete() -> NoReturn:
+    """Print the possible completions of the line for the shell, and exit."""
+    import argcomplete
+
+    argcomplete.autocomplete(parser(os.environ.get("COMP_LINE", "")), always_complete_options="long")
+    os._exit(1)
+
+
+def parser(line: str) -> argparse.ArgumentParser:
+    """A parser of the whole command, with the arguments of only the subcommand on the line."""
+    whole = argparse.ArgumentParser(prog="kumulus")
+    whole.add_argument("--version", action="store_true")
+    subparsers = whole.add_subparsers()
+    words = line.split()
+    for name, each in offered().items():
+        if len(words) > 1 and words[1] == name:
+            _, its = parser_of(name, each.command)
+            if any(action.dest == "named" for action in its._actions):
+                # The first word of these: see stack.add_arguments.
+                its.add_argument("stack", nargs="?")
+            _with_stacks(its)
+            subparsers.add_parser(name, parents=[its], add_help=False, help=each.command.summary)
+        else:
+            subparsers.add_parser(name, help=each.command.summary)
+    return whole
+
+
+def stacks(**_: object) -> list[str]:
+    """The names of the project's stacks."""
+    try:
+        return project.current().stacks()
+    except UserError:
+        return []
+
+
+def clusters(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+    """The names of the clusters of the stack on the line so far, or else of the current stack."""
+    try:
+        stack = project.chosen(getattr(parsed_args, "stack", None))
+        return [each.cluster for each in which.every(stack) if each.cluster]
+    except UserError:
+        return []
+
+
+def _with_stacks(its: argparse.ArgumentParser) -> None:
+    for action in its._actions:
+        if action.dest in _STACKS:
+            action.completer = stacks  # type: ignore[attr-defined]
+        if action.dest == "cluster":
+            action.completer = clusters  # type: ignore[attr-defined]
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                _with_stacks(each)

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ and has_venv():
         enter_venv()
-        from kumulus.cli.completing import complete
+        from kumulus.cli.completion import complete
 
         complete()
     if not arguments or arguments[0] in {"-h", "--help", "help"}:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kumulus.cli import project, stack, stack_file, which
 from kumulus.cli.errors import UserError
-
-if TYPE_CHECKING:
-    from kumulus.model.pools import Pool
+from kumulus.model.pools import INSTANCE_TYPE_LABEL, Pool
+from kumulus.model.topology import Level
+from kumulus.model.totals import totals
+from kumulus.model.words import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show it."""
-    from kumulus.cli import price, topology_svg, topology_text
+    from kumulus.cli import price, topology_svg
     from kumulus.nodes.catalog.costs import fleet_cost
 
     found = which.chosen(project.require_stack(project.chosen(args.stack)), args.cluster)
@@ -41,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"stack": name, **cost.to_plain(), "pools": [_plain(pool) for pool in pools]}, indent=2))
         return 0
     if args.svg is None:
-        print(topology_text.tree(name, pools))
+        print(tree(name, pools))
         print(f"cost: {price.short(fleet_cost(pools, loaded.known_prices()))}")
         return 0
     picture = topology_svg.picture(name, pools)
@@ -57,9 +60,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _plain(pool: Pool) -> dict[str, object]:
-    from kumulus.model.pools import INSTANCE_TYPE_LABEL
-    from kumulus.model.totals import totals
-
     sums = totals([pool])
     return {
         "name": pool.name,
@@ -71,3 +71,101 @@ def _plain(pool: Pool) -> dict[str, object]:
         "gpus": sums.gpus,
         "levels": [{"level": each.name, "label": each.label} for each in pool.topology.levels] if pool.topology else [],
     }
+
+
+NAMES = {
+    "nvlinkDomain": ("NVLink domain", "NVLink domains"),
+    "rack": ("rack", "racks"),
+    "leaf": ("leaf switch", "leaf switches"),
+    "block": ("block", "blocks"),
+    "spine": ("spine switch", "spine switches"),
+}
+"""The singular and plural names of the domains of each level."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Adjacent domains of one level that are alike."""
+
+    level: Level
+    """Which level."""
+    first: int
+    """The index of the first of them."""
+    count: int
+    """How many."""
+    nodes: int
+    """How many nodes each has."""
+    inside: tuple[Branch, ...]
+    """What each of them consists of."""
+
+
+def tree(stack: str, pools: Sequence[Pool]) -> str:
+    """The tree of a stack."""
+    sums = totals(pools)
+    lines = [f"{stack}: {counted(sums.nodes, 'node')}, {counted(sums.gpus, 'GPU')}"]
+    zones = dict.fromkeys(pool.zone for pool in pools)
+    for zone in zones:
+        last = zone == list(zones)[-1]
+        members = [pool for pool in pools if pool.zone == zone]
+        nodes = counted(sum(pool.replicas for pool in members), "node")
+        lines.append(f"{_fork(last)}{f'zone {zone}' if zone else 'no zone'}: {nodes}")
+        for pool in members:
+            lines += [f"{_trunk(last)}{line}" for line in _pool_lines(pool, pool is members[-1])]
+    return "\n".join(lines)
+
+
+def branches(levels: Sequence[Level], nodes: range) -> tuple[Branch, ...]:
+    """The domains of the first level, with adjacent ones that are alike combined.
+
+    Args:
+        nodes: the ordinals in question; they begin with a domain of that level.
+    """
+    if not levels or not nodes:
+        return ()
+    level, stop = levels[0], nodes.stop
+    indices = range(nodes.start // level.nodes, (stop - 1) // level.nodes + 1)
+    found = []
+    for size, alike in groupby(indices, key=lambda index: len(level.ordinals(index, stop))):
+        group = list(alike)
+        inside = branches(levels[1:], level.ordinals(group[0], stop))
+        found.append(Branch(level, group[0], len(group), size, inside))
+    return tuple(found)
+
+
+def describe(pool: Pool) -> str:
+    """A pool on one line: its group, its machine, its nodes, its GPUs."""
+    gpus = totals([pool]).gpus
+    machine = pool.labels.get(INSTANCE_TYPE_LABEL, "")
+    parts = [pool.group, *([machine] if machine not in ("", pool.group) else []), counted(pool.replicas, "node")]
+    if gpus:
+        parts.append(f"{gpus:,} × {pool.gpu_product}" if pool.gpu_product else counted(gpus, "GPU"))
+    return " · ".join(parts)
+
+
+def _pool_lines(pool: Pool, last: bool) -> Iterator[str]:
+    yield _fork(last) + describe(pool)
+    levels = tuple(reversed(pool.topology.levels)) if pool.topology else ()
+    for line in _branch_lines(branches(levels, range(pool.replicas))):
+        yield _trunk(last) + line
+
+
+def _branch_lines(found: Sequence[Branch]) -> Iterator[str]:
+    for branch in found:
+        last = branch is found[-1]
+        one, several = NAMES[branch.level.name]
+        first = branch.level.place(branch.first * branch.level.nodes)
+        final = branch.level.place((branch.first + branch.count - 1) * branch.level.nodes)
+        if branch.count == 1:
+            yield f"{_fork(last)}{one} {first}: {counted(branch.nodes, 'node')}"
+        else:
+            yield f"{_fork(last)}{branch.count:,} {several} {first} … {final}: {counted(branch.nodes, 'node')} each"
+        for line in _branch_lines(branch.inside):
+            yield _trunk(last) + line
+
+
+def _fork(last: bool) -> str:
+    return "└─ " if last else "├─ "
+
+
+def _trunk(last: bool) -> str:
+    return "   " if last else "│  "

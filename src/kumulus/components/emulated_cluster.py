@@ -19,7 +19,6 @@ from kumulus.components.kwok_plan import KwokPlan
 from kumulus.components.needed_plugins import require_command_plugin
 from kumulus.components.resources import Cluster, ClusterLike, InCluster, of_plugin
 from kumulus.host import extras
-from kumulus.model.hypernodes import Fabric, fabrics_to_plain
 from kumulus.model.names import default_cluster_name
 from kumulus.model.pools import Pool
 from kumulus.model.totals import totals
@@ -239,7 +238,11 @@ class EmulatedCluster(pulumi.ComponentResource):
         groups = {group.name for group in loaded.spec.nodeGroups if group.topology and group.topology.preset == VOLCANO}
         if not groups:
             return []
-        pools = fabrics_to_plain([Fabric.of(pool) for pool in loaded.pools if pool.group in groups])
+        pools = {
+            pool.name: {"zone": pool.zone, "replicas": pool.replicas, "topology": pool.topology.to_plain()}
+            for pool in loaded.pools
+            if pool.group in groups and pool.topology
+        }
         # An add-on may install the CRD.
         first = list(self.addons.values())
         opts = pulumi.ResourceOptions(parent=self, depends_on=first, deleted_with=self.cluster.end)

@@ -21,7 +21,7 @@ from kumulus.kwok.controllers import NAMESPACE, Controllers, release_name, stage
 from kumulus.kwok.stages import API_VERSION
 from kumulus.model.shards import shards_for
 from kumulus.stackfile.addons import Addon
-from kumulus.stackfile.kwok_charts import KwokCharts as Charts
+from kumulus.stackfile.cluster_charts import KwokCharts as Charts
 
 
 class KwokChartsArgs(TypedDict, total=False):

@@ -1,13 +1,14 @@
-"""Nodes as an API server stores them in etcd: the keys, and the bytes.
+"""Nodes and their leases as an API server stores them in etcd: the keys, and the bytes.
 
 An API server stores a node as it answers the request to create it: the object with its defaults, identity and managed
 fields, in protobuf, in an envelope. So nothing is made up here: the server itself is asked to create one node in a dry
-run (``dryRun=All``), and the others are copies of that one under their own names.
+run (``dryRun=All``), and the others are copies of that one under their own names. So are leases of one that a
+kwok-controller has made.
 
 Sources: k8s.io/apiserver pkg/registry/generic/registry/store.go (Create) and pkg/storage/etcd3/store.go (Create), the
-key in k8s.io/kubernetes pkg/kubeapiserver/default_storage_factory_builder.go (``minions``); the field numbers as in
-``messages``. Every field up to the last one that is changed here is in a table, so that the order of the bytes is the
-server's own; what is not changed is passed through unread.
+keys in k8s.io/kubernetes pkg/kubeapiserver/default_storage_factory_builder.go (``minions``); the field numbers as in
+``messages``, those of leases in k8s.io/api/coordination/v1. Every field up to the last one that is changed here is in a
+table, so that the order of the bytes is the server's own; what is not changed is passed through unread.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from kumulus.kube.errors import no_answer
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import OBSERVED, decoded, opened, sealed
 
-_KEYS = b"/registry/minions/"
+_NODES, _LEASES = b"/registry/minions/", b"/registry/leases/kube-node-lease/"
 
-METADATA: Tables = {
+_STORED: Tables = {
     # Of a map, which an API server writes in the order of its keys; protobuf's C library orders keys differently
     # where one begins with another.
     "Entry": {"key": (1, "string"), "value": (2, "string")},
@@ -61,11 +62,6 @@ METADATA: Tables = {
         "finalizers": (14, "*string"),
         "managedFields": (17, "*ManagedFieldsEntry"),
     },
-}
-"""The metadata of every kind, up to the last field that is changed here."""
-
-_STORED: Tables = {
-    **METADATA,
     "NodeAddress": {"type": (1, "string"), "address": (2, "string")},
     "NodeSystemInfo": OBSERVED["NodeSystemInfo"],
     "NodeStatus": {
@@ -78,6 +74,13 @@ _STORED: Tables = {
         "nodeInfo": (7, "NodeSystemInfo"),
     },
     "Node": {"metadata": (1, "ObjectMeta"), "spec": (2, "bytes"), "status": (3, "NodeStatus")},
+    "LeaseSpec": {
+        "holderIdentity": (1, "string"),
+        "leaseDurationSeconds": (2, "int32"),
+        "acquireTime": (3, "Time"),
+        "renewTime": (4, "Time"),
+    },
+    "Lease": {"metadata": (1, "ObjectMeta"), "spec": (2, "LeaseSpec")},
 }
 _NAMED = {"name", "labels", "annotations"}
 # The parts of the status that are a node's own; all others have to equal those of the node asked for.
@@ -90,7 +93,12 @@ class NotAlike(ValueError):
 
 def node_key(name: str) -> bytes:
     """The key under which an API server keeps the node of that name."""
-    return _KEYS + name.encode()
+    return _NODES + name.encode()
+
+
+def lease_key(node: str) -> bytes:
+    """The key under which an API server keeps the lease of a node."""
+    return _LEASES + node.encode()
 
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -122,7 +130,7 @@ class StoredNodes:
     """
 
     def __init__(self, answer: bytes, manifest: Mapping[str, Any]) -> None:
-        self._envelope, self._node = _opened(answer)
+        self._envelope, self._node = _opened(answer, "Node")
         self._manifest = manifest
 
     def of(self, manifest: Mapping[str, Any], uid: str, now: int) -> bytes:
@@ -152,7 +160,7 @@ class StoredNodes:
         for field, value in manifest["status"]["nodeInfo"].items():
             if value != model["status"]["nodeInfo"][field]:
                 setattr(status.nodeInfo, field, value)
-        return closed(self._envelope, node)
+        return _closed(self._envelope, node)
 
 
 def _set(entries: Any, wanted: Mapping[str, str], there: Mapping[str, str]) -> None:
@@ -176,24 +184,75 @@ def same(one: bytes, other: bytes) -> bool:
 
 
 def _timeless(raw: bytes) -> bytes:
-    envelope, node = _opened(raw)
+    envelope, node = _opened(raw, "Node")
     node.metadata.ClearField("uid")
     node.metadata.ClearField("creationTimestamp")
     for entry in node.metadata.managedFields:
         entry.ClearField("time")
-    return closed(envelope, node)
+    return _closed(envelope, node)
 
 
-def _opened(raw: bytes) -> tuple[Any, Any]:
-    """The envelope of an answer, and the node in it."""
+class StoredLeases:
+    """Leases like an existing one, as its holder would have made them for other nodes.
+
+    Args:
+        answer: that lease as the API server gives it, in protobuf.
+
+    Raises:
+        ApiError: that is not an answer of an API server.
+    """
+
+    def __init__(self, answer: bytes) -> None:
+        self._envelope, self._lease = _opened(answer, "Lease")
+        # A stored object has none: it is the revision at which the object is stored.
+        self._lease.metadata.resourceVersion = ""
+
+    @property
+    def holder(self) -> str:
+        """Their holder; empty for none."""
+        return str(self._lease.spec.holderIdentity)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the lease is as it was created, and owned by its node: others like it are as new ones would be."""
+        owners = self._lease.metadata.ownerReferences
+        return len(owners) == 1 and bool(owners[0].uid) and len(self._lease.metadata.managedFields) == 1
+
+    def of(self, node: str, node_uid: str, uid: str, now: float) -> bytes:
+        """The bytes of a node's lease.
+
+        Args:
+            node_uid: its UID, by which the lease is deleted with the node.
+            now: when it is created and renewed, in seconds since 1970.
+        """
+        lease = _classes()["Lease"]()
+        lease.CopyFrom(self._lease)
+        metadata, seconds = lease.metadata, int(now)
+        metadata.name, metadata.uid = node, uid
+        metadata.creationTimestamp.seconds = seconds
+        (owner,) = metadata.ownerReferences
+        # The managed fields name the owner by its UID, and all UIDs have the same length.
+        before, after = owner.uid.encode(), node_uid.encode()
+        owner.name, owner.uid = node, node_uid
+        for entry in metadata.managedFields:
+            entry.time.seconds = seconds
+            entry.fieldsV1 = entry.fieldsV1.replace(before, after)
+        lease.spec.renewTime.seconds = seconds
+        # Microseconds, as Kubernetes keeps them.
+        lease.spec.renewTime.nanos = int((now - seconds) * 1e6) * 1000
+        return _closed(self._envelope, lease)
+
+
+def _opened(raw: bytes, kind: str) -> tuple[Any, Any]:
+    """The envelope of an answer, and the object in it."""
     try:
         envelope = opened(raw)
     except DecodeError:
         raise no_answer("(protobuf)") from None
-    return envelope, decoded(_classes()["Node"], envelope.raw)
+    return envelope, decoded(_classes()[kind], envelope.raw)
 
 
-def closed(envelope: Any, message: Any) -> bytes:
+def _closed(envelope: Any, message: Any) -> bytes:
     """An object as it is stored.
 
     Args:

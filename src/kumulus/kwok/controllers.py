@@ -15,7 +15,7 @@ from typing import Any
 
 from kumulus.kwok.base_stages import node_stages_above, pod_stages_above
 from kumulus.kwok.lifecycle_states import CONDITION
-from kumulus.model import real_nodes
+from kumulus.model import nodes
 from kumulus.model.pools import CLUSTER_LABEL
 from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector
 
@@ -126,7 +126,7 @@ class Controllers:
         return {
             "serviceAccountName": NAME,
             **({"imagePullSecrets": secrets} if secrets else {}),
-            "affinity": real_nodes.affinity(),
+            "affinity": nodes.affinity_to_real(),
             "tolerations": [
                 *(
                     {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from kumulus.model.plain import plain
 from kumulus.model.quantity import canonical
@@ -28,6 +28,10 @@ PER_DEVICE = ("uuid", PCI_BUS_ID, PCIE_ROOT, NUMA_NODE)
 MILLI = "milli"
 """The capacity of a shared device by which parts of it are requested: thousandths, WHOLE of them."""
 WHOLE = 1000
+Parts = Literal["milli", "mig"]
+"""How a part of a GPU is requested."""
+GATES: Mapping[Parts, str] = {"milli": "DRAConsumableCapacity", "mig": "DRAPartitionableDevices"}
+"""The feature gates that parts of GPUs need before Kubernetes 1.36 (k8s.io/kubernetes pkg/features)."""
 
 Attribute = Mapping[str, str | int | bool]
 """A device attribute as the API writes it: one of string, int, bool and version, and its value."""

@@ -1,7 +1,7 @@
 """The Kubernetes Node objects of a pool, posted already Ready, and the part of them that Kumulus owns.
 
 What a kubelet would report is modelled on the kubelet (k8s.io/kubernetes pkg/kubelet/nodestatus/setters.go) and on
-KWOK's stage node-initialize, which then has nothing left to do.
+KWOK's stage node-initialize, which then has nothing left to do. Of real nodes beside them, how they are selected.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kumulus.model.active_faults import with_faults
 from kumulus.model.node_effects import Condition
@@ -198,3 +199,19 @@ def _node_info(name: str, cluster: str, info: Mapping[str, str]) -> dict[str, st
 
 def _uuid(digits: str) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+SELECTOR_OF_REAL = f"!{POOL_LABEL},!{CLUSTER_LABEL},type!=kwok"
+"""The same as :func:`affinity_to_real`, as a label selector of nodes."""
+
+
+def affinity_to_real() -> dict[str, Any]:
+    """The ``affinity`` of a pod that needs a real kubelet: neither a stack's nodes nor others emulated by KWOK."""
+    terms = [
+        {"key": POOL_LABEL, "operator": "DoesNotExist"},
+        # An autoscaler's nodes belong to no pool.
+        {"key": CLUSTER_LABEL, "operator": "DoesNotExist"},
+        {"key": "type", "operator": "NotIn", "values": ["kwok"]},
+    ]
+    required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}

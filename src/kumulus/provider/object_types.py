@@ -153,15 +153,6 @@ POOL = of_plain_form(Pool)
 NODE_EFFECTS, POD_EFFECTS = of_dataclass(NodeEffects), of_dataclass(PodEffects)
 INTERRUPTION = of_dataclass(Interruption)
 OFFER_EFFECTS = of_dataclass(OfferEffects, known={"interruption": INTERRUPTION})
-FABRIC = ObjectType(
-    "Fabric",
-    description="A pool, as far as HyperNodes follow from it.",
-    properties=(
-        Property("zone", STRING, "Its availability zone; empty for none."),
-        Property("replicas", INTEGER, "How many nodes it has.", required=True),
-        Property("topology", TOPOLOGY, "How they stand.", required=True),
-    ),
-)
 CONTENTS = ObjectType(
     "Contents",
     description="What a stack has in its cluster, by names; components fill it in.",

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from kumulus.host import locks
+from kumulus.host import files
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.owner import described, same
 from kumulus.runtimes.place import Place
@@ -201,7 +201,7 @@ async def exclusive(place: Place) -> AsyncIterator[bool]:
     Yields whether another run held the lock first: then the cluster may be no longer what it was, or whose it was.
     """
     path = lock_file(place)
-    lock, waited = await locks.take(path)
+    lock, waited = await files.take_lock(path)
     try:
         yield waited
     finally:

@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping
 
 from kumulus.model.checks import problem
-from kumulus.model.claims import GATES
 from kumulus.model.device_checks import milli_problems, partly_problem
-from kumulus.model.devices import NVIDIA_DRIVER, extended_resource
+from kumulus.model.devices import GATES, NVIDIA_DRIVER, extended_resource
 from kumulus.model.errors import Problem, Where, path_text, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL
 from kumulus.model.named_nodes import count_problems

@@ -20,13 +20,12 @@ from kumulus.runtimes.descriptor import Descriptor
 from kumulus.runtimes.kind.kind_config import config_problems
 from kumulus.stackfile.addons import Addon, mapping_of_yaml, mapping_problems
 from kumulus.stackfile.autoscaler import Autoscaler
+from kumulus.stackfile.cluster_charts import KwokCharts, PrometheusStack
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.gpu_operator import FakeGpuOperator
 from kumulus.stackfile.groups import NodeGroup
 from kumulus.stackfile.host_commands import HostCommand, Image
-from kumulus.stackfile.kwok_charts import KwokCharts
 from kumulus.stackfile.lifecycles import PodLifecycles
-from kumulus.stackfile.prometheus_stack import PrometheusStack
 from kumulus.stackfile.rules import rule_problems
 from kumulus.stackfile.sections import ClusterSection, of_extras
 from kumulus.stackfile.shapes import with_shapes

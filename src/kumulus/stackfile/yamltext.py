@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
@@ -18,10 +18,6 @@ from kumulus.kube import yaml_writing
 from kumulus.kube.yaml_limits import FAST_LOADER, MOST_BYTES, Limits, TooMuch, check_limits, too_large
 from kumulus.model.errors import Problem, SpecError, shown
 
-if TYPE_CHECKING:
-    _Fast = yaml.SafeLoader
-else:
-    _Fast = FAST_LOADER
 T = TypeVar("T")
 
 
@@ -33,18 +29,6 @@ class _Once:
 
     def get_node(self) -> Any:
         return _checked(super().get_node())  # type: ignore[misc]
-
-
-class _TextLoader(_Once, _Fast):
-    """Scalars other than null stay strings, as when go-yaml fills fields that are declared as strings."""
-
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
-
-
-class _TypedLoader(_Once, _Fast):
-    """Scalars have the types that go-yaml gives them, without timestamps and sexagesimal numbers."""
-
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
 
 
 class _Counting(yaml.SafeLoader):
@@ -60,30 +44,7 @@ class _Counting(yaml.SafeLoader):
         return event
 
 
-class _SlowTextLoader(_Once, _Counting):
-    """As :class:`_TextLoader`, by PyYAML's own parser."""
-
-    yaml_implicit_resolvers = _TextLoader.yaml_implicit_resolvers
-
-
-class _SlowTypedLoader(_Once, _Counting):
-    """As :class:`_TypedLoader`, by PyYAML's own parser."""
-
-    yaml_implicit_resolvers = _TypedLoader.yaml_implicit_resolvers
-
-
-class _PulumiLoader(_TypedLoader):
-    """Scalars have the types that Pulumi gives them in a stack's file: `yes`, `no`, `on` and `off` are texts."""
-
-    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - PyYAML's way to start from nothing
-
-
-class _SlowPulumiLoader(_Once, _Counting):
-    """As :class:`_PulumiLoader`, by PyYAML's own parser."""
-
-    yaml_implicit_resolvers = _PulumiLoader.yaml_implicit_resolvers
-
-
+_TAG = "tag:yaml.org,2002:"
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _SWITCH = re.compile(rf"{_BOOL.pattern}|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF")
@@ -91,21 +52,6 @@ _INT = re.compile(r"[-+]?(0[bB]_*[01][01_]*|0[oO]_*[0-7][0-7_]*|0[xX]_*[0-9a-fA-
 _FLOAT = re.compile(
     r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
 )
-
-
-def _resolve(loader: Any, kind: str, pattern: re.Pattern[str], first: str) -> None:
-    whole = re.compile(f"(?:{pattern.pattern})\\Z")
-    loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", whole, [*first, ""] if kind == "null" else list(first))
-
-
-for _loader in (_TextLoader, _TypedLoader, _PulumiLoader):
-    _resolve(_loader, "null", _NULL, "~nN")
-    _resolve(_loader, "merge", re.compile("<<"), "<")
-_resolve(_TypedLoader, "bool", _SWITCH, "yYnNtTfFoO")
-_resolve(_PulumiLoader, "bool", _BOOL, "tTfF")
-for _loader in (_TypedLoader, _PulumiLoader):
-    _resolve(_loader, "int", _INT, "-+0123456789")
-    _resolve(_loader, "float", _FLOAT, "-+0123456789.")
 
 
 def _int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
@@ -120,9 +66,34 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     return float(text.replace(".inf", "inf").replace(".nan", "nan"))
 
 
-for _typed in (_TypedLoader, _SlowTypedLoader, _PulumiLoader, _SlowPulumiLoader):
-    _typed.add_constructor("tag:yaml.org,2002:int", _int)
-    _typed.add_constructor("tag:yaml.org,2002:float", _float)
+_Kind = tuple[str, re.Pattern[str], str]
+"""A kind of scalars, their pattern, and the letters that they begin with."""
+_ALWAYS: tuple[_Kind, ...] = (("null", _NULL, "~nN"), ("merge", re.compile("<<"), "<"))
+_NUMBERS: tuple[_Kind, ...] = (("int", _INT, "-+0123456789"), ("float", _FLOAT, "-+0123456789."))
+_CONSTRUCTORS = {"int": _int, "float": _float}
+_Loaders = tuple[Callable[[str], Any], Callable[[str], Any]]
+
+
+def _loaders(*kinds: _Kind) -> _Loaders:
+    """Loaders by libyaml and by PyYAML's own parser, to which these kinds of scalars, and null, are no texts."""
+    found = []
+    for base in (FAST_LOADER, _Counting):
+        loader: Any = type("_Loader", (_Once, base), {"yaml_implicit_resolvers": {}})
+        for kind, pattern, first in (*_ALWAYS, *kinds):
+            whole = re.compile(f"(?:{pattern.pattern})\\Z")
+            loader.add_implicit_resolver(_TAG + kind, whole, [*first, ""] if kind == "null" else list(first))
+            if kind in _CONSTRUCTORS:
+                loader.add_constructor(_TAG + kind, _CONSTRUCTORS[kind])
+        found.append(loader)
+    return found[0], found[1]
+
+
+_TEXTS = _loaders()
+"""Every scalar as written, as when go-yaml fills fields that are declared as strings."""
+_TYPED = _loaders(("bool", _SWITCH, "yYnNtTfFoO"), *_NUMBERS)
+"""The types that go-yaml gives to scalars, without timestamps and sexagesimal numbers."""
+_PULUMI = _loaders(("bool", _BOOL, "tTfF"), *_NUMBERS)
+"""The types that Pulumi gives to scalars in a stack's file: `yes`, `no`, `on` and `off` are texts."""
 
 
 def _checked(root: yaml.Node | None) -> yaml.Node | None:
@@ -151,10 +122,6 @@ def _check_keys(mapping: yaml.MappingNode) -> None:
             twice = f"the key {shown(key.value)} is there twice"
             raise yaml.constructor.ConstructorError(None, None, twice, key.start_mark)
         seen.add((key.tag, key.value))
-
-
-_TEXTS, _TYPED = (_TextLoader, _SlowTextLoader), (_TypedLoader, _SlowTypedLoader)
-_PULUMI = (_PulumiLoader, _SlowPulumiLoader)
 
 
 def read_yaml(text: str, source: str = "") -> object:
@@ -228,9 +195,7 @@ def _documents(reading: yaml.SafeLoader) -> list[object]:
     return found
 
 
-def _read(
-    text: str, source: str, loaders: tuple[Callable[[str], Any], Callable[[str], Any]], wanted: Callable[[Any], T]
-) -> T:
+def _read(text: str, source: str, loaders: _Loaders, wanted: Callable[[Any], T]) -> T:
     fast, slow = loaders
     try:
         # PyYAML's own parser may accept what libyaml rejects, and it has better error messages.

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from kumulus import toolchain
-from kumulus.host import locks, ports, processes
+from kumulus.host import files, ports, processes
 from kumulus.kube import ApiError, Client, Unreachable, objects
 from kumulus.kube.http import Query
 from kumulus.nodes.errors import ProviderError
@@ -216,7 +216,7 @@ def _explained(layout: Layout) -> Iterator[None]:
 @asynccontextmanager
 async def _locked(file: Path) -> AsyncIterator[None]:
     lock = file.with_suffix(".lock")
-    descriptor, _ = await locks.take(lock)
+    descriptor, _ = await files.take_lock(lock)
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kumulus.cli import completing, project, stack_file
+from kumulus.cli import completion, project, stack_file
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.cli.registry import offered
@@ -304,14 +304,14 @@ def test_commands_of_a_checkout_are_not_offered_elsewhere(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(installation, "checkout", lambda: None)
-    (choices,) = (each.choices for each in completing.parser("kumulus ")._actions if each.choices)
+    (choices,) = (each.choices for each in completion.parser("kumulus ")._actions if each.choices)
     assert {"venv", "clean"}.isdisjoint(choices)
     assert main(["xyz"]) == 2
     assert capsys.readouterr().err.endswith(", watch, ui\n")
 
 
 def test_of_the_commands_only_the_one_on_the_line_is_imported() -> None:
-    whole = completing.parser("kumulus topology ")
+    whole = completion.parser("kumulus topology ")
     (commands,) = (action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
     options = {name: {each.dest for each in parser._actions} for name, parser in commands.choices.items()}
     assert "svg" in options["topology"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kumulus.cli import completing, which
+from kumulus.cli import completion, which
 from kumulus.cli.errors import UserError
 from kumulus.cli.main import main
 from kumulus.extras.advise.commands import advise
@@ -167,13 +167,13 @@ def test_a_cluster_is_where_its_own_name_says(stacks: Path, written: str, folder
 
 
 def test_the_shell_completes_the_names_of_the_stack_on_the_line(stacks: Path) -> None:
-    assert completing.clusters(argparse.Namespace(stack="many")) == ["hub", "worker-0", "worker-1"]
-    assert completing.clusters(argparse.Namespace(stack="one")) == []
-    watch = completing.parser("kumulus watch ")
+    assert completion.clusters(argparse.Namespace(stack="many")) == ["hub", "worker-0", "worker-1"]
+    assert completion.clusters(argparse.Namespace(stack="one")) == []
+    watch = completion.parser("kumulus watch ")
     _, _, choices = next(
         (action, action.option_strings, getattr(action, "completer", None))
         for each in watch._subparsers._group_actions  # type: ignore[union-attr]
         for action in each.choices["watch"]._actions  # type: ignore[index]
         if action.dest == "cluster"
     )
-    assert choices is completing.clusters
+    assert choices is completion.clusters

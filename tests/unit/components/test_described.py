@@ -16,10 +16,9 @@ from kumulus.runtimes.existing.section import Existing
 from kumulus.runtimes.kind.section import Kind
 from kumulus.runtimes.kwok.section import Kwok
 from kumulus.stackfile.addons import Addon
+from kumulus.stackfile.cluster_charts import KwokCharts, PrometheusStack
 from kumulus.stackfile.faults import Fault
 from kumulus.stackfile.groups import Metadata, NodeGroup, NodeTemplate, Placement
-from kumulus.stackfile.kwok_charts import KwokCharts
-from kumulus.stackfile.prometheus_stack import PrometheusStack
 from kumulus.stackfile.tenants import Tenant
 
 COMPONENTS = [name for name in kumulus.__all__ if name != "Experiment"]

@@ -14,8 +14,8 @@ from kumulus.kwok.controllers import Controllers, stage_manifests
 from kumulus.model.errors import SpecError
 from kumulus.model.nodes import owned_fields
 from kumulus.model.shards import SHARD_LABEL, lease_seconds, pod_range, selector, shard_of, shards_for
+from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.expand import pools
-from kumulus.stackfile.kwok_charts import KwokCharts
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets

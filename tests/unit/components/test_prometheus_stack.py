@@ -23,7 +23,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.provider.resources import release
 from kumulus.provider.resources.base import Operation
 from kumulus.provider.resources.release import ReleaseReady
-from kumulus.stackfile.kwok_charts import KwokCharts
+from kumulus.stackfile.cluster_charts import KwokCharts
 from kumulus.stackfile.load import load
 from kumulus.stackfile.model import ClusterSpec
 from kumulus.stackfile.secrets import Secrets

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.host import files, locks
+from kumulus.host import files
 
 WRITING = """
 import sys
@@ -168,9 +168,9 @@ def test_a_text_is_written_piece_by_piece_and_replaces_the_file_when_it_is_whole
 
 async def test_only_one_holds_it_and_the_next_knows_that_it_waited(tmp_path: Path) -> None:
     file = tmp_path / "a" / "b" / ".lock"
-    lock, waited = await locks.take(file)
+    lock, waited = await files.take_lock(file)
     assert not waited
-    second = asyncio.create_task(locks.take(file))
+    second = asyncio.create_task(files.take_lock(file))
     await asyncio.sleep(0.3)
     assert not second.done()
     os.close(lock)
@@ -210,7 +210,7 @@ async def test_a_file_that_its_last_holder_removes_is_no_lock(tmp_path: Path, be
             file.touch()
 
     between(file, lambda: None, removed)
-    lock, waited = await asyncio.wait_for(locks.take(file), 5)
+    lock, waited = await asyncio.wait_for(files.take_lock(file), 5)
     assert waited
     assert os.fstat(lock).st_ino == file.stat().st_ino
     os.close(lock)
@@ -220,16 +220,16 @@ async def test_a_directory_that_the_last_holder_removes_is_made_again(tmp_path: 
     """As the last cluster's removal does with the directories that a new one is about to be made in."""
     file = tmp_path / "home" / "clusters" / ".lock"
     between(file, lambda: shutil.rmtree(tmp_path / "home"), lambda: None)
-    lock, _ = await asyncio.wait_for(locks.take(file), 5)
+    lock, _ = await asyncio.wait_for(files.take_lock(file), 5)
     assert file.exists()
     os.close(lock)
 
 
 async def test_who_gives_up_waiting_leaves_no_file_open(tmp_path: Path) -> None:
     file = tmp_path / ".lock"
-    held, _ = await locks.take(file)
+    held, _ = await files.take_lock(file)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(locks.take(file), 0.25)
+        await asyncio.wait_for(files.take_lock(file), 0.25)
     assert len(os.listdir("/proc/self/fd")) == before
     os.close(held)

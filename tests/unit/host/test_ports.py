@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kumulus.host import peers
+from kumulus.host import ports
 from kumulus.host.ports import Claims
 from tests.support import sandbox, stranger
 
@@ -89,7 +89,7 @@ def port(of: socket.socket) -> int:
 
 
 def user(caller: int, server: socket.socket) -> int | None:
-    return peers.user((HOST, caller), (HOST, port(server)))
+    return ports.user_of((HOST, caller), (HOST, port(server)))
 
 
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, HOST), (socket.AF_INET6, MAPPED)])
@@ -120,10 +120,10 @@ def test_what_is_not_connected_is_nobodys(server: socket.socket) -> None:
 
 
 def test_here_it_is_known_whose_connections_are() -> None:
-    assert peers.are_known()
+    assert ports.users_are_known()
 
 
 def test_without_sock_diag_it_is_said_that_it_is_not_known() -> None:
-    code = f"{sandbox.WITHOUT_NETLINK}\nfrom kumulus.host import peers; print(peers.are_known())"
+    code = f"{sandbox.WITHOUT_NETLINK}\nfrom kumulus.host import ports; print(ports.users_are_known())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("False\n", "")

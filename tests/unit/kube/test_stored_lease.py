@@ -9,7 +9,7 @@ import pytest
 from kumulus.kube import ApiError
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.kube.messages import opened, sealed
-from kumulus.kube.stored_lease import StoredLeases, lease_key
+from kumulus.kube.stored import StoredLeases, lease_key
 
 UID, OTHER = "11111111-aaaa-4aaa-8aaa-111111111111", "22222222-bbbb-4bbb-8bbb-222222222222"
 # With a field that the product does not name: what it does not change, it has to keep.

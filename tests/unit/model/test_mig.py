@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.claims import (
+from kumulus.extras.lab.plan.gpu_claims import (
     Demand,
     claim_template,
     claimed,

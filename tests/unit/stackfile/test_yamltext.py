@@ -64,7 +64,7 @@ def test_a_stack_file_is_read_as_pulumi_reads_it(written: str, value: object, tm
     (tmp_path / "Pulumi.dev.yaml").write_text(f"a: {written}")
     assert read_stack_file(tmp_path / "Pulumi.dev.yaml") == {"a": value}
     # PyYAML's own parser, for a text that libyaml refuses.
-    slow: Any = yamltext._read(f"a: {written}", "", (yamltext._SlowPulumiLoader,) * 2, yamltext._document)
+    slow: Any = yamltext._read(f"a: {written}", "", (yamltext._PULUMI[1],) * 2, yamltext._document)
     assert slow == {"a": value}
 
 
@@ -142,8 +142,7 @@ def test_libyaml_and_pyyamls_own_parser_read_the_same_of_what_both_take(
         return found
 
     fast = values()
-    slow = yamltext._SlowTypedLoader
-    monkeypatch.setattr(yamltext, "_TYPED", (slow, slow))
+    monkeypatch.setattr(yamltext, "_TYPED", (yamltext._TYPED[1],) * 2)
     both = [(one, other) for one, other in zip(fast, values(), strict=True) if one and other]
     assert len(both) > 12
     assert [pair for pair in both if pair[0] != pair[1]] == []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kumulus.extras.advise.apart import Pods, groups
-from kumulus.model.pod_requests import spec_requests
+from kumulus.extras.schedulers.pod_requests import spec_requests
 from kumulus.model.quantity import NANO, Quantity, QuantityError, parse
 
 Object = Mapping[str, Any]

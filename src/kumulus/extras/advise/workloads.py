@@ -14,8 +14,8 @@ from kumulus.extras.lab.file.load import load
 from kumulus.extras.lab.file.manifest import objects_of
 from kumulus.extras.lab.plan.plan import make
 from kumulus.extras.lab.plan.pods import UnknownPlace
+from kumulus.extras.schedulers.manifests import COUNTED, counted_templates, pod_templates
 from kumulus.model.errors import SpecError
-from kumulus.model.manifests import COUNTED, counted_templates, pod_templates
 from kumulus.stackfile.location import read_text
 from kumulus.stackfile.yamltext import read_yaml
 

@@ -15,9 +15,9 @@ import yaml
 
 from kumulus.extras.capture.dumps import Refused, documents
 from kumulus.extras.lab.file.recording import IMAGE
+from kumulus.extras.schedulers.manifests import expected_pods, manifest_problems
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import RUN_LABEL
-from kumulus.model.manifests import expected_pods, manifest_problems
 
 DRY_LABEL = "kumulus.io/fit"
 """On dry pods: which try of their run they are of."""

@@ -56,11 +56,9 @@ class Kueue(Addition):
     names = frozenset({NAME})
 
     def asked(self, options: Options) -> bool:
-        """See :meth:`Addition.asked`."""
         return options.get(NAME) is not None
 
     def fingerprints(self, options: Options) -> dict[str, str]:
-        """See :meth:`Addition.fingerprints`."""
         if not self.asked(options):
             return {}
         nowhere = dict.fromkeys(component.PORTS, 0)
@@ -82,7 +80,6 @@ class Kueue(Addition):
         return components.replaced(settings, (NAME,), _definition(layout, listening))
 
     def has_kinds(self, options: Options) -> bool:
-        """See :meth:`Addition.has_kinds`."""
         return self.asked(options)
 
     async def define(self, client: Client, layout: Layout, options: Options) -> None:
@@ -97,7 +94,6 @@ class Kueue(Addition):
             await make(client, each, *_OURS)
 
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
-        """See :meth:`Addition.apply`."""
         await (working(client, layout) if self.asked(options) else unregister(client))
 
     def ended_with_api_server(self, options: Options) -> str | None:
@@ -105,7 +101,6 @@ class Kueue(Addition):
         return NAME
 
     async def answering(self, layout: Layout, started: Sequence[str], report: Reporter) -> None:
-        """See :meth:`Addition.answering`."""
         if NAME in started:
             report.status("waiting for Kueue's webhooks")
             async with api.client(layout) as client:

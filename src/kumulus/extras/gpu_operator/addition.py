@@ -51,7 +51,6 @@ class Operator(Addition):
     names = frozenset(GPU_OPERATOR)
 
     def asked(self, options: Options) -> bool:
-        """See :meth:`Addition.asked`."""
         return bool(options.get("gpuOperator"))
 
     def fingerprints(self, options: Options) -> dict[str, str]:
@@ -63,11 +62,9 @@ class Operator(Addition):
         return {UPDATER: components.fingerprint([how, topology(options)]), PLUGIN: components.fingerprint(how)}
 
     def announced(self, options: Options) -> list[str]:
-        """See :meth:`Addition.announced`."""
         return [f"gpuOperator: the fake GPU operator is started, {_pools(options)}"]
 
     def described(self, old: Options, new: Options) -> list[str]:
-        """See :meth:`Addition.described`."""
         then, now = self.fingerprints(old), self.fingerprints(new)
         if then == now:
             return []
@@ -76,7 +73,6 @@ class Operator(Addition):
         return [f"gpuOperator: the fake GPU operator is restarted, {_pools(new)}"] if then else self.announced(new)
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """See :meth:`Addition.configured`."""
         if not self.asked(options):
             return components.replaced(settings, self.names)
         own: Mapping[str, str] = options["gpuOperator"].get("programs") or {}
@@ -106,11 +102,9 @@ class Operator(Addition):
         return UPDATER if self.asked(options) else None
 
     async def resume(self, client: Client, options: Options, report: Reporter) -> None:
-        """See :meth:`Addition.resume`."""
         await _prepare(client, options)
 
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
-        """See :meth:`Addition.apply`."""
         if self.asked(options):
             return
         for name in await objects.names(client, NAMESPACES, objects.labelled(_MARK)):

@@ -16,7 +16,7 @@ from typing import Any
 
 from kumulus.extras.journal.changes import Changes, changes_from
 from kumulus.extras.journal.errors import NotWritten
-from kumulus.host import files, lifetime, locks
+from kumulus.host import files, lifetime
 from kumulus.host.machine import state_home
 
 _LOCK = ".lock"
@@ -135,7 +135,7 @@ async def run_lock(cluster: str) -> AsyncIterator[None]:
     """Let one process at a time begin a run on a cluster or restore what others left."""
     folder = directory(cluster)
     with _os_errors_explained(folder / _LOCK):
-        lock, _ = await locks.take(folder / _LOCK)
+        lock, _ = await files.take_lock(folder / _LOCK)
     try:
         yield
     finally:

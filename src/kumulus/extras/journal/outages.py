@@ -10,7 +10,7 @@ from kumulus.host import processes
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.directories import exclusive
-from kumulus.runtimes.kwok import addition, etcd, objects, starting
+from kumulus.runtimes.kwok import addition, components, objects, starting
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -47,12 +47,12 @@ async def bring_back(kubeconfig: Path) -> bool:
 
 def _options(layout: Layout) -> dict[str, Any]:
     """The options of the cluster that a start needs, read from the cluster's own files."""
-    components = layout.components()
+    there = layout.components()
     found: dict[str, Any] = {}
     for each in addition.every():
-        found |= each.options_of(components)
+        found |= each.options_of(there)
     # What kwokctl has yet to define is no sign: it forgets that once the kinds are defined.
-    kinds = (etcd.flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
+    kinds = (components.flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
     if objects.STAGE in kinds:
         found["stageObjects"] = True
     if objects.USAGE in kinds:

@@ -39,7 +39,6 @@ class Processes(Addition):
     names = frozenset({NAME})
 
     def asked(self, options: Options) -> bool:
-        """See :meth:`Addition.asked`."""
         return bool(options.get("processes"))
 
     def fingerprints(self, options: Options) -> dict[str, str]:
@@ -53,12 +52,10 @@ class Processes(Addition):
         return {NAME: components.fingerprint(dict(options["processes"])), **restarted}
 
     def announced(self, options: Options) -> list[str]:
-        """See :meth:`Addition.announced`."""
         images = ", ".join(sorted(options["processes"]))
         return [f"processes: pods of {images} run on this machine, as you, in namespaces of their own"]
 
     def described(self, old: Options, new: Options) -> list[str]:
-        """See :meth:`Addition.described`."""
         before, after = old.get("processes") or {}, new.get("processes") or {}
         if before == after:
             return []
@@ -67,7 +64,6 @@ class Processes(Addition):
         return lines if before and after else [*lines, "processes: the API server is restarted"]
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """See :meth:`Addition.configured`."""
         settings = _with_proxy(settings, str(layout.directory / _FOLDER / _SELECTOR) if self.asked(options) else None)
         if not self.asked(options):
             return components.replaced(settings, (NAME,))
@@ -79,7 +75,6 @@ class Processes(Addition):
         return components.replaced(settings, (NAME,), made)
 
     def write(self, layout: Layout, options: Options) -> None:
-        """See :meth:`Addition.write`."""
         folder = layout.directory / _FOLDER
         if not self.asked(options):
             shutil.rmtree(folder, ignore_errors=True)
@@ -90,11 +85,9 @@ class Processes(Addition):
         files.write(folder / _SELECTOR, json.dumps(_selector()))
 
     def objects(self, options: Options) -> Any:
-        """See :meth:`Addition.objects`."""
         return options.get("processes")
 
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
-        """See :meth:`Addition.apply`."""
         if self.asked(options):
             for kind, manifest in _POLICIES.items():
                 await objects.replace(client, f"{_ADMISSION}/{kind}", manifest(options["processes"]))

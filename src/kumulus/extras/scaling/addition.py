@@ -34,11 +34,9 @@ class Scaling(Addition):
     names = _NAMES
 
     def asked(self, options: Options) -> bool:
-        """See :meth:`Addition.asked`."""
         return bool(options.get("autoscaler"))
 
     def fingerprints(self, options: Options) -> dict[str, str]:
-        """See :meth:`Addition.fingerprints`."""
         found = registry.autoscaler_of(options)
         if not found:
             return {}
@@ -59,7 +57,6 @@ class Scaling(Addition):
         }
 
     def objects(self, options: Options) -> Any:
-        """See :meth:`Addition.objects`."""
         return options.get("autoscaler")
 
     def stages(self, options: Options) -> list[dict[str, Any]]:
@@ -68,7 +65,6 @@ class Scaling(Addition):
         return found[0].stages(found[1]) if found else []
 
     def described(self, old: Options, new: Options) -> list[str]:
-        """See :meth:`Addition.described`."""
         before, after = registry.autoscaler_of(old), registry.autoscaler_of(new)
         if before == after:
             return []
@@ -86,12 +82,10 @@ class Scaling(Addition):
         return [f"autoscaler: {name} {'is restarted; its nodes stay' if restarted else 'has its pools changed'}"]
 
     def options_of(self, components: Collection[str]) -> dict[str, Any]:
-        """See :meth:`Addition.options_of`."""
         there = [name for name in registry.NAMES if registry.get(name).programs[0].name in components]
         return {"autoscaler": {"name": there[0]}} if there else {}
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """See :meth:`Addition.configured`."""
         found = registry.autoscaler_of(options)
         if not found:
             return components.replaced(settings, _NAMES)
@@ -136,15 +130,12 @@ class Scaling(Addition):
             files.write(place.folder / name, content)
 
     def has_kinds(self, options: Options) -> bool:
-        """See :meth:`Addition.has_kinds`."""
         return self.asked(options)
 
     async def define(self, client: Client, layout: Layout, options: Options) -> None:
-        """See :meth:`Addition.define`."""
         await applying.apply(client, options)
 
     async def apply(self, client: Client, layout: Layout, options: Options) -> None:
-        """See :meth:`Addition.apply`."""
         await applying.apply(client, options)
 
     def resumes(self, options: Options) -> str | None:
@@ -153,7 +144,6 @@ class Scaling(Addition):
         return found[0].programs[0].name if found and found[0].forget else None
 
     async def resume(self, client: Client, options: Options, report: Reporter) -> None:
-        """See :meth:`Addition.resume`."""
         found = registry.autoscaler_of(options)
         if found and found[0].forget and (lost := await found[0].forget(client)):
             report.info(f"{lost:,} machines were on their way when the autoscaler ended; it asks for them again")

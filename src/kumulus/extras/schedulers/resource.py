@@ -8,13 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kumulus.extras.schedulers import hypernodes
+from kumulus.extras.schedulers.fabrics import (
+    HyperNode,
+    describe,
+    fabrics_from,
+    fabrics_problems,
+    fabrics_to_plain,
+    hyper_nodes,
+)
 from kumulus.extras.schedulers.hypernodes import CRD, HyperNodesState
-from kumulus.model.hypernodes import HyperNode, describe, fabrics_from, fabrics_problems, fabrics_to_plain, hyper_nodes
 from kumulus.model.words import listed
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import SILENT, UNASKED
-from kumulus.provider.object_types import FABRIC
-from kumulus.provider.properties import INTEGER, Property, mapping
+from kumulus.provider.object_types import TOPOLOGY
+from kumulus.provider.properties import INTEGER, STRING, ObjectType, Property, mapping
 from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -31,13 +38,22 @@ if TYPE_CHECKING:
     from kumulus.kube import Client
 
 _NAMED = 5
+_FABRIC = ObjectType(
+    "Fabric",
+    description="A pool, as far as HyperNodes follow from it.",
+    properties=(
+        Property("zone", STRING, "Its availability zone; empty for none."),
+        Property("replicas", INTEGER, "How many nodes it has.", required=True),
+        Property("topology", TOPOLOGY, "How they stand.", required=True),
+    ),
+)
 
 
 class HyperNodes(InCluster[Properties]):
     """Volcano's HyperNodes for the topology of a cluster's pools, as one resource."""
 
     token: ClassVar[str] = "kumulus:index:HyperNodes"
-    inputs: ClassVar = (*PLACE, Property("pools", mapping(FABRIC), "The pools, by name.", required=True))
+    inputs: ClassVar = (*PLACE, Property("pools", mapping(_FABRIC), "The pools, by name.", required=True))
     outputs: ClassVar = (
         Property("made", INTEGER, "How many HyperNodes there are; 0 without Volcano's CRD."),
         DRIFT,

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kumulus.extras.schedulers.errors import SchedulerError
-from kumulus.model.manifests import COUNTED, counted_templates
-from kumulus.model.pod_requests import spec_requests
+from kumulus.extras.schedulers.manifests import COUNTED, counted_templates
+from kumulus.extras.schedulers.pod_requests import spec_requests
 from kumulus.model.quantity import ZERO, Quantity, QuantityError, parse
 
 Manifest = dict[str, Any]
@@ -23,7 +23,7 @@ def templates(workload: Manifest) -> list[tuple[Manifest, int]]:
     """The pod templates of a workload, each with the number of pods made from it.
 
     Args:
-        workload: of one of the kinds :data:`kumulus.model.manifests.COUNTED`. A Pod is its own template.
+        workload: of one of the kinds :data:`kumulus.extras.schedulers.manifests.COUNTED`. A Pod is its own template.
 
     Raises:
         SchedulerError: it is of another kind, or has no template.

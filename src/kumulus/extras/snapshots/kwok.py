@@ -22,7 +22,7 @@ from kumulus.extras.snapshots import kwok_clocks
 from kumulus.extras.snapshots.file import About
 from kumulus.extras.snapshots.kwok_workloads import defined, is_namespace, namespaces, workloads
 from kumulus.extras.snapshots.restored import RELEASED, Begin, OfAnother, Restored, require_nodes, unrecorded
-from kumulus.host import locks, processes
+from kumulus.host import files, processes
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.directories import lock_file
 from kumulus.runtimes.kwok import starting
@@ -164,7 +164,7 @@ def _paused_controllers(layout: Layout) -> Iterator[None]:
     The controller manager is restarted: it would learn of a Job and of its pods through two watches, in any order, and
     create pods that exist already; at its start, it reads everything before it does anything.
     """
-    lock, _ = asyncio.run(locks.take(lock_file(layout)))
+    lock, _ = asyncio.run(files.take_lock(lock_file(layout)))
     try:
         running = processes.running(layout.directory)
         pids = [pid for name in _CONTROLLERS for pid in running.get(name, ())]

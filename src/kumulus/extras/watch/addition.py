@@ -57,11 +57,9 @@ class Monitoring(Addition):
     names = frozenset(NAMES)
 
     def asked(self, options: Options) -> bool:
-        """See :meth:`Addition.asked`."""
         return _asked(options) is not None
 
     def fingerprints(self, options: Options) -> dict[str, str]:
-        """See :meth:`Addition.fingerprints`."""
         asked = _asked(options)
         if asked is None:
             return {}
@@ -75,7 +73,6 @@ class Monitoring(Addition):
         }
 
     def described(self, old: Options, new: Options) -> list[str]:
-        """See :meth:`Addition.described`."""
         before, after = _asked(old), _asked(new)
         if after is None:
             gone = "observability: Prometheus goes, with its samples, and kube-state-metrics"
@@ -92,7 +89,6 @@ class Monitoring(Addition):
         return lines
 
     def endpoints(self, layout: Layout) -> dict[str, str]:
-        """See :meth:`Addition.endpoints`."""
         port = layout.ports().get(PROMETHEUS)
         if not port:
             return {}
@@ -110,7 +106,6 @@ class Monitoring(Addition):
         )
 
     def configured(self, settings: dict[str, Any], layout: Layout, options: Options, claims: Claims) -> dict[str, Any]:
-        """See :meth:`Addition.configured`."""
         asked = _asked(options)
         if asked is None:
             return components.replaced(settings, NAMES)
@@ -134,8 +129,8 @@ class Monitoring(Addition):
         wanted = configuration(asked, layout.ports(), str(layout.directory / "pki"), "rules.yaml", layout.name)
         pki = str(layout.directory / "pki")
         files.write(folder / "prometheus.yaml", dump([wanted]))
-        files.write(folder / "web.yaml", dump([access.web_configuration(pki)]))
-        files.write(folder / "client.yaml", dump([access.client_configuration(pki)]))
+        files.write(folder / "web.yaml", dump([_web_configuration(pki)]))
+        files.write(folder / "client.yaml", dump([_client_configuration(pki)]))
 
     def require_space(self, layout: Layout, dead: Sequence[str]) -> None:
         """See :meth:`Addition.require_space`: Prometheus is not started on a disk that is nearly full."""
@@ -224,3 +219,31 @@ def _definitions(
 
 
 ADDITION = Monitoring()
+
+
+def _web_configuration(pki: str) -> dict[str, Any]:
+    """How Prometheus and kube-state-metrics serve: over TLS, to clients with a certificate of the cluster's authority.
+
+    By default they have no authentication, and show the names of all pods to every user of the machine. Source: the
+    "web configuration" of prometheus/exporter-toolkit, which both read.
+    """
+    return {
+        "tls_server_config": {
+            "cert_file": f"{pki}/admin.crt",
+            "key_file": f"{pki}/admin.key",
+            "client_auth_type": "RequireAndVerifyClientCert",
+            "client_ca_file": f"{pki}/ca.crt",
+            "min_version": "TLS13",
+        }
+    }
+
+
+def _client_configuration(pki: str) -> dict[str, Any]:
+    """Promtool's client configuration (``--http.config.file``)."""
+    return {
+        "tls_config": {
+            "ca_file": f"{pki}/ca.crt",
+            "cert_file": f"{pki}/admin.crt",
+            "key_file": f"{pki}/admin.key",
+        }
+    }

@@ -16,16 +16,17 @@ from kumulus.components.inputs import Checked, marked
 from kumulus.components.resources import ClusterLike, InCluster, depended_on
 from kumulus.extras.watch import dashboards
 from kumulus.extras.watch.scraping import scraped
-from kumulus.model import real_nodes
+from kumulus.model import nodes
 from kumulus.model.errors import Where
 from kumulus.model.observability import Observability, as_bytes
 from kumulus.stackfile.addons import chart_kind
+from kumulus.stackfile.cluster_charts import PrometheusStack as Chart
 from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.model import ClusterSpec
-from kumulus.stackfile.prometheus_stack import NAME
-from kumulus.stackfile.prometheus_stack import PrometheusStack as Chart
 from kumulus.stackfile.secrets import Secrets
 
+NAME = "kube-prometheus-stack"
+"""The release's name, with which the names of its parts begin."""
 _KUBELETS = "kumulus-kubelets"
 # The operator writes these, whatever ports it finds.
 _KUBELET_PORTS = (("https-metrics", 10250), ("http-metrics", 10255), ("cadvisor", 4194))
@@ -229,7 +230,7 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
         asked: as in the stack file's ``observability``.
         shards: how many kwok-controllers have Services, see :class:`KwokCharts`.
     """
-    placed = {"affinity": real_nodes.affinity()}
+    placed = {"affinity": nodes.affinity_to_real()}
     return {
         "prometheus": {
             "prometheusSpec": {
@@ -243,7 +244,7 @@ def chart_values(asked: Observability, cluster: str, shards: int) -> dict[str, A
             }
         },
         "prometheusOperator": {
-            "kubeletService": {"name": _KUBELETS, "selector": real_nodes.SELECTOR},
+            "kubeletService": {"name": _KUBELETS, "selector": nodes.SELECTOR_OF_REAL},
             # They would add two Jobs with an image of their own, a Secret that blocks the namespace's deletion, and one
             # more thing to fail, for a check of rules that the operator does anyway.
             "admissionWebhooks": {"enabled": False},

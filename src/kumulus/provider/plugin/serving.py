@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from kumulus.host import peers
+from kumulus.host import ports
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.engine import Engine
 from kumulus.provider.plugin.package import schema_json
@@ -49,7 +49,7 @@ async def serve(arguments: list[str]) -> None:
     address = plain[-1] if plain else None
     engine = Engine(address)
     construct = Constructor(address)
-    known = peers.are_known()
+    known = ports.users_are_known()
     callers = OwnUser()
     server = grpc.aio.server(options=_OPTIONS, interceptors=[callers] if known else [])
     settings = Settings()
@@ -119,7 +119,7 @@ class OwnUser(grpc.aio.ServerInterceptor):
     async def _require_own(self, context: Any) -> None:
         port = context.peer().removeprefix(_PREFIX)
         try:
-            if port.isdigit() and peers.user((HOST, int(port)), (HOST, self.port)) == os.geteuid():
+            if port.isdigit() and ports.user_of((HOST, int(port)), (HOST, self.port)) == os.geteuid():
                 return
         except OSError as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, f"the plugin cannot find out who calls: {error}")

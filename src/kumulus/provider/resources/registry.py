@@ -36,22 +36,17 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 """The functions that a program can invoke, by token."""
 
 
-_OF_EXTRAS: tuple[type[InCluster[Any]], ...] = tuple(extras.brought("resources"))
-CLASSES: tuple[type[Resource], ...] = (
-    StackIdentity,
-    Cluster,
-    NodePool,
-    Lifetime,
-    DestroyCheck,
-    Fault,
+# Those that need nothing but connections.
+_PLAIN: tuple[type[InCluster[Any]], ...] = (
     Namespace,
     Definitions,
     ReleasePreparation,
     ChartCrds,
     ReleaseMark,
     ReleaseReady,
-    *_OF_EXTRAS,
+    *extras.brought("resources"),
 )
+CLASSES: tuple[type[Resource], ...] = (StackIdentity, Cluster, NodePool, Lifetime, DestroyCheck, Fault, *_PLAIN)
 """Every resource, those of the extras included."""
 
 
@@ -67,12 +62,6 @@ def resources(settings: Settings | None = None) -> dict[str, Resource]:
         Lifetime(),
         DestroyCheck(runtimes, settings),
         Fault(connections, way.cleared),
-        Namespace(connections),
-        Definitions(connections),
-        ReleasePreparation(connections),
-        ChartCrds(connections),
-        ReleaseMark(connections),
-        ReleaseReady(connections),
-        *(each(connections) for each in _OF_EXTRAS),
+        *(each(connections) for each in _PLAIN),
     ]
     return {resource.token: resource for resource in served}

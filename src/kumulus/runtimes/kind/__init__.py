@@ -1,11 +1,16 @@
 """The runtime kind: a cluster whose real nodes are containers that run add-ons, with emulated nodes beside them."""
 
 from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
 
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem
 from kumulus.runtimes.descriptor import Descriptor, Options
 from kumulus.toolchain.plugins import PROVIDER
+
+Provider = Literal["docker", "podman", "nerdctl"]
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+DEFAULT_WAIT = "3m"
 
 
 def rules(raw: Mapping[str, object]) -> Iterator[Problem]:

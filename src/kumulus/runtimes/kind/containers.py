@@ -16,8 +16,7 @@ from typing import Any
 
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import MISSING
-from kumulus.runtimes.kind import commands
-from kumulus.runtimes.kind.options import PROVIDERS
+from kumulus.runtimes.kind import PROVIDERS, commands
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 ROLE_LABEL = "io.x-k8s.kind.role"

@@ -16,18 +16,17 @@ from kumulus.host import files
 from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.kube.bodies import nothing
 from kumulus.kube.media import STRATEGIC_MERGE_PATCH
-from kumulus.model import real_nodes
+from kumulus.model import nodes
 from kumulus.model.durations import seconds
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.runtimes import apiserver, directories
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kind import commands, failures
+from kumulus.runtimes.kind import DEFAULT_WAIT, commands, failures
 from kumulus.runtimes.kind.containers import Engine
 from kumulus.runtimes.kind.environment import environment
 from kumulus.runtimes.kind.kind_config import EMPTY
 from kumulus.runtimes.kind.network import with_room
-from kumulus.runtimes.kind.options import DEFAULT_WAIT
 from kumulus.runtimes.kind.place import LONGEST_S, KindPlace
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ def _delete(engine: Engine, place: KindPlace, deadline: float) -> str:
 
 async def keep_to_real_nodes(client: Client) -> None:
     """Make a new cluster's DaemonSets avoid emulated nodes; one that has a node affinity already is left alone."""
-    change = {"spec": {"template": {"spec": {"affinity": real_nodes.affinity()}}}}
+    change = {"spec": {"template": {"spec": {"affinity": nodes.affinity_to_real()}}}}
     for each in (await client.get(_DAEMON_SETS))["items"]:
         if not _chooses_nodes(each):
             path = f"{_DAEMON_SETS}/{each['metadata']['name']}"

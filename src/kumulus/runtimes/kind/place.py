@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from kumulus.host import files, locks
+from kumulus.host import files
 from kumulus.host.machine import state_home
 from kumulus.kube import yaml_writing
 from kumulus.runtimes.kind.containers import Engine, Node
@@ -95,7 +95,7 @@ async def making_alone(cluster: str) -> AsyncIterator[None]:
     """Wait until no other run makes a cluster of that name; where no state can be kept, nobody is waited for."""
     lock = None
     with suppress(OSError):
-        lock, _ = await locks.take(_file(cluster))
+        lock, _ = await files.take_lock(_file(cluster))
     try:
         yield
     finally:

@@ -19,7 +19,6 @@ from kumulus.runtimes.base import MISSING, Foreseen, Observed, Recorded, Runtime
 from kumulus.runtimes.directories import exclusive
 from kumulus.runtimes.kind import creating, failures
 from kumulus.runtimes.kind.containers import Engine, Node, components
-from kumulus.runtimes.kind.options import options_problems
 from kumulus.runtimes.kind.place import KindPlace, forget_claim, making_alone
 from kumulus.runtimes.owner import same
 
@@ -41,7 +40,13 @@ class KindRuntime(Runtime):
         return KindPlace(Path(directory))
 
     def problems(self, options: dict[str, Any]) -> dict[str, str]:
-        return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
+        if not options:
+            return {}
+        # Imported here: most clusters have no options, and their previews need no pydantic.
+        from kumulus.runtimes.kind.section import Options
+        from kumulus.runtimes.section import option_problems
+
+        return option_problems(Options, options)
 
     def kubeconfig_path(self, wanted: Wanted) -> str:
         return str(KindPlace.of(wanted.home, wanted.name).kubeconfig)

@@ -1,24 +1,26 @@
 """Who may query the components of a cluster: holders of its certificate, whose key is in its private folder.
 
 Every user of the machine can connect to 127.0.0.1, and every web page can through a host name that resolves to it.
-kwokctl lets them read the metrics of the scheduler and the controller manager; Prometheus and kube-state-metrics have
-no authentication by default and show the names of all pods. For etcd, see :mod:`kumulus.runtimes.kwok.etcd`.
+kwokctl lets them read the metrics of the scheduler and the controller manager, and (v0.8.0,
+pkg/kwokctl/components/etcd.go) starts etcd on plain HTTP without authentication. etcd's own defaults let every web page
+query its JSON gateway: any process on this machine could bypass RBAC to read and write. The certificates are those that
+kwokctl makes for the API server and its administrator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kumulus.kube import Connection
 
+ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 ALWAYS_ALLOWED = "authorization-always-allow-paths"
 
 
-def flags(pki: Path) -> dict[str, dict[str, str]]:
+def controller_flags(pki: Path) -> dict[str, dict[str, str]]:
     """The flags with which the controllers serve everything except their health to the cluster's administrator only.
 
     The controller manager also signs certificates, as every cluster's does; kwokctl gives it no key for that.
@@ -29,30 +31,41 @@ def flags(pki: Path) -> dict[str, dict[str, str]]:
     return {name: mine | (signing if name == "kube-controller-manager" else {}) for name in CONTROLLERS}
 
 
-def web_configuration(pki: str) -> dict[str, Any]:
-    """How Prometheus and kube-state-metrics serve: over TLS, to clients with a certificate of the cluster's authority.
+def etcd_flags(pki: Path, port: int, peer_port: int) -> dict[str, dict[str, str]]:
+    """The flags with which etcd and the API server authenticate each other, by component.
 
-    Source: the "web configuration" of prometheus/exporter-toolkit, which both read.
+    Args:
+        port: etcd's port for the API server.
+        peer_port: etcd's port for other members; there are none, but the port cannot be closed.
     """
+    authority, certificate, key = (str(pki / name) for name in ("ca.crt", "admin.crt", "admin.key"))
+    here, peers = f"https://127.0.0.1:{port}", f"https://127.0.0.1:{peer_port}"
     return {
-        "tls_server_config": {
-            "cert_file": f"{pki}/admin.crt",
-            "key_file": f"{pki}/admin.key",
-            "client_auth_type": "RequireAndVerifyClientCert",
-            "client_ca_file": f"{pki}/ca.crt",
-            "min_version": "TLS13",
-        }
-    }
-
-
-def client_configuration(pki: str) -> dict[str, Any]:
-    """Promtool's client configuration (``--http.config.file``)."""
-    return {
-        "tls_config": {
-            "ca_file": f"{pki}/ca.crt",
-            "cert_file": f"{pki}/admin.crt",
-            "key_file": f"{pki}/admin.key",
-        }
+        ETCD: {
+            "listen-client-urls": here,
+            "advertise-client-urls": here,
+            "cert-file": certificate,
+            "key-file": key,
+            "trusted-ca-file": authority,
+            "client-cert-auth": "true",
+            "listen-peer-urls": peers,
+            "initial-advertise-peer-urls": peers,
+            "initial-cluster": f"node0={peers}",
+            "peer-cert-file": certificate,
+            "peer-key-file": key,
+            "peer-trusted-ca-file": authority,
+            "peer-client-cert-auth": "true",
+            # Against web pages in a browser that has the certificate. An empty list of origins would mean all.
+            "enable-grpc-gateway": "false",
+            "cors": here,
+            "host-whitelist": "127.0.0.1",
+        },
+        API_SERVER: {
+            "etcd-servers": here,
+            "etcd-cafile": authority,
+            "etcd-certfile": certificate,
+            "etcd-keyfile": key,
+        },
     }
 
 
@@ -66,23 +79,3 @@ def connection(pki: Path, server: str) -> Connection:
     tls = ResumingContext.for_client(cafile=str(pki / "ca.crt"))
     tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
     return Connection(server, name, tls=tls)
-
-
-def patch(component: str, wanted: Mapping[str, str], replaced: Sequence[str]) -> dict[str, Any]:
-    """Flags of a component as kwokctl takes them when it makes a cluster.
-
-    Args:
-        replaced: the flags that kwokctl sets itself; the others are added.
-    """
-    return {
-        "name": component,
-        "extraArgs": [
-            {"key": key, "value": value, **({"override": True} if key in replaced else {})}
-            for key, value in wanted.items()
-        ],
-    }
-
-
-def patches(pki: Path) -> list[dict[str, Any]]:
-    """The flags of :func:`flags` as kwokctl takes them when it makes a cluster."""
-    return [patch(component, wanted, (ALWAYS_ALLOWED,)) for component, wanted in flags(pki).items()]

@@ -81,3 +81,14 @@ def replaced(settings: Mapping[str, Any], names: Iterable[str], *definitions: Ma
     gone = set(names)
     others = [each for each in settings.get("components") or [] if each.get("name") not in gone]
     return {**settings, "components": [*others, *map(dict, definitions)]}
+
+
+def flag(settings: Mapping[str, Any], component: str, name: str) -> str | None:
+    """The value of one of a component's flags, by what kwokctl saved; None if it is started without the flag."""
+    parsed = [each.removeprefix("--").partition("=") for each in _arguments(settings, component)]
+    return next((value for key, _, value in parsed if key == name), None)
+
+
+def _arguments(settings: Mapping[str, Any], component: str) -> list[str]:
+    listed = settings.get("components") or []
+    return [str(argument) for each in listed if each.get("name") == component for argument in each.get("args") or []]

@@ -10,29 +10,42 @@ from kumulus.kwok import node_metrics
 from kumulus.kwok.base_stages import stages
 from kumulus.kwok.volume_stages import volume_stages
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, addition, components, etcd, gates, logs, objects, sizing
+from kumulus.runtimes.kwok import access, addition, components, gates, logs, objects, sizing
 from kumulus.runtimes.kwok.layout import Layout
 
 # Controllers of an emulated fleet play stages for thousands of objects: KWOK's default of 4 at once made all nodes
 # Ready tens of seconds late (docs/clusters.md).
 _PARALLELISM = 32
 _CONFIG_API = "config.kwok.x-k8s.io/v1alpha1"
-_API_SERVER_FLAGS = {
-    # kwokctl sets none, and Kubernetes' default of 10.0.0.0/24 would be full after 254 Services.
-    "service-cluster-ip-range": "10.96.0.0/16",
-    # It taints each new node as not ready, until the controller manager removes the taint. Our nodes are posted Ready:
-    # without the plugin, they take pods at once, and the cluster saves two requests for each of them.
-    "disable-admission-plugins": "TaintNodesByCondition",
+_FLAGS = {
+    "kube-apiserver": {
+        # kwokctl sets none, and Kubernetes' default of 10.0.0.0/24 would be full after 254 Services.
+        "service-cluster-ip-range": "10.96.0.0/16",
+        # It taints each new node as not ready, until the controller manager removes the taint. Our nodes are posted
+        # Ready: without the plugin, they take pods at once, and the cluster saves two requests for each of them.
+        "disable-admission-plugins": "TaintNodesByCondition",
+    },
+    "kube-controller-manager": {
+        # There is one of each controller. With leader election, they would exit when etcd or the API server is silent
+        # for ten seconds, and a restarted one would wait for its predecessor's lease to expire.
+        "leader-elect": "false",
+        # It tells kubelets, of which there are none, how long to cache secrets, and patches every node each time a
+        # fleet passes 100, 500, 1,000 and 2,000 nodes.
+        "controllers": "*,-ttl-controller",
+    },
+    "kube-scheduler": {"leader-elect": "false"},
 }
-_CONTROLLER_MANAGER_FLAGS = {
-    # There is one of each controller. With leader election, they would exit when etcd or the API server is silent for
-    # ten seconds, and a restarted one would wait for its predecessor's lease to expire.
-    "leader-elect": "false",
-    # It tells kubelets, of which there are none, how long to cache secrets, and patches every node each time a fleet
-    # passes 100, 500, 1,000 and 2,000 nodes.
-    "controllers": "*,-ttl-controller",
+# The flags that kwokctl sets itself: ours replace them, and all others are added.
+_OF_KWOKCTL = {
+    access.ALWAYS_ALLOWED,
+    "advertise-client-urls",
+    "etcd-servers",
+    "initial-advertise-peer-urls",
+    "initial-cluster",
+    "listen-client-urls",
+    "listen-peer-urls",
+    "node-monitor-grace-period",
 }
-_SCHEDULER_FLAGS = {"leader-elect": "false"}
 # Of an etcd whose data may be lost. It has no other members, but until it has elected itself it waits for them: with
 # its defaults for up to a second, half of one on average.
 _LOSABLE = {"unsafe-no-fsync": "true", "heartbeat-interval": "20", "election-timeout": "100"}
@@ -184,26 +197,28 @@ def _patches(wanted: Wanted, ports: dict[str, int]) -> list[dict[str, Any]]:
     """The changes to the components that kwokctl starts."""
     options = wanted.options
     pki = Layout.of(wanted.home, wanted.name).directory / "pki"
-    # kwokctl's `override` only replaces flags that kwokctl sets itself, such as some of etcd's; the others are added.
-    patches = [
-        _flags("kube-apiserver", _API_SERVER_FLAGS),
-        _flags("kube-controller-manager", _CONTROLLER_MANAGER_FLAGS),
-        _flags("kube-scheduler", _SCHEDULER_FLAGS),
-        *etcd.patches(pki, ports["etcdPort"], ports["etcdPeerPort"]),
-        *access.patches(pki),
-        *kubelet_patches(ports["kwokControllerPort"]),
-        *(access.patch(component, flags, ()) for component, flags in logs.FLAGS.items()),
+    flags = (
+        _FLAGS,
+        access.etcd_flags(pki, ports["etcdPort"], ports["etcdPeerPort"]),
+        access.controller_flags(pki),
+        kubelet_flags(ports["kwokControllerPort"]),
+        logs.FLAGS,
+        sizing.flags(options, wanted.nodes),
+        {"etcd": _LOSABLE} if options.get("etcdFsync") is False else {},
+    )
+    return [
+        *(_flags(component, values) for each in flags for component, values in each.items()),
         *(_environment(component, sizing.environment(component, wanted.nodes)) for component in _COMPONENTS),
-        *sizing.patches(options, wanted.nodes),
     ]
-    if options.get("etcdFsync") is False:
-        patches.append(_flags("etcd", _LOSABLE))
-    return patches
 
 
-def _flags(component: str, flags: dict[str, str]) -> dict[str, Any]:
-    """A patch that gives a component more flags."""
-    return {"name": component, "extraArgs": [{"key": key, "value": value} for key, value in flags.items()]}
+def _flags(component: str, flags: Mapping[str, str]) -> dict[str, Any]:
+    """A patch of a component's flags."""
+    arguments = [
+        {"key": key, "value": value, **({"override": True} if key in _OF_KWOKCTL else {})}
+        for key, value in flags.items()
+    ]
+    return {"name": component, "extraArgs": arguments}
 
 
 def _environment(component: str, variables: dict[str, str]) -> dict[str, Any]:
@@ -221,8 +236,3 @@ def kubelet_flags(port: int) -> dict[str, dict[str, str]]:
         port: kwok-controller's.
     """
     return {"kube-apiserver": {"kubelet-preferred-address-types": "InternalDNS", "kubelet-port": str(port)}}
-
-
-def kubelet_patches(port: int) -> list[dict[str, Any]]:
-    """The flags as kwokctl takes them when it makes a cluster."""
-    return [access.patch(component, wanted, ()) for component, wanted in kubelet_flags(port).items()]

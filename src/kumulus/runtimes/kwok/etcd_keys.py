@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from kumulus.kube.etcd import CHANNEL
 from kumulus.kube.message_tables import Tables, classes_of
 from kumulus.nodes.errors import ProviderError
-from kumulus.runtimes.kwok.etcd import ETCD
+from kumulus.runtimes.kwok.access import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:

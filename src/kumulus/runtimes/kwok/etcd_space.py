@@ -16,7 +16,8 @@ from kumulus.host import processes
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.model.quantity import parse
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.kwok import etcd, storage
+from kumulus.runtimes.kwok import storage
+from kumulus.runtimes.kwok.access import ETCD
 from kumulus.runtimes.kwok.layout import Layout
 
 _FLAG = "--quota-backend-bytes="
@@ -38,12 +39,12 @@ def change(layout: Layout, options: Mapping[str, Any]) -> bool:
     """
     settings, wanted = layout.settings(), f"{_FLAG}{quota(options)}"
     listed = settings.get("components") or []
-    args = [str(arg) for each in listed if each.get("name") == etcd.ETCD for arg in each.get("args") or []]
+    args = [str(arg) for each in listed if each.get("name") == ETCD for arg in each.get("args") or []]
     if not args or wanted in args:
         return False
     kept = [arg for arg in args if not arg.startswith(_FLAG)]
-    changed = [{**each, "args": [*kept, wanted]} if each.get("name") == etcd.ETCD else each for each in listed]
-    processes.end(processes.running(layout.directory).get(etcd.ETCD, []))
+    changed = [{**each, "args": [*kept, wanted]} if each.get("name") == ETCD else each for each in listed]
+    processes.end(processes.running(layout.directory).get(ETCD, []))
     layout.write_settings({**settings, "components": changed})
     return True
 

@@ -11,7 +11,8 @@ from typing import Any
 from kumulus import toolchain
 from kumulus.nodes.errors import ProviderError
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import etcd
+from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok.access import API_SERVER
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.toolchain.versions import is_version, numbers
 
@@ -94,14 +95,14 @@ def _mapping(options: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _flag(settings: Mapping[str, Any]) -> str:
-    switches = (etcd.flag(settings, etcd.API_SERVER, "feature-gates") or "").split(",")
+    switches = (components.flag(settings, API_SERVER, "feature-gates") or "").split(",")
     return ",".join(sorted(switches))
 
 
 def _unknown(version: str, gates: str) -> str:
     """What the API server of a version says against gates; empty if nothing, or if it is not there to be asked."""
     try:
-        program = toolchain.find(etcd.API_SERVER, version)
+        program = toolchain.find(API_SERVER, version)
     except toolchain.ToolchainError:
         return ""
     # It looks at its gates before it prints its version and ends.

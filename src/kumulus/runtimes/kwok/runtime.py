@@ -31,7 +31,6 @@ from kumulus.runtimes.kwok import (
     moving,
     observing,
     priority,
-    renewals,
     starting,
     upgrade,
 )
@@ -52,9 +51,10 @@ class KwokRuntime(Runtime):
         if not options:
             return {}
         # Imported here: most clusters have no options, and their previews need no pydantic.
-        from kumulus.runtimes.kwok.options import options_problems
+        from kumulus.runtimes.kwok.section import Options
+        from kumulus.runtimes.section import option_problems
 
-        return {each.path: f"{each.message}; {each.remedy}" for each in options_problems(options)}
+        return option_problems(Options, options)
 
     def default_version(self) -> str:
         return f"v{toolchain.kubernetes_versions()[0]}"
@@ -175,7 +175,7 @@ class KwokRuntime(Runtime):
         if found.components.get("kube-apiserver") != "running":
             return found
         # All three at once: each waits for the answer of a process, and every `up` waits for all of them.
-        renewing = asyncio.ensure_future(renewals.stuck_since(layout, running))
+        renewing = asyncio.ensure_future(hung.stuck_since(layout, running))
         try:
             actual, full = await asyncio.gather(
                 apiserver.identity(layout.kubeconfig, patience=hung.patience(layout, running)),
@@ -184,8 +184,8 @@ class KwokRuntime(Runtime):
             if identity and actual != identity:
                 return None
             components = {**found.components, **({"etcd": "full"} if full else {})}
-            if components.get(renewals.CONTROLLER) == "running" and await renewing:
-                components[renewals.CONTROLLER] = "unhealthy"
+            if components.get(hung.CONTROLLER) == "running" and await renewing:
+                components[hung.CONTROLLER] = "unhealthy"
             return dataclasses.replace(found, identity=actual, components=components)
         except (ApiError, Unreachable, KubeconfigError):
             components = dict(found.components)
@@ -218,7 +218,7 @@ class KwokRuntime(Runtime):
         with ports.Claims(avoid=layout.taken_ports()) as claims:
             moved = moving.move(layout, wanted, claims, report)
             changed = layout.note().get("configuration") != self.configuration(wanted)
-            starting.give_room(layout, wanted)
+            etcd_space.change(layout, wanted.options)
             if changed:
                 await starting.reconfigure(layout, wanted, report, claims)
             if moved:

@@ -11,7 +11,6 @@ from typing import Any
 
 from kumulus.host import memory
 from kumulus.model.scale import API_SERVER_SHARE, LEASE_SECONDS, SMALL_FLEET, default_heartbeat_factor
-from kumulus.runtimes.kwok import access
 
 _API_SERVER = "kube-apiserver"
 # Go collects garbage each time the heap has doubled. A control plane that takes in a fleet grows all the time: letting
@@ -66,10 +65,9 @@ def lease_parallelism(nodes: int | None) -> int:
     return _RENEWALS_OF_MANY if (nodes or 0) > _MANY else _RENEWALS
 
 
-def patches(options: Mapping[str, Any], nodes: int | None) -> list[dict[str, Any]]:
-    """Patches for how long the controller manager waits for renewals that are rarer than kwokctl's."""
+def flags(options: Mapping[str, Any], nodes: int | None) -> dict[str, dict[str, str]]:
+    """The flag for how long the controller manager waits for renewals that are rarer than kwokctl's, by component."""
     factor = heartbeat_factor({}, nodes)
     if options.get("heartbeatFactor") or factor is None:
-        return []
-    flag = "node-monitor-grace-period"
-    return [access.patch("kube-controller-manager", {flag: f"{_PATIENCE * factor:.0f}s"}, (flag,))]
+        return {}
+    return {"kube-controller-manager": {"node-monitor-grace-period": f"{_PATIENCE * factor:.0f}s"}}

@@ -17,7 +17,6 @@ from kumulus.runtimes.kwok import (
     api,
     components,
     configuration,
-    etcd_space,
     handover,
     kwokctl,
     moving,
@@ -174,11 +173,6 @@ async def reconfigure(layout: Layout, wanted: Wanted, report: Reporter, claims: 
         await _define(layout, wanted, report)
     except (toolchain.ToolchainError, ports.NoFreePort) as error:
         raise ProviderError(str(error)) from None
-
-
-def give_room(layout: Layout, wanted: Wanted) -> None:
-    """Give etcd the quota that is wanted; the next start applies it."""
-    etcd_space.change(layout, wanted.options)
 
 
 async def _define(layout: Layout, wanted: Wanted, report: Reporter) -> None:

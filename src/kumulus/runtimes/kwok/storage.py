@@ -16,10 +16,11 @@ from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.etcd import Etcd, EtcdError
 from kumulus.kube.media import PROTOBUF
-from kumulus.kube.stored_lease import StoredLeases
+from kumulus.kube.stored import StoredLeases
 from kumulus.nodes.faults.leases import HOLDER, LEASES
 from kumulus.nodes.pools.through_storage import NotThroughStorage, Post, Unwritten
-from kumulus.runtimes.kwok import etcd
+from kumulus.runtimes.kwok import components
+from kumulus.runtimes.kwok.access import API_SERVER, ETCD
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ async def _unfit(layout: Layout, client: Client) -> str:
     if _declared(layout).get(OPTION) == API:
         return f"kwok.{OPTION} is {API}"
     settings = layout.settings()
-    flags = {name: etcd.flag(settings, etcd.API_SERVER, name) for name in (*_CHANGING, _PREFIX)}
+    flags = {name: components.flag(settings, API_SERVER, name) for name in (*_CHANGING, _PREFIX)}
     # kwokctl sets the default.
     if flags[_PREFIX] == "/registry":
         del flags[_PREFIX]
@@ -180,7 +181,7 @@ def connected(layout: Layout) -> Etcd:
     """A connection to the etcd of a cluster, which asks for certificates."""
     pki = layout.directory / "pki"
     # Where kwok.yaml is damaged, our copy of it has the port.
-    if (port := layout.ports().get(etcd.ETCD) or layout.of_copy().ports().get(etcd.ETCD)) is None:
+    if (port := layout.ports().get(ETCD) or layout.of_copy().ports().get(ETCD)) is None:
         raise OSError(f"{layout.kwok_file} has no port of etcd")
     authority, certificate, key = ((pki / name).read_bytes() for name in ("ca.crt", "admin.crt", "admin.key"))
     return Etcd(f"127.0.0.1:{port}", authority, certificate, key)

@@ -14,7 +14,8 @@ from kumulus.kube import ApiError, KubeconfigError, Unreachable
 from kumulus.kube.errors import tolerating
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
-from kumulus.runtimes.kwok import api, components, etcd, gates
+from kumulus.runtimes.kwok import api, components, gates
+from kumulus.runtimes.kwok.access import API_SERVER
 from kumulus.runtimes.kwok.layout import Layout
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ async def _require_none(layout: Layout, version: str, ended: str, report: Report
         async with api.client(layout, patience=_PATIENCE) as client:
             found = await _objects(client, ended)
     except (ApiError, Unreachable, KubeconfigError) as error:
-        if etcd.flag(layout.settings(), etcd.API_SERVER, "runtime-config"):
+        if components.flag(layout.settings(), API_SERVER, "runtime-config"):
             report.warn(f"whether it has objects of {ended}, which {version} cannot read, is not known: {error}")
         return
     if found:

@@ -20,8 +20,8 @@ from kumulus.model.node_effects import KUBELETS
 from kumulus.model.owner_kinds import OWNER_LABELS
 from kumulus.nodes.catalog.faults import names
 from kumulus.nodes.catalog.instances import gpu_products, instance_types
-from kumulus.runtimes.kind import options as kind_options
-from kumulus.stackfile import host_commands, kwok_charts
+from kumulus.runtimes.kind import section as kind_section
+from kumulus.stackfile import cluster_charts, host_commands
 from kumulus.stackfile import model as stackfile
 from kumulus.stackfile.autoscaler import CLUSTER_AUTOSCALERS, KARPENTERS
 from kumulus.stackfile.schema import patterns, sections
@@ -74,9 +74,9 @@ def _scalars() -> dict[str, Schema]:
         "name": text(patterns.NO_BLANKS_AROUND),
         "repository": text(patterns.CHART_REPOSITORY),
         "loadedImage": text(image),
-        "nodeImage": text(patterns.whole(kind_options.IMAGE)),
-        "kwokImage": text(patterns.whole(kwok_charts.IMAGE)),
-        "network": text(patterns.network(kwok_charts.LONGEST_PREFIX)),
+        "nodeImage": text(patterns.whole(kind_section.IMAGE)),
+        "kwokImage": text(patterns.whole(cluster_charts.IMAGE)),
+        "network": text(patterns.network(cluster_charts.LONGEST_PREFIX)),
         "instanceType": {"enum": sorted(instance_types())},
         "gpuProduct": {"enum": sorted(gpu_products())},
         "faultKind": {"enum": list(names())},

@@ -21,9 +21,9 @@ from kumulus.extras.lab.policies.fragmentation import Fragmentation, typical_kin
 from kumulus.extras.lab.report.model import PolicyUsed
 from kumulus.extras.lab.run import arriving
 from kumulus.extras.lab.run.arriving import by_node
+from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import Client
-from kumulus.model.manifests import pod_templates
 
 MACHINES = [Machine("m-0", 8000, 8192, 2, "T4"), Machine("m-1", 8000, 8192, 2, "T4")]
 TRACE = "arrival,cpu,gpus,milli\n0,0.1,1,600\n1,0.1,1,600\n2,0.1,1,600\n3,0.1,1,1000\n"

@@ -21,11 +21,11 @@ from kumulus.extras.lab.plan.stream import pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.run import arriving
 from kumulus.extras.lab.run.arriving import ByClaim, by_node
+from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.kube import ApiError, Client
 from kumulus.kube.messages import message_classes
 from kumulus.model.errors import SpecError
-from kumulus.model.manifests import pod_templates
 from tests.support.messages import pod_message, quantities
 
 TRACE = "arrival,cpu,gpus,milli,models\n0,0.1,1,600,T4\n1,0.1,1,600,\n2,0.1,2,1000,\n3,0.1,0,0,\n4,0.1,1,1000,\n"

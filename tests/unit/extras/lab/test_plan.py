@@ -18,8 +18,8 @@ from kumulus.extras.lab.plan.plan import Plan, make
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL, UnknownPlace
 from kumulus.extras.lab.plan.scheduling import queues
 from kumulus.extras.lab.run.planning import selectors, unmatched
+from kumulus.extras.schedulers.manifests import expected_pods
 from kumulus.model.errors import SpecError
-from kumulus.model.manifests import expected_pods
 from tests.support import kemu
 
 

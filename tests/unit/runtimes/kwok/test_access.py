@@ -12,7 +12,7 @@ from kumulus import toolchain
 from kumulus.kube import ApiError
 from kumulus.runtimes import apiserver
 from kumulus.runtimes.base import Wanted
-from kumulus.runtimes.kwok import access, configuration, etcd, logs
+from kumulus.runtimes.kwok import access, configuration, logs
 from tests.support.apiserver import Server, ok, serving, status, text
 
 PKI = Path("/home/clusters/dev/pki")
@@ -49,7 +49,7 @@ READY = text(200, "ok")
 
 @pytest.mark.parametrize("port", ["client", "peer"])
 def test_both_ports_ask_for_certificates_of_the_clusters_authority(port: str) -> None:
-    flags = etcd.flags(PKI, 1, 2)["etcd"]
+    flags = access.etcd_flags(PKI, 1, 2)["etcd"]
     prefix = "" if port == "client" else "peer-"
     assert flags[f"{prefix}client-cert-auth"] == "true"
     assert flags[f"{prefix}trusted-ca-file"] == f"{PKI}/ca.crt"
@@ -71,7 +71,7 @@ def test_kwokctl_is_given_the_flags_it_sets_itself_as_overrides(monkeypatch: pyt
         for argument in each["args"]
     }
     saved.add(("kube-controller-manager", access.ALWAYS_ALLOWED))
-    every = (etcd.flags(PKI, 7, 7), access.flags(PKI), configuration.kubelet_flags(7), logs.FLAGS)
+    every = (access.etcd_flags(PKI, 7, 7), access.controller_flags(PKI), configuration.kubelet_flags(7), logs.FLAGS)
     for component, flags in (pair for each in every for pair in each.items()):
         for key, value in flags.items():
             assert given[component, key]["value"] == value

@@ -14,9 +14,9 @@ from aiohttp import web
 from kumulus.kube import ApiError, Client
 from kumulus.nodes.faults.leases import HOLDER
 from kumulus.runtimes.kwok import storage
+from kumulus.runtimes.kwok.hung import expired
 from kumulus.runtimes.kwok.layout import Layout, dump
 from kumulus.runtimes.kwok.priority import bearable
-from kumulus.runtimes.kwok.renewals import expired
 from kumulus.runtimes.kwok.storage import LeaseHolder
 from tests.support.apiserver import Server, serving
 from tests.unit.kube.test_stored_lease import answer

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kumulus.model.pod_requests import spec_requests
+from kumulus.extras.schedulers.pod_requests import spec_requests
 from kumulus.model.quantity import NANO, QuantityError, parse
 
 _GPU = "nvidia.com/gpu"

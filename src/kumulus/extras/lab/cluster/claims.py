@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.plan.gpu_claims import KIND
 from kumulus.extras.watch.live.devices import published_from
 from kumulus.extras.watch.live.fleet import SLICES
 from kumulus.kube import ApiError
 from kumulus.kube.errors import tolerating
 from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import find
-from kumulus.model.claims import GATES, KIND, Parts
+from kumulus.model.devices import GATES, Parts
 from kumulus.model.mig import MIG_CLASS
 from kumulus.model.slices import DEVICE_CLASSES
 

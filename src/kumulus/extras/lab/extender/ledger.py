@@ -17,9 +17,9 @@ from kumulus.extras.lab.policies import Pod, Study
 from kumulus.extras.lab.policies.fragmentation import Fragmentation
 from kumulus.extras.lab.policies.load import Policy, PolicyFailed
 from kumulus.extras.lab.policies.nodes import Flags, Kind
+from kumulus.extras.schedulers.pod_requests import lenient
 from kumulus.kube.messages import MessageCodec
 from kumulus.model.gfd import GPU_RESOURCE
-from kumulus.model.pod_requests import lenient
 from kumulus.model.pools import GROUP_LABEL
 from kumulus.model.quantity import NANO, ZERO
 

@@ -15,8 +15,8 @@ from kumulus.extras.lab.measure.states import PodRecord, Timed, from_to, most_in
 from kumulus.extras.lab.measure.statistics import Between, Measured, Times, known_time, only_known, rate
 from kumulus.extras.lab.measure.views import PodView
 from kumulus.extras.lab.plan.pods import PlannedJob
+from kumulus.extras.schedulers.manifests import expected_pods
 from kumulus.kube.watch import Event
-from kumulus.model.manifests import expected_pods
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kumulus.extras.schedulers.manifests import manifest_problems
 from kumulus.model.checks import problem
 from kumulus.model.errors import Problem, SpecError, shown
-from kumulus.model.manifests import manifest_problems
 from kumulus.stackfile.yamltext import read_all_yaml
 
 Object = dict[str, Any]

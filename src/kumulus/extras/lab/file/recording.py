@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kumulus.extras.schedulers.manifests import manifest_problems, pod_templates
 from kumulus.model.errors import Problem, SpecError
-from kumulus.model.manifests import manifest_problems, pod_templates
 
 API_VERSION, KIND = "kumulus.io/v1alpha1", "Recording"
 IMAGE = "captured"

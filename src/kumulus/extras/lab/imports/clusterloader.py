@@ -13,7 +13,7 @@ from typing import Any
 from kumulus.extras.lab.errors import LabError
 from kumulus.extras.lab.file.manifest import objects_of
 from kumulus.extras.lab.imports.found import NODES, Imported, document, named, template, text_of
-from kumulus.model.manifests import COUNTED
+from kumulus.extras.schedulers.manifests import COUNTED
 
 _PARAMETER = re.compile(r"\{\{-?\s*(\$\w+)\s*:=\s*DefaultParam\s+\.\w+\s+(.*?)\s*-?\}\}")
 _INDEX, _NODES = "KUMULUS_INDEX", 100

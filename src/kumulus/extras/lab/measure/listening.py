@@ -24,6 +24,7 @@ from kumulus.extras.lab.measure.views import (
     node_view,
     pod_view,
 )
+from kumulus.extras.lab.plan.gpu_claims import Demand
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import NOTHING
 from kumulus.extras.watch.live.devices import Devices, Published, published_from
@@ -33,7 +34,6 @@ from kumulus.kube.messages import MessageCodec
 from kumulus.kube.objects import identity
 from kumulus.kube.pods import PODS, UNFINISHED
 from kumulus.kube.watch import Event, Events, Interrupted, News, Resumed, Synced, follow
-from kumulus.model.claims import Demand
 from kumulus.model.offer_effects import OfferEffects
 from kumulus.model.pools import INSTANCE_TYPE_LABEL
 from kumulus.model.slices import RESOURCE_API

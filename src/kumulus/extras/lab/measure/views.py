@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from kumulus.extras.lab.plan.gpu_claims import Demand, taken
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
 from kumulus.extras.watch.live.amounts import Amounts
 from kumulus.extras.watch.live.node import NOWHERE, node_from
 from kumulus.extras.watch.live.pod import amounts_asked, requests_of
-from kumulus.model.claims import Demand, taken
 from kumulus.model.devices import MILLI
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.lifecycles import EMULATED, EXIT_CODE_ASSUMED

@@ -8,14 +8,14 @@ from typing import Any
 
 from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import Experiment
+from kumulus.extras.lab.plan.gpu_claims import Demand, claimed, demands
 from kumulus.extras.lab.plan.plan import Plan
 from kumulus.extras.lab.plan.stream import USER_LABEL, pods_recorded
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.model.claims import Demand, claimed, demands
+from kumulus.extras.schedulers.manifests import expected_pods, pod_templates
+from kumulus.extras.schedulers.pod_requests import lenient, spec_requests
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
-from kumulus.model.manifests import expected_pods, pod_templates
-from kumulus.model.pod_requests import lenient, spec_requests
 from kumulus.model.quantity import NANO, ZERO, Quantity
 
 

@@ -35,8 +35,8 @@ from kumulus.extras.lab.plan.stream import (
     on_models,
     playable,
 )
+from kumulus.extras.schedulers.manifests import expected_pods, later_pods, pod_templates
 from kumulus.model.distributions import drawn
-from kumulus.model.manifests import expected_pods, later_pods, pod_templates
 
 
 @dataclass(frozen=True)

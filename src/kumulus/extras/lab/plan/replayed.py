@@ -13,8 +13,8 @@ from kumulus.extras.lab.file.timeline import Event
 from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.pods import JOB_LABEL, TOLERATIONS, WORKLOAD_LABEL, Object, PlannedJob
 from kumulus.extras.lab.plan.scheduling import for_scheduler
+from kumulus.extras.schedulers.manifests import expected_pods, pod_templates
 from kumulus.model.lifecycles import DELAY_ANNOTATION
-from kumulus.model.manifests import expected_pods, pod_templates
 from kumulus.model.names import dns_safe
 from kumulus.stackfile.faults import FAULT_NAME_LENGTH
 

@@ -13,7 +13,7 @@ from kumulus.extras.lab.file.workload import Workload
 from kumulus.extras.lab.plan.pods import Object, place_label
 from kumulus.extras.lab.plan.stream import in_users_queue
 from kumulus.extras.schedulers import SchedulerError, registry, templates, workloads
-from kumulus.model.manifests import COUNTED, counted_templates
+from kumulus.extras.schedulers.manifests import COUNTED, counted_templates
 
 if TYPE_CHECKING:
     from kumulus.kube import Client

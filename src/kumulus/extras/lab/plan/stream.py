@@ -13,10 +13,10 @@ from kumulus.extras.lab.file.load import Loaded
 from kumulus.extras.lab.file.model import OWN
 from kumulus.extras.lab.file.trace import Asked, TraceJob
 from kumulus.extras.lab.file.workload import Workload
+from kumulus.extras.lab.plan.gpu_claims import REQUEST, claim_template, rounded, template_name
 from kumulus.extras.lab.plan.pods import WORKLOAD_LABEL, Object
 from kumulus.extras.lab.policies import Pod
 from kumulus.extras.lab.policies.nodes import WHOLE_GPU
-from kumulus.model.claims import REQUEST, claim_template, rounded, template_name
 from kumulus.model.gfd import GPU_RESOURCE, SHARE_RESOURCE
 from kumulus.model.quantity import NANO, parse
 

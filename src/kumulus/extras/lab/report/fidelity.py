@@ -17,7 +17,7 @@ import yaml
 
 from kumulus.extras.lab.file.model import Experiment
 from kumulus.extras.lab.plan.plan import Plan
-from kumulus.model.manifests import pod_templates
+from kumulus.extras.schedulers.manifests import pod_templates
 
 RULES = Path(__file__).with_name("fidelity.yaml")
 REPLAYS = Path(__file__).with_name("replay_errors.json")

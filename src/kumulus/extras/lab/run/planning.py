@@ -17,9 +17,9 @@ from kumulus.extras.lab.plan.pods import Object, PlannedJob, UnknownPlace
 from kumulus.extras.lab.plan.replayed import on_nodes
 from kumulus.extras.lab.plan.scheduling import has_queue_objects, queues, waiting
 from kumulus.extras.schedulers import SchedulerError, registry
+from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.extras.watch.live.node import Places
 from kumulus.kube.messages import MessageCodec
-from kumulus.model.manifests import pod_templates
 from kumulus.model.names import suggest
 from kumulus.model.nodes import HOSTNAME_LABEL
 from kumulus.model.pools import ZONE_LABEL, Pool

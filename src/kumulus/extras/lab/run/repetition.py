@@ -31,9 +31,9 @@ from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Timeline
 from kumulus.extras.lab.run.workloads import Workloads
 from kumulus.extras.schedulers.descriptor import OF_THE_CLUSTER
+from kumulus.extras.schedulers.manifests import pod_templates
 from kumulus.kube import ApiError, Unreachable
 from kumulus.kube.errors import tolerating
-from kumulus.model.manifests import pod_templates
 
 _LOOK_EVERY = 0.1
 

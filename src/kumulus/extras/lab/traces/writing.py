@@ -19,7 +19,7 @@ from kumulus.extras.lab.policies.nodes import WHOLE_GPU
 from kumulus.extras.lab.traces.summary import Sums
 from kumulus.extras.lab.traces.task import COLUMNS
 from kumulus.kube import yaml_writing
-from kumulus.model.claims import GATES, Parts
+from kumulus.model.devices import GATES, Parts
 from kumulus.model.durations import LONGEST, written
 from kumulus.model.errors import SpecError, shown
 from kumulus.model.gfd import GPU_PRODUCT_LABEL, GPU_RESOURCE, SHARE_RESOURCE

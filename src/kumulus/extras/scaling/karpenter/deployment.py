@@ -13,7 +13,7 @@ from typing import Any
 from kumulus.extras.scaling.descriptor import Asked, Manifest, Place
 from kumulus.extras.scaling.karpenter import launch, objects
 from kumulus.extras.scaling.karpenter.objects import stages
-from kumulus.model import real_nodes
+from kumulus.model import nodes
 
 NAME, NAMESPACE = "karpenter", "kube-system"
 _FOLDER = Path("/etc/karpenter")
@@ -68,7 +68,7 @@ def _pod(asked: Asked, environment: dict[str, str]) -> dict[str, Any]:
     return {
         "serviceAccountName": NAME,
         "priorityClassName": "system-cluster-critical",
-        "affinity": real_nodes.affinity(),
+        "affinity": nodes.affinity_to_real(),
         "tolerations": [
             {"key": f"node-role.kubernetes.io/{role}", "operator": "Exists", "effect": "NoSchedule"}
             for role in ("control-plane", "master")

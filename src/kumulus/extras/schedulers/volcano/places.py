@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kumulus.extras.schedulers.errors import SchedulerError
+from kumulus.extras.schedulers.fabrics import Fabric, hyper_nodes, tier_name, zone_nodes
 from kumulus.extras.schedulers.hypernodes import HYPERNODES, manifest
 from kumulus.extras.schedulers.templates import Manifest
 from kumulus.kube.errors import tolerating
-from kumulus.model.hypernodes import Fabric, hyper_nodes, tier_name, zone_nodes
 from kumulus.model.pools import Pool
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kumulus.extras.schedulers import templates
+from kumulus.extras.schedulers.fabrics import tier_name
 from kumulus.extras.schedulers.templates import Manifest
-from kumulus.model.hypernodes import tier_name
 
 SCHEDULER_NAME = "volcano"
 DEFAULT_QUEUE = "default"

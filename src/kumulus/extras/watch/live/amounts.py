@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kumulus.model.pod_requests import Requests
+from kumulus.extras.schedulers.pod_requests import Requests
 from kumulus.model.quantity import NANO, ZERO, Quantity, QuantityError, parse
 from kumulus.model.totals import is_gpu
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from kumulus.extras.schedulers.pod_requests import lenient, pod_requests
 from kumulus.extras.watch.live.admission import ANYWHERE, Rule, rule_of
 from kumulus.extras.watch.live.amounts import Amounts, of_requests
-from kumulus.model.pod_requests import lenient, pod_requests
 from kumulus.model.quantity import NANO, Quantity
 
 PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.manifests import expected_pods, later_pods, manifest_problems, pod_templates
+from kumulus.extras.schedulers.manifests import expected_pods, later_pods, manifest_problems, pod_templates
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 

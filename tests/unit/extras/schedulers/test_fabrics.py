@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.hypernodes import (
+from kumulus.extras.schedulers.fabrics import (
     Fabric,
     HyperNode,
     describe,

@@ -10,19 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from kumulus.model.devices import MILLI, NVIDIA_DRIVER, WHOLE
+from kumulus.model.devices import MILLI, NVIDIA_DRIVER, WHOLE, Parts
 from kumulus.model.mig import EIGHTHS, MIG_CLASS, PROFILES
 from kumulus.model.slices import RESOURCE_API
 
-Parts = Literal["milli", "mig"]
-"""How a part of a GPU is requested."""
-
 KIND = "ResourceClaimTemplate"
-GATES: Mapping[Parts, str] = {"milli": "DRAConsumableCapacity", "mig": "DRAPartitionableDevices"}
-"""The feature gates that parts of GPUs need before Kubernetes 1.36 (k8s.io/kubernetes pkg/features)."""
-
 REQUEST = "gpu"
 """The name of a pod's claim, and of the request in it."""
 
