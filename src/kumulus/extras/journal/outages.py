@@ -10,7 +10,8 @@ from kumulus.host import processes
 from kumulus.nodes.reporter import Silent
 from kumulus.runtimes.base import Wanted
 from kumulus.runtimes.directories import exclusive
-from kumulus.runtimes.kwok import addition, components, objects, starting
+from kumulus.runtimes.kwok import addition, objects, starting
+from kumulus.runtimes.kwok.components import flag
 from kumulus.runtimes.kwok.layout import Layout
 
 
@@ -52,7 +53,7 @@ def _options(layout: Layout) -> dict[str, Any]:
     for each in addition.every():
         found |= each.options_of(there)
     # What kwokctl has yet to define is no sign: it forgets that once the kinds are defined.
-    kinds = (components.flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
+    kinds = (flag(layout.settings(), "kwok-controller", "enable-crds") or "").split(",")
     if objects.STAGE in kinds:
         found["stageObjects"] = True
     if objects.USAGE in kinds:
