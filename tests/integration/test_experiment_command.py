@@ -92,6 +92,21 @@ def test_a_disk_that_fills_up_leaves_the_first_report_and_what_was_measured_is_s
     assert plane.api.list(NAMESPACES, **OF_A_RUN) == []
 
 
+async def test_a_run_of_which_a_quota_admits_no_pod_is_an_error_with_the_quotas_words(
+    plane: Plane, pools: Pools, tmp_path: Path
+) -> None:
+    await pools.create(pools.inputs(1))
+    file, quota = tmp_path / "refused.yaml", "kubectl create quota none --hard=pods=0 -n $KUMULUS_NAMESPACE"
+    work = {"name": "work", "jobs": 1, "workers": 2, "arrival": {"after": "5s"}}
+    timeline = [{"at": "0s", "run": {"command": quota}}]
+    file.write_text(yaml.safe_dump({"name": "refused", "workloads": [work], "timeline": timeline}))
+    report, _ = await runs.run(plane.observed.kubeconfig, file)
+    assert report.results.status == "partial"
+    said = str(report.results.error)
+    assert "2 pods are missing: " in said
+    assert "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0" in said
+
+
 def test_the_same_seed_creates_the_same_to_the_byte(plane: Plane, tmp_path: Path) -> None:
     spread = {"lognormal": {"median": "10m", "sigma": 0.5}}
     drawn = {"name": "work", "jobs": 6, "workers": 2, "arrival": {"poisson": 8}, "duration": spread}

@@ -2,12 +2,15 @@
 
 There is only one because KWOK selects its pods by name alone, and takes any one of several objects that fit. In an
 expression, the first usage in the file that selects the pod decides, as with lifecycles.
+
+An expression sees one pod. How many share a load stands in the pod's annotation :data:`SHARERS`, which
+kumulus.extras.loads keeps.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kumulus.kwok.stages import API_VERSION
@@ -16,6 +19,8 @@ from kumulus.model.owner_kinds import OWNER_LABELS
 
 NAME = "kumulus"
 PATH = f"/apis/{API_VERSION}/clusterresourceusages"
+SHARERS = "kumulus.io/load-sharers"
+"""On a pod that is ready: how many containers, in all such pods, share the load. A pod without it has no part of it."""
 _RUNNING = 'pod.status.phase == "Running"'
 _NOTHING = 'Quantity("0")'
 _AGE = "(UnixSecond(Now()) - UnixSecond(pod.status.startTime))"
@@ -60,6 +65,22 @@ def _condition(selection: PodSelection) -> str:
     return " && ".join(parts) or "true"
 
 
+def selects(selection: PodSelection, pod: Mapping[str, Any]) -> bool:
+    """Whether a pod's usage is of this selection: the same check in Python."""
+    metadata = pod["metadata"]
+    labels = metadata.get("labels") or {}
+    return (
+        selection.labels.items() <= labels.items()
+        and (not selection.namespaces or metadata["namespace"] in selection.namespaces)
+        and (not selection.owner_kinds or any(_is_owned(kind, labels) for kind in selection.owner_kinds))
+    )
+
+
+def _is_owned(kind: str, labels: Mapping[str, str]) -> bool:
+    key, values = OWNER_LABELS[kind]
+    return key in labels and (not values or labels[key] in values)
+
+
 def _owned(kind: str) -> str:
     """By labels: KWOK's expressions cannot look into a pod's owners."""
     key, values = OWNER_LABELS[kind]
@@ -76,6 +97,9 @@ def _requested(resource: str) -> str:
 
 def _over_time(usage: Usage, whole: str) -> str:
     first = _number(usage.points[0][1], whole)
+    if usage.shared:
+        annotations = "pod.metadata.annotations"
+        return f'("{SHARERS}" in {annotations} ? {first} / double({annotations}["{SHARERS}"]) : {_NOTHING})'
     if usage.upper is not None:
         # Drawn at each reading: CEL cannot derive a number from a pod's name.
         return f"({first} + ({_number(usage.upper, whole)} - {first}) * Rand())"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from kumulus.model.distributions import Distribution
 
@@ -26,6 +26,11 @@ class PodSelection:
     """The pod is in one of them."""
     owner_kinds: tuple[str, ...] = ()
     """The pod belongs to a workload of one of these kinds."""
+
+    def plain(self) -> dict[str, Any]:
+        """It as JSON."""
+        kinds = {"namespaces": list(self.namespaces), "ownerKinds": list(self.owner_kinds)}
+        return {"labels": dict(self.labels), **kinds}
 
     def covers(self, other: PodSelection) -> bool:
         """Whether every pod that the other selects is certainly selected by this one too."""
@@ -110,6 +115,8 @@ class Usage:
     """At least one; ages ascend."""
     upper: Amount | None = None
     """For a range, the upper bound of each random reading, with the single point's as the lower; else None."""
+    shared: bool = False
+    """Whether the single point's amount is a load, which the containers of all ready pods share."""
 
 
 @dataclass(frozen=True)
@@ -126,3 +133,8 @@ class PodUsage:
     """How busy each of a container's GPUs is."""
     gpu_memory: Usage | None = None
     """How full the memory of each of them is."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether some of it is a load that the pods share."""
+        return any(each is not None and each.shared for each in (self.cpu, self.memory))

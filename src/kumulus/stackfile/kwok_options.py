@@ -28,6 +28,10 @@ def cluster_options(spec: ClusterSpec) -> dict[str, Any]:
     if spec.podUsage or spec.observability:
         has_gpus = any(float(group.nodeTemplate.capacity.get("nvidia.com/gpu", 0)) for group in spec.nodeGroups)
         options["podUsage"] = "gpus" if has_gpus else "pods"
+    usages = [each.usage() for each in spec.podUsage]
+    if shared := [index for index, each in enumerate(usages) if each.shared]:
+        # An earlier one takes pods from a load, a later one none.
+        options["podLoads"] = [{**each.selection.plain(), "shared": each.shared} for each in usages[: shared[-1] + 1]]
     return options
 
 

@@ -47,6 +47,7 @@ def rule_problems(raw: object) -> list[Problem]:
         *_autoscaler(raw),
         *bounds_rules(raw),
         *_offerings(raw),
+        *_loads(raw),
         *device_problems(raw),
     ]
 
@@ -81,6 +82,19 @@ def _runtime(raw: Mapping[str, object]) -> Found:
     if not known.chooses_version and raw.get("kubernetesVersion") is not None:
         yield problem(("kubernetesVersion",), "has no effect: an existing cluster has its own", "leave it out")
     yield from known.rules(raw)
+
+
+def _loads(raw: Mapping[str, object]) -> Found:
+    """Loads that pods share, where nothing counts these pods."""
+    runtime = raw.get("runtime") or registry.DEFAULT
+    if runtime not in registry.NAMES or registry.get(str(runtime)).local:
+        return
+    for index, usage in items(raw, "podUsage"):
+        for key in ("cpu", "memory"):
+            if isinstance(asked := usage.get(key), Mapping) and "load" in asked:
+                message = f"is not for the runtime {runtime}, beside which nothing counts the pods that share it"
+                remedy = f"write runtime: {registry.DEFAULT}, or {key}: 80%"
+                yield problem(("podUsage", index, key, "load"), message, remedy)
 
 
 def _offerings(raw: Mapping[str, object]) -> Found:

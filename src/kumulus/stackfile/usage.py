@@ -1,4 +1,4 @@
-"""What pods use, in the stack file: constant amounts, ranges, and curves over a pod's age."""
+"""What pods use, in the stack file: constant amounts, ranges, curves over a pod's age, and loads."""
 
 from __future__ import annotations
 
@@ -46,12 +46,23 @@ def _amount(raw: str | int | float) -> Amount:
 def _usage_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
     if not isinstance(raw, Mapping):
         return _amount_problems(where, raw, absolute)
-    if wrong := mapping_problems(where, raw) or unknown_key_problems(where, raw, ("range", "curve")):
+    # What has no absolute amounts, such as how busy a GPU is, cannot be shared out.
+    kinds = ("range", "curve", "load") if absolute else ("range", "curve")
+    if wrong := mapping_problems(where, raw) or unknown_key_problems(where, raw, kinds):
         return wrong
     if len(raw) != 1:
-        return [problem(where, "is neither a range nor a curve", "write {range: {from: 40%, to: 60%}}")]
+        return [problem(where, f"is not one of {', '.join(kinds)}", "write {range: {from: 40%, to: 60%}}")]
     ((kind, inner),) = raw.items()
+    if kind == "load":
+        return _load_problems((*where, kind), inner, absolute)
     return (_range_problems if kind == "range" else _curve_problems)((*where, kind), inner, absolute)
+
+
+def _load_problems(where: Where, raw: object, absolute: str) -> list[Problem]:
+    remedy = f"write a quantity such as {absolute}"
+    if isinstance(raw, str) and _PERCENT.fullmatch(raw):
+        return [problem(where, f"is {shown(raw)}, which is of no one container's request", remedy)]
+    return [problem(where, each.message, remedy) for each in _amount_problems((), raw, absolute)]
 
 
 @of_mapping
@@ -94,6 +105,8 @@ def _usage(raw: object) -> Usage:
     if not isinstance(raw, Mapping):
         assert isinstance(raw, str | int | float)
         return Usage(((0.0, _amount(raw)),))
+    if "load" in raw:
+        return Usage(((0.0, _amount(raw["load"])),), shared=True)
     if "range" in raw:
         return Usage(((0.0, _amount(raw["range"]["from"])),), _amount(raw["range"]["to"]))
     return Usage(tuple((durations.of(point["at"]), _amount(point["value"])) for point in raw["curve"]))
@@ -113,7 +126,8 @@ class PodUsage(Section):
     selector: PodSelector = Field(default_factory=PodSelector, examples=["{labels: {app: training}}"])
     """Which pods use this much; the first entry that selects a pod applies."""
     cpu: Annotated[Usage, checked(_check("500m"), _usage, form="usage")] | None = Field(default=None, examples=["80%"])
-    """CPU that each container uses: a share of its request or a quantity, or a range or a curve over the pod's age."""
+    """CPU that each container uses: a share of its request or a quantity, a range or a curve over the pod's age, or a
+    part of a load that the ready pods share."""
     memory: Annotated[Usage, checked(_check("2Gi"), _usage, form="usage")] | None = Field(
         default=None, examples=["60%"]
     )

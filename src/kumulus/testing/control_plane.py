@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from kumulus import toolchain
@@ -23,6 +24,7 @@ from kumulus.runtimes.kwok.etcd_keys import EtcdKeys
 from kumulus.runtimes.kwok.layout import Layout
 from kumulus.runtimes.kwok.runtime import KwokRuntime
 from kumulus.testing import keys, launching, template
+from kumulus.testing.loop import apart
 from kumulus.testing.reset import Baseline
 from kumulus.testing.template import Template
 from kumulus.toolchain import supply
@@ -96,7 +98,7 @@ async def _kept(file: Path, wanted: Wanted, report: Reporter, claims: ports.Clai
 async def _made(wanted: Wanted, report: Reporter, file: Path | None = None) -> tuple[Observed, Client]:
     """A control plane from nothing, which is kept as a template."""
     try:
-        await asyncio.to_thread(supply.provide, ["kubectl"])
+        await apart(partial(supply.provide, ["kubectl"]))
     except toolchain.ToolchainError as error:
         raise ProviderError(str(error)) from None
     since = time.time()

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+async def apart(work: Callable[[], T]) -> T:
+    """Run a function in a thread that does not outlive the process, however long it takes.
+
+    The threads of ``asyncio.to_thread`` are waited for at the end of the process, which Ctrl-C could then not end: one
+    that waits for another process's lock ends when that process does.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        report: Callable[[], None]
+        try:
+            report = partial(outcome.set_result, work())
+        except BaseException as error:
+            report = partial(outcome.set_exception, error)
+        # Nobody listens any more once the loop has been closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(lambda: None if outcome.done() else report())
+
+    threading.Thread(target=run, name="kumulus-apart", daemon=True).start()
+    return await outcome
 
 
 class Loop:

@@ -41,6 +41,7 @@ from kumulus.stackfile.load import Loaded
 from kumulus.stackfile.resource_slices import device_classes, extended_names
 from kumulus.testing import control_plane, guard, launching
 from kumulus.testing.errors import ClusterError
+from kumulus.testing.loop import apart
 from kumulus.testing.manifests import apply
 from kumulus.testing.wanted import tools
 from kumulus.toolchain import supply
@@ -154,7 +155,7 @@ async def start(loaded: Loaded, ends_with: int | None, report: Reporter) -> Plan
     Raises:
         ClusterError: it does not start; nothing of it is left.
     """
-    await asyncio.to_thread(provide, loaded)
+    await apart(partial(provide, loaded))
     folder = await asyncio.to_thread(_folder)
     try:
         if ends_with is not None:

@@ -117,6 +117,7 @@ STACK_MISTAKES: Mapping[str, tuple[Place, object]] = {
     "what must run and has a duration": ((*_C, "podLifecycles", 0, "mustRun"), "fail"),
     "a distribution that is none": ((*_C, "podLifecycles", 0, "run"), {"gaussian": {"mean": "10m"}}),
     "more than all of a request": ((*_C, "podUsage", 0, "cpu"), "120%"),
+    "a share as a load": ((*_C, "podUsage", 0, "cpu"), {"load": "80%"}),
     "a quota of what no quota knows": ((*_C, "tenants", 0, "quota", "jobs"), "5"),
     "a namespace of Kubernetes' own": ((*_C, "tenants", 0, "namespace"), "kube-system"),
     "a port that only root may have": ((*_C, "kwok", "apiServerPort"), 80),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,11 +66,7 @@ class Processes(Addition):
         settings = _with_proxy(settings, str(layout.directory / _FOLDER / _SELECTOR) if self.asked(options) else None)
         if not self.asked(options):
             return components.replaced(settings, (NAME,))
-        components.link(layout, NAME, Path(sys.executable).resolve())
-        # Started by a link in the cluster's directory, it would not find a venv's packages.
-        variables = {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}
-        arguments = ["-P", "-m", "kumulus.extras.processes.kubelet"]
-        made = components.definition(layout, NAME, arguments, {}, links=("kube-apiserver",), environment=variables)
+        made = components.python(layout, NAME, "kumulus.extras.processes.kubelet")
         return components.replaced(settings, (NAME,), made)
 
     def write(self, layout: Layout, options: Options) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,16 @@ def definition(
         "ports": [{"name": called, "port": port, "protocol": "TCP"} for called, port in ports.items()],
         "envs": [{"name": key, "value": value} for key, value in (environment or {}).items()],
     }
+
+
+def python(
+    layout: Layout, name: str, module: str, arguments: Sequence[str] = (), links: Sequence[str] = ("kube-apiserver",)
+) -> dict[str, Any]:
+    """A component that is a module of Python, as an entry of kwokctl's configuration; its executable is linked."""
+    link(layout, name, Path(sys.executable).resolve())
+    # Started by a link in the cluster's directory, it would not find a venv's packages.
+    variables = {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}
+    return definition(layout, name, ["-P", "-m", module, *arguments], {}, links=links, environment=variables)
 
 
 def mark(name: str) -> dict[str, str]:

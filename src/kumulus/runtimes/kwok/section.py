@@ -106,6 +106,7 @@ class Options(Kwok):
     # Made from the stack's file, which has been checked.
     autoscaler: dict[str, Any] | None = None
     gpuOperator: dict[str, Any] | None = None
+    podLoads: list[dict[str, Any]] | None = None
     prices: list[dict[str, Any]] | None = None
 
     @field_validator("featureGates", "runtimeConfig")

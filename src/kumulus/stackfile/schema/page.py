@@ -23,7 +23,7 @@ _WORDS = {
     "percent": "per cent",
     "mappingOrYaml": "mapping, or YAML text of one",
     "kindConfig": "mapping, or YAML text of one",
-    "usage": "share or quantity, or range or curve of them",
+    "usage": "share or quantity, range or curve of them, or load",
     "usageShare": "share, or range or curve of them",
     "labels": "mapping of labels",
     "annotations": "mapping of annotations",

@@ -24,7 +24,7 @@ def forms() -> dict[str, Schema]:
     absolute = [{"type": "string", "pattern": patterns.AMOUNT_SHARE}, {FORM: "quantity"}]
     return {
         "distribution": _distribution(),
-        "usage": _usage({"anyOf": absolute}),
+        "usage": _usage({"anyOf": absolute}, load={"anyOf": absolute[1:]}),
         "usageShare": _usage(absolute[0]),
         "observability": _observability(),
         "mappingOrYaml": {"anyOf": [{"type": "object"}, {"type": "string"}]},
@@ -70,7 +70,7 @@ def _distribution() -> Schema:
     return {"anyOf": [_DURATION, _only(kinds, minProperties=1, maxProperties=1)]}
 
 
-def _usage(amount: Schema) -> Schema:
+def _usage(amount: Schema, load: Schema | None = None) -> Schema:
     def described(form: Schema, description: str) -> Schema:
         return {**form, "description": description}
 
@@ -81,6 +81,8 @@ def _usage(amount: Schema) -> Schema:
         "range": described(_only(spread, required=list(spread)), "Each reading is drawn between two amounts."),
         "curve": described(curve, "Points ordered by age, joined by lines; the last one holds from then on."),
     }
+    if load:
+        ways["load"] = described(load, "What the ready pods use together: each container an equal part of it.")
     return {"anyOf": [amount, _only(ways, minProperties=1, maxProperties=1)]}
 
 

@@ -21,10 +21,10 @@ from kumulus.extras.lab.measure.summary import by_reason, plain
 from kumulus.extras.lab.measure.verdicts import verdicts
 from kumulus.extras.lab.measure.views import NodeView, PodView, node_view, pod_view
 from kumulus.extras.lab.plan.pods import JOB_LABEL, WORKLOAD_LABEL
-from kumulus.extras.lab.run.ending import Ending, Until, unseen
+from kumulus.extras.lab.run.ending import Ending, Until, refused, unseen
 from kumulus.extras.watch.live.amounts import NOTHING, Amounts
 from kumulus.kube import Client, Connection
-from tests.support.apiserver import listening, text
+from tests.support.apiserver import listening, ok, serving, status, text
 from tests.support.clocks import SetClock
 from tests.support.messages import node_message, pod_message, quantities
 
@@ -331,6 +331,19 @@ async def test_that_nothing_was_heard_ends_it_only_if_the_server_answers_at_once
     while not await ending.over(clock, ask):
         clock.now += 5
     assert asked == asks
+
+
+async def test_why_pods_are_missing_is_what_their_controller_heard_last() -> None:
+    events = [
+        {"message": text, "lastTimestamp": at} for at, text in (("10:02", "quota"), ("10:03", "again"), (None, "x"))
+    ]
+    async with serving() as server:
+        server.answers = [ok({"items": events}), ok({"items": []}), status(403, "Forbidden", "no")]
+        async with server.client() as client:
+            assert [await refused(client, "run") for _ in range(3)] == ["again", "", ""]
+    assert server.seen[0].query == {"fieldSelector": "reason=FailedCreate"}
+    assert Ending(records(), "completed", settle=5, expected=2).lacking
+    assert not Ending(records(), "completed", settle=5, expected=0).lacking
 
 
 def test_of_a_deleted_job_nothing_follows() -> None:

@@ -9,6 +9,7 @@ from kumulus.extras.lab.file.model import OWN, SchedulerName
 from kumulus.extras.lab.measure.clock import Clock
 from kumulus.extras.lab.measure.records import Records
 from kumulus.extras.schedulers import registry
+from kumulus.kube import ApiError, Client, Unreachable
 from kumulus.model.words import counted
 
 Until = Literal["scheduled", "running", "completed", "steady"]
@@ -41,6 +42,16 @@ def unseen(records: Records, scheduler: SchedulerName, names: Collection[str]) -
         f"no scheduler looked at any of the {counted(len(waiting), 'pod')}, which ask for schedulerName {asked}: "
         "none of that name runs, or it hangs"
     )
+
+
+async def refused(client: Client, namespace: str) -> str:
+    """Why the API server refused a controller's last pod, such as for a quota; empty if it refused none."""
+    try:
+        page = await client.get(f"/api/v1/namespaces/{namespace}/events", {"fieldSelector": "reason=FailedCreate"})
+    except (ApiError, Unreachable):
+        return ""
+    each = [(event.get("lastTimestamp") or event.get("eventTime") or "", event["message"]) for event in page["items"]]
+    return max(each)[1] if each else ""
 
 
 class Ending:
@@ -121,6 +132,11 @@ class Ending:
         all_there = self._missing()[1]
         reached = self._until != "steady" and all_there and not self._records.pending and self._reached()
         return reached and not self._waits()
+
+    @property
+    def lacking(self) -> bool:
+        """Whether pods are missing that should be there."""
+        return not self._missing()[1]
 
     def _missing(self) -> tuple[int, bool]:
         """How many pods are missing, and whether all are there that can be."""

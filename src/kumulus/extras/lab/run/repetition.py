@@ -25,7 +25,7 @@ from kumulus.extras.lab.plan.pods import PlannedJob
 from kumulus.extras.lab.plan.replayed import cordons
 from kumulus.extras.lab.plan.scheduling import queue_of
 from kumulus.extras.lab.run.bench import Bench, Outcome
-from kumulus.extras.lab.run.ending import Ending, nothing, unseen
+from kumulus.extras.lab.run.ending import Ending, nothing, refused, unseen
 from kumulus.extras.lab.run.federated import Federated
 from kumulus.extras.lab.run.replaying import Replayer, Within
 from kumulus.extras.lab.run.timeline import Timeline
@@ -268,6 +268,9 @@ class Repetition:
                 outcome.ended = await self._ending.over(self._now, self._listener.ask)
                 if outcome.ended and (why := self._unseen()):
                     outcome.ended, outcome.partial = why, True
+                elif outcome.ended and self._ending.lacking and (why := await refused(self._bench.client, self._name)):
+                    # Of a run without any pod, there is nothing to report.
+                    outcome.ended, outcome.partial = f"{outcome.ended}: {why}", not outcome.records.pods
 
     def _unseen(self) -> str:
         objects = (each for job in self._plan.jobs for each in job.objects)

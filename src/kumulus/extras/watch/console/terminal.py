@@ -159,7 +159,7 @@ class Terminal(App[None]):
         lost = self.query_one("#lost", Static)
         lost.display = bool(now.lost)
         if now.lost:
-            remedy = f"; {self._remedy}" if self._remedy else ""
+            remedy = f"\n{self._remedy}" if self._remedy else ""
             lost.update(f"nothing heard for {now.lost_for:.0f} s, trying again: {now.lost}{remedy}")
 
     def _draw_shares(self, name: str, shares: Sequence[Share]) -> None:

@@ -184,14 +184,14 @@ async def test_a_last_tick_after_the_end_draws_nothing(live: Live) -> None:
 
 
 async def test_a_lost_cluster_is_told_with_its_remedy_and_forgotten_when_it_is_back(live: Live) -> None:
-    app = Terminal("many/west", live, "`pulumi up -s many --refresh` starts it")
+    app = Terminal("many/west", live, "To start one that is down: kumulus up many")
     async with app.run_test(size=(140, 40)) as pilot:
         live.lost, live.lost_at = Unreachable(SERVER, "connection refused"), time.monotonic() - 12
         app.draw()
         await pilot.pause()
         assert app.query_one("#lost").display
         assert re.search(r"nothing heard for \d+ s, trying again: the Kubernetes API server at", shown(app, "lost"))
-        assert shown(app, "lost").endswith("; `pulumi up -s many --refresh` starts it")
+        assert shown(app, "lost").splitlines()[-1] == "To start one that is down: kumulus up many"
         live.lost = None
         app.draw()
         assert not app.query_one("#lost").display
