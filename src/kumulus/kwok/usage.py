@@ -10,12 +10,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kumulus.kwok.stages import API_VERSION
 from kumulus.model.lifecycles import Amount, PodSelection, PodUsage, Usage
 from kumulus.model.owner_kinds import OWNER_LABELS
 
 NAME = "kumulus"
-PATH = f"/apis/{API_VERSION}/clusterresourceusages"
 _RUNNING = 'pod.status.phase == "Running"'
 _NOTHING = 'Quantity("0")'
 _AGE = "(UnixSecond(Now()) - UnixSecond(pod.status.startTime))"
