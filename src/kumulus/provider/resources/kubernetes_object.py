@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from kumulus.kube import objects
-from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import PartialFailure, ProviderError
@@ -15,7 +14,7 @@ from kumulus.nodes.owned_objects import FIXED, Address, Owned
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import OBJECT, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
 from kumulus.provider.resources.diffing import Difference, Kind, covers
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
@@ -167,14 +166,8 @@ def _failures(manifest: object) -> list[Failure]:
     texts = {each: manifest.get(each) for each in ("apiVersion", "kind")} | {"metadata.name": within.get("name")}
     if within.get("namespace") is not None:
         texts["metadata.namespace"] = within["namespace"]
-    found = [
+    return [
         Failure(f"{_MANIFEST}.{path}", f"{value!r} is no text" if value else "is required")
         for path, value in texts.items()
         if value is not UNKNOWN and not (value and isinstance(value, str))
-    ]
-    for key, problems in (("labels", label_problems), ("annotations", annotation_problems)):
-        value = within.get(key)
-        if value is not None and not contains_unknown(value):
-            where = (_MANIFEST, "metadata", key)
-            found += [Failure(each.path, f"{each.message}; {each.remedy}") for each in problems(where, value, True)]
-    return found
+    ] + mark_failures((_MANIFEST, "metadata"), within)
