@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kumulus.kube import objects
-from kumulus.nodes import owned_objects
 from kumulus.nodes.errors import ProviderError
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.base import Properties
@@ -132,7 +131,7 @@ async def test_of_two_that_are_made_at_the_same_moment_the_server_refuses_the_se
     async def late(client: Any, path: str, patience: float | None = None) -> Any:
         return next(looks, await find(client, path, patience)) if path.endswith("/owned") else await find(client, path)
 
-    monkeypatch.setattr(owned_objects.objects, "find", late)
+    monkeypatch.setattr(objects, "find", late)
     with pytest.raises(ProviderError, match="belongs to the stack"):
         await two.made(quota(pods="6"))
     assert await one.drift(outputs) == {}
