@@ -112,8 +112,8 @@ def test_a_program_of_ones_own_from_an_empty_folder(environment: Environment, us
     program = project / "__main__.py"
     good = program.read_text()
     program.write_text(f"{good}\n{WITH_TENANT}")
-    more = user.run(["kumulus", "up"], project, shell)
-    assert more.returncode == 0, more.stdout + more.stderr
+    up = user.run(["kumulus", "up"], project, shell)
+    assert up.returncode == 0, up.stdout + up.stderr
     assert not list(user.home.glob(".pulumi/plugins/resource-kubernetes*"))
     # A mistake is said in one line, and by nothing else: the engine interrupts programs when a resource has failed.
     asks = (WITH_ITS_PROVIDER, "kumulus tools --with pulumi-resource-kubernetes")

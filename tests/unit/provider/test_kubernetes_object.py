@@ -63,7 +63,7 @@ class Rig:
     async def seen(self, outputs: Properties) -> Properties | None:
         inputs = {key: value for key, value in outputs.items() if key in {*self.place, "manifest"}}
         found = await self.resource.read(operation(), "id", outputs, inputs)
-        return found and found.outputs
+        return None if found is None else found.outputs
 
 
 @pytest.fixture
