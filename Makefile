@@ -47,7 +47,7 @@ down: ## destroy what the stack made
 
 test: ## fetch what is missing, then run the tests of the core
 	@$(KUMULUS) venv --dev
-	@$(KUMULUS) tools $(EVERY_STACK)
+	@$(KUMULUS) tools --with kubectl
 	@eval "$$($(KUMULUS) env)" && $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(CORE) $(ARGS)
 
 test-rest: ## fetch what is missing, then run all other tests

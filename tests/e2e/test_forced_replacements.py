@@ -70,7 +70,6 @@ class Replacing:
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replacing]:
     project = Project(tmp_path_factory.mktemp("project"))
-    project.install_plugins()
     project.write_stack(STACK, stack="dev")
     project.up()
     project.api("dev").create(f"{TEAM}/pods", pod())

@@ -69,7 +69,6 @@ def unready(project: Project) -> list[str]:
 @versions.needs(*VERSIONS)
 def test_minor_version_by_minor_version_all_that_is_in_the_cluster_is_kept(project: Project) -> None:
     oldest, *later = reversed(VERSIONS)
-    project.install_plugins()
     project.write_stack({**CLUSTER_SPEC, "kubernetesVersion": oldest})
     project.up()
     api = project.api()

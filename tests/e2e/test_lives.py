@@ -66,7 +66,6 @@ def ran(project: Project, name: str) -> float:
 
 
 def test_lifecycles_are_added_changed_and_removed_in_place(project: Project) -> None:
-    project.install_plugins()
     project.write_stack(CLUSTER)
     project.up()
     nodes, identity, before = project.node_uids(), project.identity(), project.processes()
@@ -125,7 +124,6 @@ def test_usage_is_added_changed_and_removed_in_place(project: Project) -> None:
         toolchain.find("metrics-server")
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
-    project.install_plugins()
     project.write_stack(WITH_GPUS)
     project.up()
     nodes, identity = project.node_uids(), project.identity()

@@ -116,7 +116,6 @@ def seen(module_project: Project) -> Seen:
             toolchain.find(tool)
     except toolchain.ToolMissing as error:
         pytest.skip(str(error))
-    module_project.install_plugins()
     module_project.write_stack(CLUSTER)
     module_project.up()
     made = Seen(module_project)

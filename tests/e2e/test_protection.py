@@ -50,7 +50,6 @@ def change_passphrase(project: Project, new: str, **variables: str) -> None:
 
 
 def test_on_this_machine_it_is_said_once_and_not_with_a_passphrase(project: Project, tmp_path: Path) -> None:
-    project.install_plugins()
     up = ("up", "--yes", "--skip-preview")
     project.write_stack(CLUSTER, stack="own")
     first = project.pulumi(*up)
@@ -78,7 +77,6 @@ def test_on_this_machine_it_is_said_once_and_not_with_a_passphrase(project: Proj
 def test_a_shared_backend_is_refused_in_the_preview_until_there_is_a_passphrase(
     project: Project, database: str
 ) -> None:
-    project.install_plugins()
     shared: dict[str, Any] = {"PULUMI_BACKEND_URL": database}
     project.write_stack(WITH_TENANTS, stack="shared")
     for command in (("preview",), ("up", "--yes", "--skip-preview")):

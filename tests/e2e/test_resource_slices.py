@@ -20,7 +20,7 @@ pytestmark = pytest.mark.e2e
 RESOURCE = "/apis/resource.k8s.io/v1"
 SLICES, CLASSES = f"{RESOURCE}/resourceslices", f"{RESOURCE}/deviceclasses"
 CLAIMS = f"{RESOURCE}/namespaces/default/resourceclaims"
-CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
+CLASS = "kumulus:index:KubernetesObject"
 
 
 @dataclass
@@ -44,7 +44,6 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(module_project: Project) -> Stack:
-    module_project.install_plugins()
     group = {
         "name": "h100",
         "instanceType": "a3-highgpu-8g",

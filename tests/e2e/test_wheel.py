@@ -22,6 +22,7 @@ pytestmark = pytest.mark.e2e
 # What others call their packages, and what Kumulus' own were called once.
 COMMON_NAMES = ("spec", "kube", "cli", "components", "lab", "host", "provider", "policy")
 WITH_TENANT = "from kumulus import Tenant\n\nTenant('team', cluster=cluster)\n"
+WITH_ITS_PROVIDER = "print(cluster.kubernetes)\n"
 WITH_A_MISTAKE = "pulumi.CustomResource('kumulus:index:NodePool', 'wrong', {'replicas': -1})\n"
 FOREIGN = "raise ImportError('this is somebody else\\'s package')\n"
 
@@ -107,10 +108,16 @@ def test_a_program_of_ones_own_from_an_empty_folder(environment: Environment, us
     up = user.run(["kumulus", "up"], project, shell)
     assert up.returncode == 0, up.stdout + up.stderr
     assert len(Api(project / ".kumulus" / "clusters" / "dev" / "kubeconfig.yaml").list(NODES)) == 30
-    # A mistake is said in one line, and by nothing else: the engine interrupts programs when a resource has failed.
+    # A tenant needs no other plugin.
     program = project / "__main__.py"
     good = program.read_text()
-    for more, told in ((WITH_TENANT, "kumulus tools --with pulumi-resource-kubernetes"), (WITH_A_MISTAKE, "replicas")):
+    program.write_text(f"{good}\n{WITH_TENANT}")
+    up = user.run(["kumulus", "up"], project, shell)
+    assert up.returncode == 0, up.stdout + up.stderr
+    assert not list(user.home.glob(".pulumi/plugins/resource-kubernetes*"))
+    # A mistake is said in one line, and by nothing else: the engine interrupts programs when a resource has failed.
+    asks = (WITH_ITS_PROVIDER, "kumulus tools --with pulumi-resource-kubernetes")
+    for more, told in (asks, (WITH_A_MISTAKE, "replicas")):
         program.write_text(f"{good}\n{more}")
         failed = user.run(["kumulus", "preview"], project, shell)
         said = failed.stdout + failed.stderr

@@ -13,12 +13,8 @@ from typing import Any
 
 import pytest
 
-from kumulus.kwok.stages import STAGES
-from kumulus.model.contents import contents
-from kumulus.model.slices import DEVICE_CLASSES
 from kumulus.nodes.errors import PartialFailure, ProviderError
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources import taken
 from kumulus.provider.resources.base import Properties
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.registry import resources
@@ -402,41 +398,3 @@ async def test_a_namespace_that_does_not_go_in_time_is_told_with_what_is_left(
             await namespaces.resource.delete(operation(timeout=0.5), "id", inputs)
     finally:
         plane.api.merge(f"{path}/held", {"metadata": {"finalizers": None}})
-
-
-# --- objects of another provider -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("first", [ONE, TWO])
-async def test_device_classes_stages_and_usages_of_others_are_refused_with_whose_they_are(
-    plane: Plane, first: str
-) -> None:
-    second = TWO if first == ONE else ONE
-    name = f"gpu-{first[0]}.example.com"
-    path = f"{DEVICE_CLASSES}/{name}"
-    mine = {"labels": {"kumulus.io/stack-id": first}, "annotations": {"kumulus.io/stack": OWNER}}
-    selectors = [{"cel": {"expression": 'device.driver == "gpu.nvidia.com"'}}]
-    plane.api.create(DEVICE_CLASSES, {"metadata": {"name": name, **mine}, "spec": {"selectors": selectors}})
-    connections = Connections()
-    where = {"kubeconfig": plane.observed.kubeconfig, "identity": plane.identity}
-    wanted = contents([], [], preview=True, objects=[path, f"{DEVICE_CLASSES}/nobodys", f"{STAGES}/nobodys"])
-
-    async def look(who: str, recorded: bool, marked: str = "") -> None:
-        old = {"contents": wanted if recorded else {}}, {**where, "stackId": marked} if recorded else {}
-        await taken.refuse(connections, old, {"stackId": who, "contents": wanted}, where)
-
-    try:
-        for recorded in (True, False):
-            with pytest.raises(ProviderError, match=rf"deviceclasses/{name} is there already and belongs to the stack"):
-                await look(second, recorded)
-            await look(first, recorded)
-        # A stack that is given its identity anew has marked it with the one from before.
-        await look(second, True, marked=first)
-        plane.api.merge(path, {"metadata": {"labels": {"kumulus.io/stack-id": None}, "annotations": None}})
-        with pytest.raises(ProviderError, match="was made by somebody else; nothing was changed: give yours another"):
-            await look(second, False)
-        await look(second, True)
-        assert plane.api.get(path)["spec"] == {"selectors": selectors}
-    finally:
-        plane.api.delete(path)
-        await connections.close()

@@ -212,8 +212,6 @@ def recovered(rig: Rig) -> tuple[str, int, float]:
 
 
 def test_after_a_loss_of_power_the_next_up_has_it_all_or_says_what_is_lost(rig: Rig, tmp_path: Path) -> None:
-    # For the lifecycles.
-    rig.project.install_plugins()
     rig.become(small("before"))
     found = []
     for number in rounds(sample=SAMPLE):

@@ -38,6 +38,8 @@ class Store:
     """Called with verb, path and body before a request is carried out; returns a status to answer instead."""
     react: Callable[[str, Object], None] = lambda _collection, _object: None
     """Called with the collection and each object that is stored, which it may change, as controllers do."""
+    applied: dict[tuple[str, str], Object] = field(default_factory=dict)
+    """What each field manager has applied last, by path and manager."""
     version: int = 0
 
     def client(self, patience: float = 0.0) -> Client:
@@ -77,7 +79,9 @@ class Store:
             return web.json_response({**body, "status": {"allowed": True}})
         if verb == "POST":
             return self._created(path, body)
-        if verb == "PATCH" and there is None and "apply-patch" in request.content_type:
+        applies = "apply-patch" in request.content_type
+        if applies and there is None:
+            self.applied[path, request.query["fieldManager"]] = body
             return web.json_response(self.put(path.rpartition("/")[0], body))
         if there is None:
             return _status(404)
@@ -89,6 +93,13 @@ class Store:
             if path.startswith(NODES):
                 self.objects.pop(path.replace(NODES, LEASES), None)
         elif verb != "GET":
+            if applies:
+                # What the manager had applied before and applies no more goes.
+                before = self.applied.get((path, request.query["fieldManager"]), {})
+                there = _without(there, before, body)
+                if "dryRun" in request.query:
+                    return web.json_response(_merged(there, body))
+                self.applied[path, request.query["fieldManager"]] = body
             self.version += 1
             there = body if verb == "PUT" else _merged(there, body)
             there["metadata"] |= {"uid": self.objects[path]["metadata"]["uid"], "resourceVersion": str(self.version)}
@@ -155,6 +166,15 @@ def _merged(there: Object, patch: Object) -> Object:
             found[key] = [each for each in kept.values() if each.get("$patch") != "delete"]
         else:
             found[key] = value
+    return found
+
+
+def _without(there: Object, before: Object, now: Object) -> Object:
+    """An object without what was in `before` and is not in `now`."""
+    found = {key: value for key, value in there.items() if key in now or key not in before}
+    for key, value in found.items():
+        if all(isinstance(each.get(key), dict) for each in (there, before, now)):
+            found[key] = _without(value, before[key], now[key])
     return found
 
 

@@ -15,6 +15,7 @@ from pulumi.runtime.settings import set_root_resource
 
 CLUSTER, COMMAND = "kumulus:index:Cluster", "command:local:Command"
 IDENTITY, STACK_ID = "kumulus:index:StackIdentity", "0123456789abcdef" * 2
+OBJECT = "kumulus:index:KubernetesObject"
 KUBECONFIG = "/home/me/.kumulus/clusters/dev/kubeconfig.yaml"
 
 
@@ -48,6 +49,11 @@ class Program:
     def of_type(self, token: str) -> dict[str, Registered]:
         return {resource.name: resource for resource in self.resources if resource.type == token}
 
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        """The manifests of that kind among the plugin's Kubernetes objects."""
+        manifests = [each.inputs["manifest"] for each in self.resources if each.type == OBJECT]
+        return [each for each in manifests if each["kind"] == kind]
+
     def only(self, token: str) -> Registered:
         (found,) = self.of_type(token).values()
         return found
@@ -77,7 +83,7 @@ class Outputs(mocks.Mocks):
         if args.typ == COMMAND and not self._preview:
             state |= {"stdout": "", "stderr": ""}
         # The cluster's controller fills in the data.
-        if args.typ == "kubernetes:core/v1:Secret" and not self._preview:
+        if args.typ == OBJECT and args.inputs["manifest"]["kind"] == "Secret" and not self._preview:
             state["data"] = {"token": "dDBrZW4=", "ca.crt": "Q0E="}
         return None if self._preview else f"{args.name}-id", state
 

@@ -73,10 +73,6 @@ def _operated(loaded: Loaded) -> bool:
     return loaded.spec.gpuOperator is not None and not loaded.spec.gpuOperator.binaries
 
 
-def _slices(loaded: Loaded) -> bool:
-    return any(group.resourceSlices and group.resourceSlices.device_class for group in loaded.spec.nodeGroups)
-
-
 NEEDS: tuple[Need, ...] = (
     Need("every stack", ENGINE, lambda _: True),
     *(Need(f"runtime: {each.name}", each.tools, _on(each.name)) for each in registry.every()),
@@ -85,10 +81,7 @@ NEEDS: tuple[Need, ...] = (
     Need("federation", ("kueue",), _queued),
     *(Need(f"autoscaler: {{name: {name}}}", (name,), _scaled_by(name)) for name in BUILT),
     Need("gpuOperator", ("fake-gpu-operator",), _operated),
-    Need("podUsage", ("metrics-server", PROVIDER), lambda loaded: bool(loaded.spec.podUsage)),
-    Need("podLifecycles", (PROVIDER,), lambda loaded: bool(loaded.spec.podLifecycles)),
-    Need("tenants", (PROVIDER,), lambda loaded: bool(loaded.spec.tenants)),
-    Need("resourceSlices", (PROVIDER,), _slices),
+    Need("podUsage", ("metrics-server",), lambda loaded: bool(loaded.spec.podUsage)),
     # The user's commands usually begin with kubectl.
     Need("hostCommands", (COMMAND, "kubectl"), lambda loaded: bool(loaded.spec.hostCommands)),
     Need("loadImages", (COMMAND,), lambda loaded: bool(loaded.spec.loadImages)),

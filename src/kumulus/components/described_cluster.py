@@ -12,15 +12,10 @@ from kumulus.components.existing_cluster import ExistingCluster, needs_of, secre
 from kumulus.components.kind_cluster import KindCluster
 from kumulus.components.kwok_cluster import KwokCluster
 from kumulus.components.kwok_plan import KwokPlan
-from kumulus.kwok import usage
-from kumulus.kwok.lifecycle_stages import stage_objects
-from kumulus.kwok.stages import STAGES
 from kumulus.model.contents import contents
-from kumulus.model.slices import DEVICE_CLASSES
 from kumulus.runtimes import registry
 from kumulus.stackfile.kwok_options import local_options
 from kumulus.stackfile.load import Loaded
-from kumulus.stackfile.resource_slices import device_classes
 
 CLASSES: tuple[type[ControlPlane], ...] = (KwokCluster, KindCluster, ExistingCluster)
 """The runtimes that programs declare by a class of their own."""
@@ -70,19 +65,6 @@ def _contents(loaded: Loaded) -> dict[str, object]:
     """The names by which a later preview knows what is lost with the cluster."""
     system = [loaded.system_pool] if loaded.system_pool else []
     pools = (pool.name for pool in (*loaded.pools, *system))
-    objects = _objects(loaded) if loaded.spec.runtime_descriptor.outlives_stack else None
     faults = (fault.name for fault in loaded.faults)
     nodes = sum(pool.replicas for pool in loaded.pools)
-    return contents(faults, pools, nodes=nodes, objects=objects, preview=pulumi.runtime.is_dry_run())
-
-
-def _objects(loaded: Loaded) -> list[str]:
-    """API paths of the objects that the Kubernetes provider creates under names that another stack may use too."""
-    classes = device_classes(group.resourceSlices for group in loaded.spec.nodeGroups)
-    stages = stage_objects([each.lifecycle() for each in loaded.spec.podLifecycles])
-    usages = [f"{usage.PATH}/{usage.NAME}"] if loaded.spec.podUsage else []
-    return [
-        *(f"{DEVICE_CLASSES}/{name}" for name in classes),
-        *(f"{STAGES}/{stage.metadata['name']}" for stage in stages),
-        *usages,
-    ]
+    return contents(faults, pools, nodes=nodes, preview=pulumi.runtime.is_dry_run())

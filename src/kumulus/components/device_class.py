@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Required, TypedDict, Unpack
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResource
 
 from kumulus.components.arguments import check
 from kumulus.components.inputs import Checked
-from kumulus.components.resources import ClusterLike, depended_on, marked
+from kumulus.components.resources import ClusterLike, KubernetesObject, depended_on
 from kumulus.model.slices import RESOURCE_API, device_class_expression, device_class_spec
 from kumulus.stackfile.resource_slices import ResourceSlices
 
@@ -42,20 +41,13 @@ class DeviceClass(pulumi.ComponentResource):
         found = Checked(ResourceSlices, source, given, {"deviceClass": "class_name"})
         super().__init__("kumulus:index:DeviceClass", resource_name, None, opts)
         cluster, name = args["cluster"], found.plain.device_class
-        self.object = CustomResource(
+        spec = device_class_spec(_expression(found["driver"], name), args.get("extended_resource_name", ""))
+        self.object = KubernetesObject(
             f"{resource_name}-device-class",
-            api_version=RESOURCE_API,
-            kind="DeviceClass",
-            metadata=marked({"name": name}, cluster),
-            spec=device_class_spec(_expression(found["driver"], name), args.get("extended_resource_name", "")),
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                provider=cluster.kubernetes,
-                depends_on=depended_on(opts),
-                # As with add-ons: see docs/decisions/deleted-with.md.
-                deleted_with=cluster.lifetime,
-                delete_before_replace=False,
-            ),
+            cluster,
+            {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec},
+            parent=self,
+            after=depended_on(opts),
         )
         self.name = pulumi.Output.from_input(name)
         self.register_outputs({"name": name})

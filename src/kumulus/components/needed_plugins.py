@@ -31,16 +31,16 @@ def require_command_plugin() -> None:
 
 
 def require_kubernetes_plugin() -> None:
-    """Fail if the plugin that makes charts, tenants and objects of the user's own is missing, likewise.
+    """Fail if the plugin that makes charts and objects of the user's own is missing, likewise.
 
     Raises:
         pulumi.RunError: as above.
     """
     _require(
         "kubernetes",
-        "charts, tenants and other objects in the cluster are made by",
-        f"{installation.command()} tools --with pulumi-resource-kubernetes\n"
-        "  Where it cannot be downloaded, it is built, which takes about eleven CPU minutes",
+        "charts and objects of your own in the cluster are made by",
+        f"{installation.command()} tools --with pulumi-resource-kubernetes  "
+        "(where it cannot be downloaded, it is built: about eleven CPU minutes)",
     )
 
 

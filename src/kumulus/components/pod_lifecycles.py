@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResource
 
-from kumulus.components.resources import ClusterLike, marked
+from kumulus.components.resources import ClusterLike, KubernetesObject
 from kumulus.kwok import usage
 from kumulus.kwok.lifecycle_stages import stage_objects
 from kumulus.kwok.stages import API_VERSION
@@ -39,20 +38,13 @@ class PodLifecycles(pulumi.ComponentResource):
     ) -> None:
         super().__init__("kumulus:index:PodLifecycles", resource_name, None, opts)
 
-        def declare(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> CustomResource:
-            return CustomResource(
+        def declare(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> KubernetesObject:
+            return KubernetesObject(
                 f"{cluster.prefix}{metadata['name']}" if kind == "Stage" else f"{resource_name}-{metadata['name']}",
-                api_version=API_VERSION,
-                kind=kind,
-                metadata=marked(metadata, cluster),
-                spec=dict(spec),
-                opts=pulumi.ResourceOptions(
-                    parent=self,
-                    provider=cluster.kubernetes,
-                    depends_on=[cluster.resource, *depends_on],
-                    # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
-                    deleted_with=cluster.lifetime,
-                ),
+                cluster,
+                {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec},
+                parent=self,
+                after=[cluster.resource, *depends_on],
             )
 
         stages = stage_objects([each.lifecycle() for each in lifecycles])

@@ -162,3 +162,35 @@ class InCluster(pulumi.CustomResource):
             **({"clusterOutlivesStack": True} if cluster.end is None else {}),
         }
         super().__init__(token, resource_name, {**place, **properties}, plugin.asked_for(opts))
+
+
+class KubernetesObject(InCluster):
+    """``kumulus:index:KubernetesObject``: one object, which carries the cluster's name.
+
+    Args:
+        manifest: what it is to have.
+        after: what has to be there first.
+    """
+
+    data: pulumi.Output[dict[str, str] | None]
+    """What the cluster has written into a Secret for a service account's token."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        cluster: ClusterLike,
+        manifest: Mapping[str, Any],
+        *,
+        parent: pulumi.Resource,
+        after: Sequence[pulumi.Resource] = (),
+    ) -> None:
+        metadata = {**manifest["metadata"]}
+        metadata["labels"] = {**metadata.get("labels", {}), CLUSTER_LABEL: cluster.cluster_name}
+        opts = pulumi.ResourceOptions(
+            parent=parent,
+            depends_on=list(after),
+            deleted_with=cluster.end,
+            additional_secret_outputs=["data"] if manifest["kind"] == "Secret" else None,
+        )
+        properties = {"manifest": {**manifest, "metadata": metadata}, "data": None}
+        super().__init__("kumulus:index:KubernetesObject", resource_name, cluster, properties, opts)

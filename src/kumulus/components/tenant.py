@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Required, TypedDict, Unpack, cast
 
 import pulumi
-from pulumi_kubernetes.core.v1 import ResourceQuota, Secret, ServiceAccount
-from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
 from kumulus.components.arguments import SectionOf, check, fields
 from kumulus.components.inputs import Checked, problems_explained, within
-from kumulus.components.resources import ClusterLike, InCluster, depended_on, marked
+from kumulus.components.resources import ClusterLike, InCluster, KubernetesObject, depended_on
 from kumulus.model.errors import SpecError
 from kumulus.model.identity import POD_SECURITY_LABEL, TENANT_LABEL
 from kumulus.model.pools import CLUSTER_LABEL
@@ -99,75 +97,70 @@ class Tenant(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, depends_on=self._after, deleted_with=cluster.end),
         )
         if found.is_later("quota") or tenant.quota:
-            quota = f"{self._prefix}-quota"
-            ResourceQuota(quota, metadata=self._metadata(ACCOUNT), spec={"hard": found["quota"]}, opts=self._opts())
-        account = ServiceAccount(f"{self._prefix}-account", metadata=self._metadata(ACCOUNT), opts=self._opts())
+            self._object("quota", "v1", "ResourceQuota", ACCOUNT, spec={"hard": found["quota"]})
+        account = self._object("account", "v1", "ServiceAccount", ACCOUNT)
         rights = self._rights(account)
         self.namespace = pulumi.Output.from_input(tenant.home)
         self.kubeconfig = self._credential(account, rights)
         self.register_outputs({"namespace": tenant.home})
 
-    def _metadata(self, name: str) -> dict[str, Any]:
-        return marked({"name": name, "namespace": self._home_name, "labels": self._labels}, self._cluster)
-
-    def _opts(self, after: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(
+    def _object(
+        self,
+        suffix: str,
+        api_version: str,
+        kind: str,
+        name: str,
+        *,
+        after: Sequence[pulumi.Resource] = (),
+        annotations: Mapping[str, str] | None = None,
+        **content: Any,
+    ) -> KubernetesObject:
+        """Declare one of the tenant's objects, in its namespace unless objects of that kind are in none."""
+        where = {} if kind.startswith("Cluster") else {"namespace": self._home_name}
+        metadata = {"name": name, **where, "labels": self._labels, "annotations": dict(annotations or {})}
+        return KubernetesObject(
+            f"{self._prefix}-{suffix}",
+            self._cluster,
+            {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content},
             parent=self,
-            provider=self._cluster.kubernetes,
-            depends_on=[self._home, *self._after, *after],
-            # The lifetime, not the cluster: see docs/decisions/deleted-with.md.
-            deleted_with=self._cluster.lifetime,
-            delete_before_replace=False,
+            after=[self._home, *self._after, *after],
         )
 
-    def _rights(self, account: ServiceAccount) -> list[pulumi.Resource]:
-        """The service account's rights; a binding's role is immutable, so another role needs another binding."""
+    def _rights(self, account: KubernetesObject) -> list[pulumi.Resource]:
+        """The service account's rights; another role has a binding of another name, as long as both are there."""
         subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": self._home_name}
         role = self._tenant.role
 
-        def bound(name: str, kind: str, role_name: str) -> RoleBinding:
-            return RoleBinding(
-                f"{self._prefix}-{name}",
-                metadata=self._metadata(f"{ACCOUNT}-{name}"),
-                role_ref={"apiGroup": _RBAC, "kind": kind, "name": role_name},
-                subjects=[subject],
-                opts=self._opts([account]),
+        def bound(suffix: str, kind: str, name: str, role_kind: str, role_name: str) -> KubernetesObject:
+            reference = {"apiGroup": _RBAC, "kind": role_kind, "name": role_name}
+            return self._object(
+                suffix, f"{_RBAC}/v1", kind, name, after=[account], roleRef=reference, subjects=[subject]
             )
 
-        rights: list[pulumi.Resource] = [bound(role, "ClusterRole", role)]
+        rights: list[pulumi.Resource] = [bound(role, "RoleBinding", f"{ACCOUNT}-{role}", "ClusterRole", role)]
         if self._tenant.rules:
             rules = [{key: list(value) for key, value in rule.model_dump().items()} for rule in self._tenant.rules]
             name = f"{ACCOUNT}-rules"
-            Role(f"{self._prefix}-role", metadata=self._metadata(name), rules=rules, opts=self._opts())
-            rights.append(bound("rules", "Role", name))
+            self._object("role", f"{_RBAC}/v1", "Role", name, rules=rules)
+            rights.append(bound("rules", "RoleBinding", name, "Role", name))
         if self._tenant.readNodes:
             # Its name is as unique as the namespace's.
-            metadata = marked({"name": f"kumulus:{self._home_name}:nodes", "labels": self._labels}, self._cluster)
+            name = f"kumulus:{self._home_name}:nodes"
             rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": _LOOK}
-            ClusterRole(f"{self._prefix}-nodes", metadata=metadata, rules=[rule], opts=self._opts())
-            rights.append(
-                ClusterRoleBinding(
-                    f"{self._prefix}-nodes-binding",
-                    metadata=metadata,
-                    role_ref={"apiGroup": _RBAC, "kind": "ClusterRole", "name": metadata["name"]},
-                    subjects=[subject],
-                    opts=self._opts([account]),
-                )
-            )
+            self._object("nodes", f"{_RBAC}/v1", "ClusterRole", name, rules=[rule])
+            rights.append(bound("nodes-binding", "ClusterRoleBinding", name, "ClusterRole", name))
         return rights
 
-    def _credential(self, account: ServiceAccount, rights: Sequence[pulumi.Resource]) -> pulumi.Output[str]:
+    def _credential(self, account: KubernetesObject, rights: Sequence[pulumi.Resource]) -> pulumi.Output[str]:
         """A token of the service account that is valid as long as its Secret, and the kubeconfig with it."""
-        metadata = self._metadata(f"{ACCOUNT}-{self._tenant.credential}")
-        metadata["annotations"] = {"kubernetes.io/service-account.name": ACCOUNT}
-        token = Secret(
-            f"{self._prefix}-token",
-            metadata=metadata,
+        token = self._object(
+            "token",
+            "v1",
+            "Secret",
+            f"{ACCOUNT}-{self._tenant.credential}",
+            after=[account, *rights],
+            annotations={"kubernetes.io/service-account.name": ACCOUNT},
             type="kubernetes.io/service-account-token",
-            # The cluster writes the token.
-            opts=pulumi.ResourceOptions.merge(
-                self._opts([account, *rights]), pulumi.ResourceOptions(additional_secret_outputs=["data"])
-            ),
         )
         name, namespace = self._tenant.name, self._home_name
         return pulumi.Output.secret(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kumulus.kube.errors import tolerating
-from kumulus.kube.media import MERGE_PATCH
+from kumulus.kube.media import APPLY_PATCH, MERGE_PATCH
 from kumulus.kube.objects import established, find, persist, remove
 from kumulus.model.identity import STACK_ID, Owner
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 MADE_BY = "kumulus.io/crd-made-by"
 DIGEST = "kumulus.io/crd-digest"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_APPLY = "application/apply-patch+yaml"
 _MANAGERS = "kumulus-crds-"
 _ESTABLISHED_WITHIN = 15.0
 
@@ -103,7 +102,7 @@ async def apply(client: Client, name: str, manifest: str, digest: str, maker: Ma
     if there is not None and not _is_ours(there, digest, maker):
         return
     params = {"fieldManager": owner, "force": "true"}
-    await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
+    await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=APPLY_PATCH)
     made_by = (there["metadata"].get("annotations") or {}).get(MADE_BY, owner) if there is not None else owner
     # The add-on that created a CRD marks it.
     labels = maker.labels if made_by == owner else {}
@@ -187,7 +186,7 @@ async def _is_same(client: Client, crd: Mapping[str, Any], manifest: str, owner:
     """Whether applying a manifest would leave a CRD as it is, by a dry run, as only the server knows its defaults."""
     path = f"{_CRDS}/{crd['metadata']['name']}"
     params = {"fieldManager": owner, "force": "true", "dryRun": "All"}
-    then = await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=_APPLY)
+    then = await client.request("PATCH", path, params=params, body=manifest.encode(), content_type=APPLY_PATCH)
     return bool(then["spec"] == crd["spec"])
 
 

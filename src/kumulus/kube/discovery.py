@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kumulus.kube.errors import tolerating
 from kumulus.kube.objects import find
 from kumulus.kube.paths import inside, root
 
@@ -21,6 +23,10 @@ IN_EVERY_NAMESPACE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAcco
 _VERBS = {"list", "create", "delete"}
 # metrics.k8s.io, custom.metrics.k8s.io …: nobody creates objects of these groups, and their server is often down.
 _MEASUREMENTS = "metrics.k8s.io"
+SERVED_S = 10.0
+"""Seconds within which an API server serves a new kind."""
+_LOOK_EVERY = 0.02
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @dataclass(frozen=True)
@@ -62,3 +68,29 @@ async def namespaced(client: Client) -> list[Resource]:
                 resource = Resource(version, each["kind"], each["name"])
                 found.setdefault((resource.group, resource.plural), resource)
     return list(found.values())
+
+
+async def served(client: Client, api_version: str, kind: str) -> tuple[str, bool] | None:
+    """A kind's plural, as in paths, and whether it is namespaced; None if the server has no such kind.
+
+    One that was defined just before, as by Helm, is waited for.
+    """
+    ends = 0.0
+    while True:
+        listed = await find(client, root(api_version))
+        for each in (listed or {}).get("resources") or ():
+            if each["kind"] == kind and "/" not in each["name"]:
+                return str(each["name"]), bool(each["namespaced"])
+        if not ends and await _is_defined(client, api_version.rpartition("/")[0], kind):
+            ends = time.monotonic() + SERVED_S
+        if time.monotonic() >= ends:
+            return None
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _is_defined(client: Client, group: str, kind: str) -> bool:
+    # Who may not list definitions has to wait for them.
+    with tolerating(403):
+        found = [each["spec"] for each in (await client.get(_DEFINITIONS))["items"]]
+        return any((each["group"], each["names"]["kind"]) == (group, kind) for each in found)
+    return False

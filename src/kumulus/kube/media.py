@@ -2,6 +2,8 @@
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+"""Server-side apply; JSON is YAML, too."""
 JSON_PATCH = "application/json-patch+json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"

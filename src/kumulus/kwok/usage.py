@@ -13,12 +13,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kumulus.kwok.stages import API_VERSION
 from kumulus.model.lifecycles import Amount, PodSelection, PodUsage, Usage
 from kumulus.model.owner_kinds import OWNER_LABELS
 
 NAME = "kumulus"
-PATH = f"/apis/{API_VERSION}/clusterresourceusages"
 SHARERS = "kumulus.io/load-sharers"
 """On a pod that is ready: how many containers, in all such pods, share the load. A pod without it has no part of it."""
 _RUNNING = 'pod.status.phase == "Running"'

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kumulus.model.names import pool_name
 
-FAULTS, POOLS, NODES, OBJECTS, PREVIEW = "faults", "pools", "nodes", "objects", "preview"
+FAULTS, POOLS, NODES, PREVIEW = "faults", "pools", "nodes", "preview"
 
 
 def contents(
@@ -19,29 +19,25 @@ def contents(
     pools: Iterable[str],
     *,
     nodes: int | None = None,
-    objects: Iterable[str] | None = None,
     preview: bool,
 ) -> dict[str, object]:
     """The plain form.
 
     Args:
         nodes: how many nodes they have together, for which a new cluster is sized; None when not known.
-        objects: paths of the objects that another provider creates for the stack, in a cluster that it may share with
-            other stacks; None in any other cluster.
     """
     names: dict[str, object] = {FAULTS: ",".join(sorted(faults)), POOLS: ",".join(sorted(pools))}
     known = {} if nodes is None else {NODES: nodes}
-    shared = {} if objects is None else {OBJECTS: ",".join(sorted(objects))}
-    return {**names, **known, **shared, **({PREVIEW: True} if preview else {})}
+    return {**names, **known, **({PREVIEW: True} if preview else {})}
 
 
 def is_contents(raw: object) -> bool:
     """Whether a value is what :func:`contents` makes."""
-    if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, NODES, OBJECTS, PREVIEW}:
+    if not isinstance(raw, Mapping) or not set(raw) <= {FAULTS, POOLS, NODES, PREVIEW}:
         return False
     if NODES in raw and expected_nodes(raw) is None:
         return False
-    return all(isinstance(raw.get(key, ""), str) for key in (FAULTS, POOLS, OBJECTS)) and raw.get(PREVIEW, True) is True
+    return all(isinstance(raw.get(key, ""), str) for key in (FAULTS, POOLS)) and raw.get(PREVIEW, True) is True
 
 
 def expected_nodes(raw: object) -> int | None:
@@ -70,13 +66,6 @@ def removed(before: object, after: object, key: str) -> list[str]:
 def is_preview(raw: object) -> bool | None:
     """Whether this is a preview; None when a program does not say."""
     return raw.get(PREVIEW) is True if is_contents(raw) and isinstance(raw, Mapping) else None
-
-
-def objects_of(raw: object) -> frozenset[str] | None:
-    """The paths of the objects that another provider creates for a stack; None when they are not recorded."""
-    if not is_contents(raw) or not isinstance(raw, Mapping) or OBJECTS not in raw:
-        return None
-    return frozenset(str(raw[OBJECTS]).split(",")) - {""}
 
 
 def renamed(zones: Iterable[str], added: Sequence[str]) -> str | None:

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from kumulus.model.contents import FAULTS, NODES, OBJECTS, POOLS, PREVIEW
+from kumulus.model.contents import FAULTS, NODES, POOLS, PREVIEW
 from kumulus.model.devices import Devices
 from kumulus.model.named_nodes import NamedNode
 from kumulus.model.node_effects import Condition, NodeEffects
@@ -160,7 +160,6 @@ CONTENTS = ObjectType(
         Property(FAULTS, STRING, "Names of its faults, with commas between."),
         Property(POOLS, STRING, "Names of its node pools, likewise."),
         Property(NODES, INTEGER, "How many nodes these have, which a new cluster is made for."),
-        Property(OBJECTS, STRING, "API paths of its objects in a cluster that outlives the stack, likewise."),
         Property(PREVIEW, BOOLEAN, "Whether nothing is to happen yet."),
     ),
 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from kumulus.kube import ApiError, Client, objects
+from kumulus.kube import ApiError, Client, discovery, objects
+from kumulus.kube.media import APPLY_PATCH
 from kumulus.kube.paths import inside, root
 from kumulus.kube.yaml_limits import FAST_LOADER
 from kumulus.testing.errors import ClusterError
@@ -21,11 +20,6 @@ Manifests = Manifest | Iterable[Manifest] | str | Path
 """A mapping, several, the text of a YAML file, or the path of one or of a folder of them."""
 
 MANAGER = "kumulus-testing"
-_APPLY = "application/apply-patch+yaml"
-# Seconds within which the API server serves a new kind.
-_SERVED_S = 10.0
-_LOOK_EVERY = 0.02
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 async def apply(client: Client, manifests: Manifests, namespace: str) -> list[dict[str, Any]]:
@@ -42,7 +36,12 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
     for each in read(manifests):
         api_version, kind, name = str(each["apiVersion"]), str(each["kind"]), _name(each)
         if (api_version, kind) not in kinds:
-            kinds[api_version, kind] = await _resource(client, api_version, kind)
+            found = await discovery.served(client, api_version, kind)
+            if found is None:
+                raise ClusterError(
+                    f"the cluster has no kind {kind} of {api_version}; apply its CustomResourceDefinition first"
+                )
+            kinds[api_version, kind] = found
         plural, namespaced = kinds[api_version, kind]
         within = str((each.get("metadata") or {}).get("namespace") or namespace) if namespaced else None
         collection = f"{root(api_version)}{inside(within)}/{plural}"
@@ -55,7 +54,7 @@ async def apply(client: Client, manifests: Manifests, namespace: str) -> list[di
             where = f" in namespace {within}" if within else ""
             raise ClusterError(f"{kind} {name}{where} is refused: {error.message}") from None
         if kind == "CustomResourceDefinition":
-            await objects.established(client, f"{collection}/{name}", _SERVED_S)
+            await objects.established(client, f"{collection}/{name}", discovery.SERVED_S)
     return made
 
 
@@ -119,27 +118,5 @@ async def _applied(client: Client, path: str, body: Mapping[str, Any]) -> dict[s
     params = {"fieldManager": MANAGER, "force": "true"}
     # JSON is YAML, too.
     text = json.dumps(body, default=str).encode()
-    found: dict[str, Any] = await client.request("PATCH", path, params=params, body=text, content_type=_APPLY)
+    found: dict[str, Any] = await client.request("PATCH", path, params=params, body=text, content_type=APPLY_PATCH)
     return found
-
-
-async def _resource(client: Client, api_version: str, kind: str) -> tuple[str, bool]:
-    """A kind's name in paths, and whether it is namespaced; waits for one that was defined just before, as by Helm."""
-    ends = 0.0
-    while True:
-        served = await objects.find(client, root(api_version))
-        for each in (served or {}).get("resources") or ():
-            if each["kind"] == kind and "/" not in each["name"]:
-                return str(each["name"]), bool(each["namespaced"])
-        if not ends and await _is_defined(client, api_version.rpartition("/")[0], kind):
-            ends = time.monotonic() + _SERVED_S
-        if time.monotonic() >= ends:
-            raise ClusterError(
-                f"the cluster has no kind {kind} of {api_version}; apply its CustomResourceDefinition first"
-            )
-        await asyncio.sleep(_LOOK_EVERY)
-
-
-async def _is_defined(client: Client, group: str, kind: str) -> bool:
-    found = [each["spec"] for each in (await client.get(_DEFINITIONS))["items"]]
-    return any((each["group"], each["names"]["kind"]) == (group, kind) for each in found)

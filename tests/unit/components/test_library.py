@@ -27,7 +27,7 @@ from tests.support.program import CLUSTER, KUBECONFIG, STACK_ID, Program, run
 from tests.support.project import ROOT
 
 POOL, RELEASE, NAMESPACE = "kumulus:index:NodePool", "kubernetes:helm.sh/v3:Release", "kumulus:index:Namespace"
-QUOTA, PROVIDER = "kubernetes:core/v1:ResourceQuota", "pulumi:providers:kubernetes"
+PROVIDER = "pulumi:providers:kubernetes"
 CAPACITY = {"cpu": 8, "memory": "32Gi", "pods": 110, "nvidia.com/gpu": 8}
 ZONE: dict[str, Any] = {"zones": {"a": 1}, "capacity": CAPACITY}
 CHART: dict[str, Any] = {"chart": "queue", "repo_url": "https://charts.example.com"}
@@ -259,8 +259,8 @@ def test_a_tenant_of_plain_values() -> None:
     home = program.only(NAMESPACE).inputs
     assert home["name"] == "research"
     assert home["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    assert program.only(QUOTA).inputs["spec"] == {"hard": {"pods": "5"}}
-    assert program.only("kubernetes:rbac.authorization.k8s.io/v1:Role").inputs["rules"] == [rule]
+    assert [each["spec"] for each in program.of_kind("ResourceQuota")] == [{"hard": {"pods": "5"}}]
+    assert [each["rules"] for each in program.of_kind("Role")] == [[rule]]
 
 
 @pytest.mark.parametrize("preview", [False, True])
@@ -271,7 +271,8 @@ def test_a_quota_may_be_known_later(preview: bool, whole: bool) -> None:
         Tenant("research", cluster=mine(), quota=quota, labels={"cost": later("a1")})
 
     program_ = run(program, preview=preview)
-    hard, labels = program_.only(QUOTA).inputs["spec"]["hard"], program_.only(NAMESPACE).inputs["labels"]
+    [quota], labels = program_.of_kind("ResourceQuota"), program_.only(NAMESPACE).inputs["labels"]
+    hard = quota["spec"]["hard"]
     assert labels["kumulus.io/tenant"] == "research"
     if preview:
         assert unknown(labels["cost"])
@@ -399,7 +400,7 @@ def test_a_described_cluster_is_a_cluster_to_put_more_into() -> None:
         "more-z": KUBECONFIG,
     }
     assert program_.only("kumulus:index:Fault").inputs["nodes"] == {"a-z": "0-1"}
-    assert program_.only(PROVIDER).name == "fleet-kubernetes"
+    assert {each["metadata"]["namespace"] for each in program_.of_kind("ServiceAccount")} == {"research"}
 
 
 # --- the others ------------------------------------------------------------------------------------------------------
@@ -408,7 +409,7 @@ def test_a_described_cluster_is_a_cluster_to_put_more_into() -> None:
 @pytest.mark.parametrize("preview", [False, True])
 def test_a_device_classs_driver_may_be_known_later(preview: bool) -> None:
     program = run(lambda: DeviceClass("gpu", cluster=mine(), driver=later("gpu.example.com")), preview=preview)
-    found = program.only("kubernetes:resource.k8s.io/v1:DeviceClass").inputs
+    [found] = program.of_kind("DeviceClass")
     assert found["metadata"]["name"] == "gpu"
     expression = found["spec"]["selectors"][0]["cel"]["expression"]
     assert unknown(expression) if preview else expression == 'device.driver == "gpu.example.com"'

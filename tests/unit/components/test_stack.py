@@ -22,7 +22,7 @@ from kumulus.provider.resources.registry import resources
 from kumulus.stackfile.addons import Addon
 from kumulus.stackfile.load import Loaded, load
 from kumulus.stackfile.secrets import Secrets
-from tests.support.program import KUBECONFIG, STACK_ID, Program, run
+from tests.support.program import KUBECONFIG, OBJECT, STACK_ID, Program, run
 
 ROOT = Path(__file__).resolve().parents[3]
 CLUSTER, POOL, LIFETIME = "kumulus:index:Cluster", "kumulus:index:NodePool", "kumulus:index:Lifetime"
@@ -73,8 +73,8 @@ def test_a_program_has_one_identity_however_many_clusters_it_declares() -> None:
     assert {each.inputs["stackId"] for each in carrying} == {STACK_ID}
 
 
-@pytest.mark.parametrize(("runtime", "marked"), [("existing", {STACK_ID}), ("kwok", {None})])
-def test_objects_of_other_providers_carry_it_where_others_can_be(
+@pytest.mark.parametrize(("runtime", "marked"), [("existing", {STACK_ID}), ("kind", {None}), ("kwok", set())])
+def test_objects_of_other_providers_carry_it_where_others_can_be_and_those_of_the_plugin_everywhere(
     runtime: str, marked: set[str | None], tmp_path: Path
 ) -> None:
     file = tmp_path / "kubeconfig"
@@ -82,8 +82,12 @@ def test_objects_of_other_providers_carry_it_where_others_can_be(
     where = {"existing": {"kubeconfig": str(file)}} if runtime == "existing" else {}
     tenants = [{"name": "research", "quota": {"pods": 5}}]
     program = run(emulated(spec(runtime=runtime, tenants=tenants, **where)))
+    ours = program.of_type(OBJECT).values()
+    assert len(ours) > 5
+    assert {each.inputs["stackId"] for each in ours} == {STACK_ID}
+    # Those of KWOK, in a cluster whose nodes run containers.
     made = [each for each in program.resources if each.type.startswith("kubernetes:") and "helm" not in each.type]
-    assert len(made) > 5
+    assert len(made) > 5 or runtime == "kwok"
     assert {each.inputs["metadata"]["labels"].get("kumulus.io/stack-id") for each in made} == marked
 
 
@@ -252,10 +256,8 @@ def test_a_stack_without_add_ons_does_not_pay_for_the_kubernetes_sdk() -> None:
 
 # --- device classes --------------------------------------------------------------------------------------------------
 
-CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
 
-
-def test_each_drivers_devices_have_a_class_of_the_clusters_lifetime() -> None:
+def test_each_drivers_devices_have_a_class_that_goes_with_the_cluster() -> None:
     groups = [
         {**GROUPS[0], "name": "a", "gpuProduct": "NVIDIA-L40S", "resourceSlices": {}},
         {**GROUPS[0], "name": "b", "gpuProduct": "NVIDIA-H200", "resourceSlices": {"extendedResource": False}},
@@ -263,19 +265,17 @@ def test_each_drivers_devices_have_a_class_of_the_clusters_lifetime() -> None:
         {**GROUPS[0], "name": "d", "resourceSlices": {"driver": "x.example.com", "count": 2, "deviceClass": ""}},
     ]
     program = run(emulated(spec(nodeGroups=groups)))
-    classes = program.of_type(CLASS)
     expressions = {
-        each.inputs["metadata"]["name"]: each.inputs["spec"]["selectors"][0]["cel"]["expression"]
-        for each in classes.values()
+        each["metadata"]["name"]: each["spec"]["selectors"][0]["cel"]["expression"]
+        for each in program.of_kind("DeviceClass")
     }
     assert expressions == {
         "gpu.nvidia.com": 'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"',
         "mine": 'device.driver == "gpu.example.com"',
     }
-    for each in classes.values():
-        assert each.deleted_with == f"{LIFETIME}::dev-lifetime"
-        assert each.provider.startswith(f"{PROVIDER}::dev-kubernetes")
-        assert not each.delete_before_replace
+    for each in program.of_type(OBJECT).values():
+        assert each.deleted_with == f"{CLUSTER}::dev-control-plane"
+    assert program.of_type(PROVIDER) == {}
     pools = program.of_type(POOL)
     assert pools["c-use1"].inputs["resourceSlices"]["count"] == 2
     assert "nvidia.com/gpu" not in pools["b-use1"].inputs["capacity"]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kumulus.kube import ApiError
 from kumulus.model.applied import posted_node, record_of
 from kumulus.model.identity import NOBODY, STACK_ID, Owner
 from kumulus.model.node_effects import node_effects_from
@@ -16,9 +15,7 @@ from kumulus.model.pools import POOL_LABEL, Pool
 from kumulus.model.slices import parts_of, slice_manifest
 from kumulus.nodes.faults import operations, records
 from kumulus.nodes.faults.leases import LEASES
-from kumulus.nodes.ownership import NotOurs
 from kumulus.nodes.pools.slices import SLICES
-from kumulus.provider.resources.taken import refuse_names as refuse
 from kumulus.stackfile.expand import pools
 from kumulus.stackfile.model import ClusterSpec
 from tests.support.object_store import NODES, Object, storing
@@ -41,8 +38,6 @@ STRANGE: dict[str, tuple[Pool, Object, str]] = {
     "a real one, of a stack without an identity": (UNMARKED, {"metadata": {}, **REAL}, "a real node carries the name"),
     "one by hand": (MARKED, {"metadata": {}}, "is not this stack's"),
 }
-ONE, TWO = "1" * 32, "2" * 32
-PATH, FREE = "/apis/resource.k8s.io/v1/deviceclasses/gpu.nvidia.com", "/apis/kwok.x-k8s.io/v1alpha1/stages/free"
 
 
 def fault(of: Pool, nodes: Iterable[int], effects: dict[str, Any]) -> records.Record:
@@ -141,40 +136,3 @@ async def test_a_node_whose_posts_answer_was_lost_gets_its_slices() -> None:
         assert [each["metadata"]["name"] for each in slices] == [each["metadata"]["name"] for each in wanted]
         owners = {owner["uid"] for each in slices for owner in each["metadata"]["ownerReferences"]}
         assert owners == {posted[0]["metadata"]["uid"]}
-
-
-class Cluster:
-    """A client of a cluster with one DeviceClass."""
-
-    def __init__(self, marked: str) -> None:
-        labels = {"kumulus.io/stack-id": marked} if marked else {}
-        named = {"kumulus.io/stack": "kumulus/dev"} if marked else {}
-        self.metadata = {"name": "gpu.nvidia.com", "labels": labels, "annotations": named}
-
-    async def get(self, path: str, **_: object) -> dict[str, Any]:
-        if path != PATH:
-            raise ApiError(404, "NotFound", "not found", "GET", path)
-        return {"metadata": self.metadata}
-
-
-@pytest.mark.parametrize(
-    ("marked", "recorded"),
-    [(ONE, []), (ONE, [PATH]), ("", [PATH])],
-)
-async def test_the_stacks_own_are_no_obstacle(marked: str, recorded: list[str]) -> None:
-    cluster: Any = Cluster(marked)
-    await refuse(cluster, [FREE, PATH], [ONE], recorded)
-
-
-@pytest.mark.parametrize(
-    ("marked", "recorded", "says"),
-    [
-        (TWO, [], r"belongs to the stack kumulus/dev \(identity 22222222\)"),
-        (TWO, [PATH], r"belongs to the stack kumulus/dev \(identity 22222222\)"),
-        ("", [FREE], "was made by somebody else"),
-    ],
-)
-async def test_what_is_anothers_is_refused_with_whose_it_is(marked: str, recorded: list[str], says: str) -> None:
-    cluster: Any = Cluster(marked)
-    with pytest.raises(NotOurs, match=rf"deviceclasses/gpu.nvidia.com is there already and {says}"):
-        await refuse(cluster, [FREE, PATH], [ONE], recorded)

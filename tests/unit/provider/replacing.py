@@ -29,6 +29,7 @@ from kumulus.provider.resources.chart_crds import ChartCrds
 from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.fault import Fault
+from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
@@ -215,11 +216,27 @@ def react(collection: str, made: Object) -> None:
         made["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
 
 
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+BINDINGS = f"{_RBAC}/namespaces/team/rolebindings"
+
+
+def binding(role: str = "edit", **labels: str) -> Object:
+    """A binding of a role as a manifest."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "team", "namespace": "team", "labels": labels},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": "team", "namespace": "team"}],
+    }
+
+
 def discovery(store: Store) -> None:
     """What a cluster with Kueue says of its kinds."""
     for path, answer in (
         (f"/apis/{federation.API}", {"resources": [{"kind": "MultiKueueCluster"}]}),
         ("/apis", {"groups": []}),
+        (_RBAC, {"resources": [{"name": "rolebindings", "kind": "RoleBinding", "namespaced": True}]}),
         ("/api/v1", {"resources": []}),
     ):
         store.objects[path] = {"metadata": {}, **answer}
@@ -240,7 +257,7 @@ def autoscaler(name: str) -> AnyAutoscaler:
     return AnyAutoscaler(name, "", "", "", (), lambda *_: {}, lambda _: [], lambda _: [], (), "", deployment)
 
 
-_KUEUE, _RBAC = f"/apis/{federation.API}", "/apis/rbac.authorization.k8s.io/v1"
+_KUEUE = f"/apis/{federation.API}"
 _MEMBER = (
     *(f"/api/v1/namespaces/kueue-system/{plural}" for plural in ("serviceaccounts", "secrets")),
     *(f"{_RBAC}/{plural}" for plural in ("clusterroles", "clusterrolebindings")),
@@ -294,6 +311,7 @@ EXAMPLES: Mapping[type[Resource], Example] = {
         (NAMESPACES,),
         changed={"labels": {"c": "d"}},
     ),
+    KubernetesObject: Example({"manifest": binding(a="b")}, (BINDINGS,), changed={"manifest": binding(c="d")}),
     Autoscaler: Example(
         {"autoscaler": {"name": "theirs", "image": "theirs:1"}},
         _AUTOSCALED,

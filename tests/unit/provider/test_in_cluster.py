@@ -24,6 +24,7 @@ from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.diffing import Difference
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.in_cluster import InCluster
+from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.registry import CLASSES
@@ -34,10 +35,12 @@ from tests.support.object_store import storing
 from tests.support.said import Said
 
 PLACE = {"kubeconfig": "/k", "clusterIdentity": "uid", "clusterName": "dev"}
+CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
 RESOURCES: list[tuple[type[InCluster[Any]], dict[str, Any]]] = [
     (NodePool, {"name": "a-z", "replicas": 1}),
     (HyperNodes, {"pools": {}}),
     (Namespace, {"name": "n", "stack": "organization/p/dev"}),
+    (KubernetesObject, {"manifest": CLASS}),
     (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}),
 ]
 
@@ -87,6 +90,7 @@ OF_A_CLUSTER: list[tuple[type[InCluster[Any]], dict[str, Any], str]] = [
     (NodePool, {"name": "a-z", "replicas": 1}, "pool a-z"),
     (HyperNodes, {"pools": {}}, "HyperNodes"),
     (Namespace, {"name": "n", "stack": "organization/p/dev"}, "namespace n"),
+    (KubernetesObject, {"manifest": CLASS}, "DeviceClass gpu"),
     (Fault, {"name": "f", "nodes": {"a-z": "0"}, "node": {"kubelet": "silent"}}, "fault f"),
     (Autoscaler, {"autoscaler": {"name": "karpenter"}}, "autoscaler karpenter"),
     (Definitions, {"group": "g.io"}, "kinds of g.io"),

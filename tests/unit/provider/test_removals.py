@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kumulus.model.contents import FAULTS, POOLS, contents, is_contents, objects_of, removed, renamed
+from kumulus.model.contents import FAULTS, POOLS, contents, is_contents, removed, renamed
 from kumulus.provider.connections import Connections
 from kumulus.provider.resources.removals import _sibling, preview
 
@@ -53,14 +53,6 @@ def test_names_that_are_missing_are_those_that_were_removed() -> None:
     # A state of before there were any, and one that was edited.
     assert removed(None, after, FAULTS) == removed({"faults": 5}, after, FAULTS) == []
     assert not is_contents({"faults": "", "nodes": ""})
-
-
-def test_objects_of_another_provider_are_known_where_they_are_recorded() -> None:
-    assert objects_of(contents([], [], objects=["/b", "/a"], preview=False)) == frozenset({"/a", "/b"})
-    assert objects_of(contents([], [], objects=[], preview=True)) == frozenset()
-    # A cluster of the stack's own, a state of before there were any, and one that was edited.
-    for unknown in (contents([], [], preview=False), None, {"objects": 5}):
-        assert objects_of(unknown) is None
 
 
 @pytest.mark.parametrize(

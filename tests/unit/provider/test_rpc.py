@@ -266,7 +266,7 @@ async def test_a_resource_type_it_does_not_have_is_named(plugin: Plugin, method:
         "kumulus:index:Autoscaler, kumulus:index:ChartCrds, kumulus:index:Cluster, kumulus:index:Definitions, "
         "kumulus:index:DestroyCheck, kumulus:index:Fault, "
         "kumulus:index:FederationHub, kumulus:index:FederationWorker, kumulus:index:HyperNodes, "
-        "kumulus:index:Lifetime, kumulus:index:Namespace, kumulus:index:NodePool, "
+        "kumulus:index:KubernetesObject, kumulus:index:Lifetime, kumulus:index:Namespace, kumulus:index:NodePool, "
         "kumulus:index:ReleaseMark, kumulus:index:ReleasePreparation, kumulus:index:ReleaseReady, "
         "kumulus:index:StackIdentity"
     )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from kumulus.model.checks import annotation_problems, label_problems
+from kumulus.model.errors import Where
 from kumulus.model.unknown import UNKNOWN
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Reporter
 from kumulus.provider.properties import Property
 from kumulus.provider.resources.diffing import Difference, differences
+from kumulus.provider.values import contains_unknown
 
 Properties = dict[str, Any]
 
@@ -32,6 +35,20 @@ class Failure:
 
     path: str
     reason: str
+
+
+def mark_failures(within: Where, given: Mapping[str, Any]) -> list[Failure]:
+    """Failures of an object's labels and annotations, as far as they are known.
+
+    Args:
+        within: the path of what has them.
+    """
+    return [
+        Failure(each.path, f"{each.message}; {each.remedy}")
+        for key, problems in (("labels", label_problems), ("annotations", annotation_problems))
+        if given.get(key) is not None and not contains_unknown(given[key])
+        for each in problems((*within, key), given[key], True)
+    ]
 
 
 @dataclass(frozen=True)

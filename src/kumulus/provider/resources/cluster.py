@@ -13,7 +13,7 @@ from kumulus.nodes import runs
 from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.reporter import Silent
 from kumulus.provider.connections import Connections
-from kumulus.provider.resources import adoption, cluster_inputs, removals, taken
+from kumulus.provider.resources import adoption, cluster_inputs, removals
 from kumulus.provider.resources.base import Checked, Found, Operation, Properties, Resource, known
 from kumulus.provider.resources.cluster_place import Places, left_by_runs, put_back, require_no_run
 from kumulus.provider.resources.diffing import Difference, differences, join
@@ -105,7 +105,6 @@ class Cluster(Resource):
             await runtime.examine(wanted, str(old[1].get("identity")), reporters(urn))
             if not any(each.replaces for each in self.diff(old[1], inputs)):
                 await runtime.examine_update(wanted, reporters(urn))
-            await taken.refuse(self._connections, old, inputs, old[1])
         await removals.preview(self._connections, reporters, urn, old, inputs, self._hourly)
 
     def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
@@ -181,7 +180,6 @@ class Cluster(Resource):
                 # So that resources for this cluster can check who owns the names that they want.
                 self._connections.foresee(path, there.connection)
                 outputs |= {"identity": there.identity, "server": there.server}
-                await taken.refuse(self._connections, ({}, {}), declared, outputs)
         return {**inputs, **outputs}
 
     async def read(self, op: Operation, resource_id: str, outputs: Properties, inputs: Properties) -> Found | None:

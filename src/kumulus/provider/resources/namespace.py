@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kumulus.model.checks import annotation_problems, label_problems
 from kumulus.model.identity import Owner
 from kumulus.model.names import dns_label_mistake
 from kumulus.nodes import namespaces
@@ -12,7 +11,7 @@ from kumulus.nodes.errors import ProviderError
 from kumulus.nodes.ownership import NotOurs
 from kumulus.provider.connections import UNASKED
 from kumulus.provider.properties import STRING, STRINGS, Property
-from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
 from kumulus.provider.resources.in_cluster import (
     DRIFT,
     LOOK_PATIENCE,
@@ -51,11 +50,7 @@ class Namespace(InCluster[Properties]):
         failures, name = checked.failures, inputs.get("name")
         if isinstance(name, str) and (mistake := dns_label_mistake(name)):
             failures.append(Failure("name", f"{name!r} {mistake.message}; {mistake.remedy}"))
-        for key, problems in (("labels", label_problems), ("annotations", annotation_problems)):
-            value = inputs.get(key)
-            if value is not None and not contains_unknown(value):
-                failures += [Failure(p.path, f"{p.message}; {p.remedy}") for p in problems((key,), value, True)]
-        return Checked(checked.inputs, failures)
+        return Checked(checked.inputs, failures + mark_failures((), inputs))
 
     def title(self, properties: Properties) -> str:
         return f"namespace {known(properties, 'name')}"

@@ -13,6 +13,7 @@ from kumulus.provider.resources.cluster import Cluster
 from kumulus.provider.resources.definitions import Definitions
 from kumulus.provider.resources.fault import Fault
 from kumulus.provider.resources.in_cluster import InCluster
+from kumulus.provider.resources.kubernetes_object import KubernetesObject
 from kumulus.provider.resources.namespace import Namespace
 from kumulus.provider.resources.node_pool import NodePool
 from kumulus.provider.resources.release import ReleaseMark, ReleaseReady
@@ -39,6 +40,7 @@ FUNCTIONS = {FIND_KWOK: find_kwok, FIND_CHARTS: find_charts, "kumulus:index:read
 # Those that need nothing but connections.
 _PLAIN: tuple[type[InCluster[Any]], ...] = (
     Namespace,
+    KubernetesObject,
     Definitions,
     ReleasePreparation,
     ChartCrds,

@@ -22,6 +22,8 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _KWOK_GROUP = KWOK_API.partition("/")[0]
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _RESOURCE_GROUP = RESOURCE_API.partition("/")[0]
+# What the plugin does with an object of the stack's own; other providers list and watch theirs, too.
+_OWNED = "get create patch delete"
 
 
 @dataclass(frozen=True, order=True)
@@ -82,12 +84,12 @@ def _stages() -> Iterator[Access]:
 
 
 def _usage() -> Iterator[Access]:
-    yield from _verbs(_KWOK_GROUP, "clusterresourceusages", "get list watch create patch delete")
+    yield from _verbs(_KWOK_GROUP, "clusterresourceusages", _OWNED)
 
 
 def _devices() -> Iterator[Access]:
     yield from _verbs(_RESOURCE_GROUP, "resourceslices", "get list create patch delete")
-    yield from _verbs(_RESOURCE_GROUP, "deviceclasses", "get list watch create patch delete")
+    yield from _verbs(_RESOURCE_GROUP, "deviceclasses", _OWNED)
 
 
 def _hypernodes() -> Iterator[Access]:
@@ -118,12 +120,11 @@ def _addons() -> Iterator[Access]:
 
 
 def _tenants() -> Iterator[Access]:
-    everything = "get list watch create patch delete"
     yield from _verbs("", "namespaces", "get create patch delete")
     for kind in ("resourcequotas", "serviceaccounts", "secrets"):
-        yield from _verbs("", kind, everything)
+        yield from _verbs("", kind, _OWNED)
     for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings"):
-        yield from _verbs(_RBAC_GROUP, kind, everything)
+        yield from _verbs(_RBAC_GROUP, kind, _OWNED)
     # RBAC lets users grant only rights that they have themselves, unless they may bind roles.
     yield from (Access("", _RBAC_GROUP, "clusterroles", "bind", role) for role in ("view", "edit", "admin"))
     yield from _verbs("", "nodes", "get list watch")

@@ -241,9 +241,9 @@ async def test_a_fault_chooses_from_the_groups_it_is_given(plugin: Any, monitor:
     assert monitor.of("Fault")["lost"].parent == fault.urn
 
 
-async def test_an_addon_and_a_tenant_of_one_name_have_providers_of_their_own(plugin: Any) -> None:
+async def test_an_addon_has_a_provider_of_its_own_and_a_tenant_needs_none(plugin: Any) -> None:
     token = {"data": {"token": "dA==", "ca.crt": "Yw=="}}
-    with listening(outputs={"kumulus:index:Cluster": CLUSTER, "kubernetes:core/v1:Secret": token}) as monitor:
+    with listening(outputs={"kumulus:index:Cluster": CLUSTER, "kumulus:index:KubernetesObject": token}) as monitor:
         made = await plugin.Construct(asked(monitor, "KwokCluster", "fleet"))
         cluster = reference(made.urn)
         tenant = await plugin.Construct(asked(monitor, "Tenant", "one", {"cluster": cluster, "quota": {"pods": 5}}))
@@ -258,7 +258,7 @@ async def test_an_addon_and_a_tenant_of_one_name_have_providers_of_their_own(plu
         await plugin.Construct(asked(monitor, "HelmAddon", "one", given))
         made_here = monitor.registered.values()
         providers = {each.name: each for each in made_here if each.type == "pulumi:providers:kubernetes"}
-        assert set(providers) == {"one-tenant-kubernetes", "one-helm-addon-kubernetes"}
+        assert set(providers) == {"one-helm-addon-kubernetes"}
         for each in providers.values():
             assert each.parent == STACK
             assert each.object["kubeconfig"] == CLUSTER["kubeconfig"]

@@ -1,0 +1,214 @@
+"""Find, make, correct and delete an object of a stack's own, but never another owner's.
+
+It is written by server-side apply, under a field manager of the stack's: what the manifest has is the stack's, all else
+of the object is left to others. What drift is says the server, by a dry run: only it knows its defaults, and how it
+writes a quantity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kumulus.kube import discovery, objects
+from kumulus.kube.media import APPLY_PATCH
+from kumulus.kube.paths import inside, root
+from kumulus.model.identity import Owner
+from kumulus.nodes.errors import ProviderError
+from kumulus.nodes.ownership import NotOurs, is_ours, owner_text
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+Object = dict[str, Any]
+FIXED = ("roleRef", "type")
+"""What the server refuses to change: a binding's role, a Secret's type."""
+# What the server counts, and what is not applied.
+_NOT_CONTENT = ("resourceVersion", "generation", "managedFields")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Which object it is, whatever the version of its API."""
+
+    group: str
+    kind: str
+    namespace: str
+    """Empty for an object in none."""
+    name: str
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Address:
+        """That of a manifest, parts of which may be unknown."""
+        metadata = manifest.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        group = str(manifest.get("apiVersion")).rpartition("/")[0]
+        namespace, name = metadata.get("namespace") or "", metadata.get("name")
+        return cls(group, str(manifest.get("kind")), str(namespace), str(name))
+
+    def __str__(self) -> str:
+        """Its name in a sentence: ``Role a in research``."""
+        return f"{self.kind} {self.name}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+@dataclass(frozen=True)
+class Owned:
+    """An object as a stack wants it."""
+
+    manifest: Mapping[str, Any]
+    """What it should have."""
+    owner: Owner
+    """Its owner."""
+    recorded: bool
+    """Whether the stack's state has it: then it is the stack's own, too, if nobody has marked it."""
+
+    @property
+    def address(self) -> Address:
+        """Which object it is."""
+        return Address.of(self.manifest)
+
+    def body(self) -> Object:
+        """The manifest with the marks of its owner."""
+        metadata = {**self.manifest["metadata"]}
+        for key, marks in (("labels", self.owner.labels), ("annotations", self.owner.annotations)):
+            metadata[key] = {**(metadata.get(key) or {}), **marks}
+        return {**self.manifest, "metadata": metadata}
+
+
+async def path_of(client: Client, wanted: Owned) -> str | None:
+    """The object's path in the API; None if the cluster does not have its kind."""
+    api_version, it = str(wanted.manifest["apiVersion"]), wanted.address
+    found = await discovery.served(client, api_version, it.kind)
+    if found is None:
+        return None
+    plural, namespaced = found
+    if namespaced and not it.namespace:
+        raise ProviderError(f"{it} is of a kind that is in namespaces; write manifest.metadata.namespace")
+    return f"{root(api_version)}{inside(it.namespace if namespaced else None)}/{plural}/{it.name}"
+
+
+async def look(client: Client, wanted: Owned, path: str | None) -> Object | None:
+    """The object; None if there is none.
+
+    Raises:
+        NotOurs: it is not the stack's.
+    """
+    there = await objects.find(client, path) if path else None
+    if there is not None and not is_ours(there["metadata"], wanted.owner, proven=wanted.recorded):
+        raise NotOurs(f"{wanted.address} is there already and {await owner_text(client, there['metadata'])}")
+    return there
+
+
+async def make(client: Client, wanted: Owned, stop: asyncio.Event, seconds: float) -> str:
+    """Create an object, or change the stack's own one to what is wanted; returns its path.
+
+    Where that cannot be changed, it is deleted and made again.
+
+    Args:
+        stop, seconds: as for :func:`remove`.
+
+    Raises:
+        NotOurs: another owner's object has the name.
+    """
+    path = await path_of(client, wanted)
+    if path is None:
+        it = wanted.address
+        raise ProviderError(f"{it}: the cluster has no kind {it.kind} of {wanted.manifest['apiVersion']}")
+
+    async def attempt() -> bool:
+        there = await look(client, wanted, path)
+        if there is not None and (there["metadata"].get("deletionTimestamp") or _fixed(there, wanted)):
+            await _removed(client, path, there, stop, seconds)
+            there = None
+        await _applied(client, path, wanted, there)
+        return True
+
+    await objects.persist(attempt, path, str(wanted.address))
+    return path
+
+
+async def remove(client: Client, wanted: Owned, stop: asyncio.Event, seconds: float) -> None:
+    """Delete an object and wait until it is gone.
+
+    Args:
+        stop: set when nobody waits any more.
+        seconds: how long to wait.
+
+    Raises:
+        NotOurs: it is somebody else's; it is left alone.
+    """
+    path = await path_of(client, wanted)
+    there = await look(client, wanted, path)
+    if path is not None and there is not None:
+        await _removed(client, path, there, stop, seconds)
+
+
+async def differences(client: Client, wanted: Owned, path: str, there: Object) -> dict[str, str]:
+    """How an object is not as wanted: the path of each part that differs, and what is there."""
+    if fixed := _fixed(there, wanted):
+        return fixed
+    return _differences("", _content(there), _content(await _applied(client, path, wanted, there, dryRun="All")))
+
+
+async def _applied(client: Client, path: str, wanted: Owned, there: Object | None, **params: str) -> Object:
+    """The object with what is wanted, applied.
+
+    A new one is not forced: if another stack has made one of that name just now, its marks are a conflict.
+
+    Args:
+        there: the object that is there; no later one of its name is changed.
+    """
+    body = wanted.body()
+    if there is not None:
+        body["metadata"]["uid"] = there["metadata"]["uid"]
+        params["force"] = "true"
+    params["fieldManager"] = f"kumulus-{wanted.owner.identity}"
+    found: Object = await client.request("PATCH", path, params=params, body=body, content_type=APPLY_PATCH)
+    return found
+
+
+async def _removed(client: Client, path: str, there: Object, stop: asyncio.Event, seconds: float) -> None:
+    uid = there["metadata"]["uid"]
+
+    async def left() -> Object | None:
+        found = await objects.find(client, path)
+        return found if found and found["metadata"]["uid"] == uid else None
+
+    # Only this one, not a later one of its name.
+    await objects.remove(client, path, {"preconditions": {"uid": uid}})
+    await objects.comes(left, lambda found: found is None or stop.is_set(), seconds)
+    if found := await left():
+        waits = ", ".join(found["metadata"].get("finalizers") or ()) or "none"
+        raise ProviderError(f"{Address.of(there)} is being deleted (finalizers: {waits}); the next run goes on")
+
+
+def _fixed(there: Object, wanted: Owned) -> dict[str, str]:
+    """How what cannot be changed is not as wanted."""
+    found: dict[str, str] = {}
+    for key in FIXED:
+        want, has = wanted.manifest.get(key), there.get(key)
+        if isinstance(want, Mapping) and isinstance(has, Mapping):
+            # The server adds what was left out.
+            has = {each: has.get(each) for each in want}
+        found |= _differences(key, has, want) if want is not None else {}
+    return found
+
+
+def _content(found: Object) -> Object:
+    metadata = {key: value for key, value in found["metadata"].items() if key not in _NOT_CONTENT}
+    return {**{key: value for key, value in found.items() if key != "status"}, "metadata": metadata}
+
+
+def _differences(path: str, there: Any, wanted: Any) -> dict[str, str]:
+    if isinstance(there, Mapping) and isinstance(wanted, Mapping):
+        found: dict[str, str] = {}
+        for key in sorted({*there, *wanted}):
+            # As Pulumi writes paths: provider.resources.diffing.
+            step = f".{key}" if key.isidentifier() else f'["{key}"]'
+            found |= _differences(f"{path}{step}".removeprefix("."), there.get(key), wanted.get(key))
+        return found
+    has, wants = ("missing" if each is None else json.dumps(each) for each in (there, wanted))
+    return {} if there == wanted else {path: f"{has} instead of {wants}"}

@@ -1,0 +1,173 @@
+"""``kumulus:index:KubernetesObject``: an object of the Kubernetes API, owned by a stack, refused if it is another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from kumulus.kube import objects
+from kumulus.model.unknown import UNKNOWN
+from kumulus.nodes import owned_objects
+from kumulus.nodes.errors import PartialFailure, ProviderError
+from kumulus.nodes.owned_objects import FIXED, Address, Owned
+from kumulus.nodes.ownership import NotOurs
+from kumulus.provider.connections import UNASKED
+from kumulus.provider.properties import OBJECT, STRINGS, Property
+from kumulus.provider.resources.base import Checked, Failure, Operation, Properties, known, mark_failures
+from kumulus.provider.resources.diffing import Difference, Kind, covers
+from kumulus.provider.resources.in_cluster import (
+    DRIFT,
+    LOOK_PATIENCE,
+    PLACE,
+    WORK_PATIENCE,
+    InCluster,
+    drifted,
+)
+from kumulus.provider.values import contains_unknown
+
+if TYPE_CHECKING:
+    from kumulus.kube import Client
+
+TOKEN = "kubernetes.io/service-account-token"
+"""The type of a Secret into which the cluster writes a service account's token."""
+_MANIFEST, _DATA = "manifest", "data"
+_ADDRESS = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
+_SECONDS_TO_GO = 60.0
+_TOKEN_WITHIN = 30.0
+_REMEDY = "give yours another name, or remove that one first"
+
+
+class KubernetesObject(InCluster[Properties]):
+    """An object that is the stack's own: what its manifest does not have is left to others."""
+
+    token: ClassVar[str] = "kumulus:index:KubernetesObject"
+    inputs: ClassVar = (
+        *PLACE,
+        Property(
+            _MANIFEST,
+            OBJECT,
+            "The object, as a manifest has it. Another API version, kind, name or namespace, another `roleRef` of a "
+            "binding and another `type` of a Secret replace it.",
+            required=True,
+        ),
+    )
+    outputs: ClassVar = (
+        Property(
+            _DATA, STRINGS, f"What the cluster has written into a Secret of the type {TOKEN}, in base64.", secret=True
+        ),
+        DRIFT,
+    )
+
+    def check(self, old_inputs: Properties, inputs: Properties, program: str) -> Checked:
+        checked = super().check(old_inputs, inputs, program)
+        manifest = inputs.get(_MANIFEST)
+        if manifest is not None and manifest is not UNKNOWN:
+            checked.failures.extend(_failures(manifest))
+        return checked
+
+    def diff(self, old_outputs: Properties, inputs: Properties) -> list[Difference]:
+        """See :meth:`Resource.diff`: what the server refuses to change is replaced."""
+        replacing = [f"{_MANIFEST}.{each}" for each in (*_ADDRESS, *FIXED)]
+        return [
+            replace(each, kind=cast(Kind, f"{each.kind.removesuffix('-replace')}-replace"))
+            if any(covers(path, each.path) for path in replacing)
+            else each
+            for each in super().diff(old_outputs, inputs)
+        ]
+
+    def title(self, properties: Properties) -> str:
+        return str(Address.of(known(properties, _MANIFEST)))
+
+    def id_of(self, inputs: Properties) -> str:
+        it = Address.of(known(inputs, _MANIFEST))
+        return "/".join(filter(None, (str(known(inputs, "clusterName")), it.kind, it.namespace, it.name)))
+
+    def place_of(self, properties: Properties) -> tuple[object, ...]:
+        manifest = properties.get(_MANIFEST)
+        return (Address.of(manifest) if isinstance(manifest, Mapping) else None,)
+
+    async def previewed(self, op: Operation, inputs: Properties, old: Properties | None) -> Properties:
+        """See :meth:`InCluster.previewed`: refuses another owner's object here too, once there is a cluster."""
+        outputs = inputs
+        if _gets_token(inputs):
+            outputs = {**inputs, _DATA: UNKNOWN if old is None else old.get(_DATA)}
+        if contains_unknown(inputs):
+            return outputs
+        wanted = self._wanted(op, inputs, old)
+        try:
+            client = await self.client(inputs, LOOK_PATIENCE)
+            await owned_objects.look(client, wanted, await owned_objects.path_of(client, wanted))
+        except NotOurs as error:
+            raise ProviderError(f"{error}; {_REMEDY}") from None
+        except UNASKED as error:
+            op.report.warn(f"{self.title(inputs)}: whether its name is free is not known: {error}")
+        return outputs
+
+    async def make(self, op: Operation, resource_id: str, inputs: Properties, old: Properties | None) -> Properties:
+        wanted = self._wanted(op, inputs, old)
+        try:
+            with self.needing_cluster(inputs):
+                client = await self.client(inputs, WORK_PATIENCE)
+                path = await owned_objects.make(client, wanted, op.stop, op.timeout or _SECONDS_TO_GO)
+                return await self._with_token(client, path, resource_id, inputs)
+        except NotOurs as error:
+            raise ProviderError(f"{error}; {_REMEDY}") from None
+
+    async def _with_token(self, client: Client, path: str, resource_id: str, inputs: Properties) -> Properties:
+        if not _gets_token(inputs):
+            return inputs
+        data: dict[str, Any] = {}
+
+        async def written() -> bool:
+            data.update((await objects.find(client, path) or {}).get(_DATA) or {})
+            return "token" in data
+
+        if not await objects.comes(written, bool, _TOKEN_WITHIN):
+            missing = f"the cluster wrote no token into it within {_TOKEN_WITHIN:g} s; is kube-controller-manager up?"
+            raise PartialFailure(f"{self.title(inputs)}: {missing}", resource_id, inputs)
+        return {**inputs, _DATA: data}
+
+    async def look(self, op: Operation, outputs: Properties, inputs: Properties) -> Properties | None:
+        if not inputs.get("kubeconfig"):
+            raise ProviderError("a KubernetesObject cannot be imported: declare it under another name")
+        client, wanted = await self.client(inputs, LOOK_PATIENCE), self._wanted(op, inputs, outputs)
+        path = await owned_objects.path_of(client, wanted)
+        try:
+            there = await owned_objects.look(client, wanted, path)
+        except NotOurs:
+            return None
+        if path is None or there is None or there["metadata"].get("deletionTimestamp"):
+            return None
+        found = {**inputs, _DATA: there.get(_DATA)} if _gets_token(inputs) else inputs
+        return drifted(found, await owned_objects.differences(client, wanted, path, there))
+
+    async def remove(self, op: Operation, outputs: Properties) -> None:
+        client = await self.client(outputs, WORK_PATIENCE)
+        wanted = self._wanted(op, outputs, outputs)
+        await owned_objects.remove(client, wanted, op.stop, op.timeout or _SECONDS_TO_GO)
+
+    def _wanted(self, op: Operation, properties: Properties, old: Properties | None) -> Owned:
+        return Owned(known(properties, _MANIFEST), self.owner(op, properties, old), old is not None)
+
+
+def _gets_token(inputs: Properties) -> bool:
+    manifest = inputs[_MANIFEST]
+    return isinstance(manifest, Mapping) and manifest.get("type") == TOKEN
+
+
+def _failures(manifest: object) -> list[Failure]:
+    if not isinstance(manifest, Mapping):
+        return [Failure(_MANIFEST, f"{manifest!r} is no object; write one with apiVersion, kind and metadata")]
+    metadata = manifest.get("metadata")
+    if metadata is not UNKNOWN and not isinstance(metadata, Mapping):
+        return [Failure(f"{_MANIFEST}.metadata", f"{metadata!r} is no object; write one with a name")]
+    within: Mapping[str, Any] = {"name": UNKNOWN} if metadata is UNKNOWN else cast(Mapping[str, Any], metadata)
+    texts = {each: manifest.get(each) for each in ("apiVersion", "kind")} | {"metadata.name": within.get("name")}
+    if within.get("namespace") is not None:
+        texts["metadata.namespace"] = within["namespace"]
+    return [
+        Failure(f"{_MANIFEST}.{path}", f"{value!r} is no text" if value else "is required")
+        for path, value in texts.items()
+        if value is not UNKNOWN and not (value and isinstance(value, str))
+    ] + mark_failures((_MANIFEST, "metadata"), within)
