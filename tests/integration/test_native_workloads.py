@@ -189,6 +189,31 @@ class TestWithNativeWorkloads:
         await faults.end("ill")
         assert told() == [of_the_claim("Healthy")] * 3
 
+    async def test_a_captured_group_has_the_same_device_in_a_clone(
+        self, plane: Plane, pools: Pools, workloads: Callable[[str, Object], Object], tmp_path: Path
+    ) -> None:
+        name = await share(plane, pools, workloads, gpus=4)
+        (before,) = plane.api.list(CLAIMS)
+        spool = Spool(tmp_path, "source")
+        async with Client(load_kubeconfig(plane.observed.kubeconfig)) as client:
+            await Reader(client, spool, 1000, lambda kind, count: None).read()
+            writing.write(spool, tmp_path, None)
+            plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
+            plane.api.until(PODS, lambda found: not found)
+            for path in (f"{OWN_GROUPS}/{name}", f"{TEMPLATES}/{name}"):
+                plane.api.delete(path)
+            plane.api.until(CLAIMS, lambda found: not found, timeout=60)
+            done = await putting.put(client, tmp_path / "workload.yaml", lambda kind, count: None)
+        assert (done.made["PodGroup"], done.made["Pod"], done.claims) == (1, 3, [])
+        (after,) = plane.api.list(CLAIMS)
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        results = [each["status"]["allocation"]["devices"]["results"] for each in (before, after)]
+        assert results[0] == results[1]
+        (group,) = plane.api.list(OWN_GROUPS)
+        reserved = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": name}
+        assert after["status"]["reservedFor"] == [{**reserved, "uid": group["metadata"]["uid"]}]
+        plane.api.delete(f"{PODS}?gracePeriodSeconds=0")
+
     async def test_a_captured_gang_is_the_same_in_a_clone(self, plane: Plane, pools: Pools, tmp_path: Path) -> None:
         await pools.create(pools.inputs(2, labels={ZONE: "a"}, capacity=ONE_PER_NODE, taints=[]))
         groups, pods = OWN_GROUPS, PODS
